@@ -1,0 +1,5 @@
+//! Batched XOR, matrix products, element-wise maps and lattices.
+
+mod array;
+
+pub use array::{Array, Dtype, Elements, ShapeMismatch, volume};
