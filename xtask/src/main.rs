@@ -1,0 +1,55 @@
+//! The repository's own chores: `cargo xtask COMMAND`.
+//!
+//! Everything a contributor or continuous integration needs beyond plain cargo stands here, so
+//! that there is one way to do it and it can be read. `cargo xtask --help` lists the commands.
+
+mod bench;
+mod flags;
+mod machine;
+mod process;
+mod rust_code;
+mod setup;
+mod skipped;
+mod soak;
+mod step;
+mod test;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+use flags::{Chore, Usage};
+use workspace::Workspace;
+
+fn main() -> ExitCode {
+    let chore = match flags::parse(std::env::args().skip(1)) {
+        Ok(chore) => chore,
+        Err(Usage::Asked(text)) => {
+            println!("{text}");
+            return ExitCode::SUCCESS;
+        }
+        Err(Usage::Wrong { message, text }) => {
+            eprintln!("error: {message}\n\n{text}");
+            return ExitCode::from(2);
+        }
+    };
+    let workspace = match Workspace::load() {
+        Ok(workspace) => workspace,
+        Err(error) => {
+            eprintln!("error: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let well = match chore {
+        Chore::Setup => setup::setup(&workspace),
+        Chore::Test(options) => test::test(&workspace, options),
+        Chore::Tidy => tidy::tidy(&workspace),
+        Chore::Soak { filter } => soak::soak(&workspace, filter.as_deref()),
+        Chore::Bench { name, passed_on } => bench::bench(&workspace, name.as_deref(), &passed_on),
+    };
+    if well {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}

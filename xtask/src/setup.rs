@@ -1,0 +1,305 @@
+//! What the tests need beyond cargo: found, and where we may, installed.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::process::{self, CommandError};
+use crate::workspace::Workspace;
+
+/// What the machine offers after the set-up.
+#[derive(Debug, Default)]
+pub(crate) struct Ready {
+    /// The interpreter of `.venv`, when it is there and has what the tests want.
+    pub(crate) python: Option<PathBuf>,
+    /// What is not there, each a sentence with the command that would change it.
+    pub(crate) missing: Vec<String>,
+}
+
+/// Why the set-up failed where it tried to do something.
+#[derive(Debug)]
+pub(crate) enum SetupError {
+    /// System packages could not be installed.
+    Packages(CommandError),
+    /// The virtual environment could not be made.
+    Venv(CommandError),
+    /// What Python packages the tests want could not be installed.
+    Requirements(CommandError),
+    /// A file of the set-up could not be read or written.
+    File {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+}
+
+/// What may be installed here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Licence {
+    /// Nothing at all (`--no-install`).
+    Nothing,
+    /// What lives in the checkout or the user's tool chain.
+    User,
+    /// System packages too, through `sudo` when we are not root.
+    System { sudo: bool },
+}
+
+/// A system package the tests need.
+struct Package {
+    /// What it is called on Debian.
+    name: &'static str,
+    /// What it is for.
+    why: &'static str,
+    is_present: fn() -> bool,
+}
+
+/// Every system package in use. Adding one is adding a row.
+const PACKAGES: &[Package] = &[Package {
+    name: "python3-venv",
+    why: "the virtual environment in which tests compare with NumPy",
+    is_present: || {
+        process::succeeds(Command::new("python3").args(["-c", "import venv, ensurepip"]))
+    },
+}];
+
+/// The rustup components that the steps of a test run call.
+const COMPONENTS: &[(&str, &str)] = &[("rustfmt", "fmt"), ("clippy", "clippy")];
+
+const REQUIREMENTS: &str = "xtask/requirements.txt";
+
+/// `cargo xtask setup`: says what is missing, true when nothing is.
+pub(crate) fn setup(workspace: &Workspace) -> bool {
+    match set_up(&workspace.root, true) {
+        Ok(Ready { missing, .. }) if missing.is_empty() => {
+            println!("ready: `cargo xtask test` has what it needs");
+            true
+        }
+        Ok(Ready { missing, .. }) => {
+            for sentence in missing {
+                println!("missing: {sentence}");
+            }
+            false
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            false
+        }
+    }
+}
+
+/// Brings the machine as far as it may be brought, saying so before anything is installed.
+pub(crate) fn set_up(root: &Path, may_install: bool) -> Result<Ready, SetupError> {
+    let licence = licence(may_install, is_root(), is_ci());
+    let mut ready = Ready::default();
+    add_components(root, licence, &mut ready);
+    add_packages(licence, &mut ready)?;
+    ready.python = venv(root, licence, &mut ready)?;
+    Ok(ready)
+}
+
+/// Whether this is continuous integration, where whatever cannot run is a failure.
+pub(crate) fn is_ci() -> bool {
+    std::env::var("CI").is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false"))
+}
+
+fn is_root() -> bool {
+    process::answer(Command::new("id").arg("-u")).as_deref() == Some("0")
+}
+
+fn licence(may_install: bool, is_root: bool, is_ci: bool) -> Licence {
+    match (may_install, is_root, is_ci) {
+        (false, _, _) => Licence::Nothing,
+        (true, false, false) => Licence::User,
+        (true, is_root, _) => Licence::System { sudo: !is_root },
+    }
+}
+
+/// Adds rustfmt and clippy through rustup; without rustup they are only reported missing.
+fn add_components(root: &Path, licence: Licence, ready: &mut Ready) {
+    for (component, subcommand) in COMPONENTS {
+        let is_present =
+            || process::succeeds(process::cargo(root).args([*subcommand, "--version"]));
+        if is_present() {
+            continue;
+        }
+        if licence != Licence::Nothing && process::succeeds(Command::new("rustup").arg("--version"))
+        {
+            println!("adding {component} to the Rust tool chain");
+            let mut add = Command::new("rustup");
+            add.args(["component", "add", component]).current_dir(root);
+            // Whether it worked is asked of cargo: what counts is that the step can run.
+            let _ = process::run(&mut add);
+        }
+        if !is_present() {
+            ready.missing.push(format!(
+                "{component}; run: rustup component add {component}"
+            ));
+        }
+    }
+}
+
+fn add_packages(licence: Licence, ready: &mut Ready) -> Result<(), SetupError> {
+    let absent: Vec<&Package> = PACKAGES
+        .iter()
+        .filter(|package| !(package.is_present)())
+        .collect();
+    if absent.is_empty() {
+        return Ok(());
+    }
+    for package in &absent {
+        println!("absent: {} ({})", package.name, package.why);
+    }
+    let names: Vec<&str> = absent.iter().map(|package| package.name).collect();
+    let has_apt = process::succeeds(Command::new("apt-get").arg("--version"));
+    match licence {
+        Licence::System { sudo } if has_apt => {
+            println!(
+                "installing with apt-get, as root or under CI: {}",
+                names.join(" ")
+            );
+            process::run(&mut apt_get(sudo, &["update"])).map_err(SetupError::Packages)?;
+            let mut install = apt_get(sudo, &["install", "-y", "--no-install-recommends"]);
+            process::run(install.args(&names)).map_err(SetupError::Packages)
+        }
+        _ => {
+            ready.missing.push(advice(&names, has_apt));
+            Ok(())
+        }
+    }
+}
+
+/// The one command that brings the system packages.
+fn advice(names: &[&str], has_apt: bool) -> String {
+    let names = names.join(" ");
+    if has_apt {
+        format!("{names}; run: sudo apt-get install -y {names}")
+    } else {
+        format!("{names} (as Debian calls it); install it with this system's package manager")
+    }
+}
+
+fn apt_get(sudo: bool, args: &[&str]) -> Command {
+    let mut command = Command::new(if sudo { "sudo" } else { "env" });
+    if sudo {
+        // Under CI nobody is there to type a password.
+        command.args(["-n", "env"]);
+    }
+    command
+        .args(["DEBIAN_FRONTEND=noninteractive", "apt-get"])
+        .args(args);
+    command
+}
+
+/// The interpreter of a virtual environment that has what the tests want, made if need be.
+fn venv(root: &Path, licence: Licence, ready: &mut Ready) -> Result<Option<PathBuf>, SetupError> {
+    let requirements_path = root.join(REQUIREMENTS);
+    let wanted =
+        std::fs::read_to_string(&requirements_path).map_err(|source| SetupError::File {
+            path: requirements_path.clone(),
+            source,
+        })?;
+    let dir = root.join(".venv");
+    let python = dir.join("bin/python");
+    // The stamp is the list itself, written last: a half-made environment has none.
+    let stamp = dir.join("swathe-requirements.txt");
+    let is_stamped = std::fs::read_to_string(&stamp).is_ok_and(|had| had == wanted);
+    if is_stamped && process::succeeds(Command::new(&python).arg("--version")) {
+        return Ok(Some(python));
+    }
+    if licence == Licence::Nothing {
+        let sentence = ".venv is absent or out of date; run: cargo xtask setup";
+        ready.missing.push(sentence.to_owned());
+        return Ok(None);
+    }
+    if !PACKAGES.iter().all(|package| (package.is_present)()) {
+        // Already among what is missing.
+        return Ok(None);
+    }
+    println!("making the virtual environment .venv with what {REQUIREMENTS} names");
+    let mut make = Command::new("python3");
+    make.args(["-m", "venv", "--clear", ".venv"])
+        .current_dir(root);
+    process::run(&mut make).map_err(SetupError::Venv)?;
+    let mut install = Command::new(&python);
+    install.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "-r",
+    ]);
+    install.arg(REQUIREMENTS).current_dir(root);
+    process::run(&mut install).map_err(SetupError::Requirements)?;
+    std::fs::write(&stamp, wanted).map_err(|source| SetupError::File {
+        path: stamp,
+        source,
+    })?;
+    Ok(Some(python))
+}
+
+impl fmt::Display for SetupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const WITHOUT: &str = "`cargo xtask test --no-install` runs what can run without it";
+        match self {
+            Self::Packages(source) => {
+                write!(f, "system packages were not installed: {source}; {WITHOUT}")
+            }
+            Self::Venv(source) => write!(f, ".venv was not made: {source}; {WITHOUT}"),
+            Self::Requirements(source) => write!(
+                f,
+                "the Python packages of {REQUIREMENTS} were not installed: {source}; \
+                 is the network there? {WITHOUT}"
+            ),
+            Self::File { path, source } => write!(f, "{}: {source}", path.display()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn system_packages_are_installed_only_as_root_or_under_ci() {
+        assert_eq!(licence(true, false, false), Licence::User);
+        assert_eq!(licence(true, true, false), Licence::System { sudo: false });
+        assert_eq!(licence(true, true, true), Licence::System { sudo: false });
+        assert_eq!(licence(true, false, true), Licence::System { sudo: true });
+        for (is_root, is_ci) in [(true, true), (true, false), (false, true), (false, false)] {
+            assert_eq!(licence(false, is_root, is_ci), Licence::Nothing);
+        }
+    }
+
+    #[test]
+    fn what_is_missing_comes_with_one_command() {
+        assert_eq!(
+            advice(&["python3-venv", "libvulkan1"], true),
+            "python3-venv libvulkan1; run: sudo apt-get install -y python3-venv libvulkan1"
+        );
+    }
+
+    #[test]
+    fn without_licence_a_missing_environment_is_reported_and_not_made() {
+        let root = std::env::temp_dir().join(format!("swathe-setup-{}", std::process::id()));
+        std::fs::create_dir_all(root.join("xtask")).unwrap();
+        std::fs::write(root.join(REQUIREMENTS), "numpy\n").unwrap();
+        let mut ready = Ready::default();
+        let python = venv(&root, Licence::Nothing, &mut ready).unwrap();
+        let is_made = root.join(".venv").exists();
+        std::fs::remove_dir_all(&root).unwrap();
+        assert_eq!((python, is_made), (None, false));
+        assert_eq!(
+            ready.missing,
+            [".venv is absent or out of date; run: cargo xtask setup"]
+        );
+    }
+
+    #[test]
+    fn every_python_package_is_pinned() {
+        let requirements = include_str!("../requirements.txt");
+        let lines = requirements.lines().filter(|line| !line.starts_with('#'));
+        for line in lines {
+            assert!(line.contains("=="), "{line}");
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! `cargo xtask test`: the set-up, then every check, cheap ones first.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::flags::TestOptions;
+use crate::process::{self, cargo};
+use crate::setup::{self, Ready};
+use crate::skipped::{Sieve, Skip};
+use crate::step::{Steps, Verdict};
+use crate::tidy;
+use crate::workspace::Workspace;
+
+/// Runs the steps, prints the table, and says whether all is well.
+pub(crate) fn test(workspace: &Workspace, options: TestOptions) -> bool {
+    let root = &workspace.root;
+    let ci = setup::is_ci();
+    let mut steps = Steps::new(ci);
+    let mut ready = Ready::default();
+    let mut skips = Vec::new();
+
+    steps.gate(
+        "set-up",
+        "what the tests need beyond cargo",
+        || match setup::set_up(root, options.may_install) {
+            Ok(found) => {
+                ready = found;
+                set_up_verdict(&ready)
+            }
+            Err(error) => Verdict::Failed(error.to_string()),
+        },
+    );
+    steps.step("fmt", "the code is formatted", || {
+        with_component(root, "fmt", "rustfmt", &["fmt", "--all", "--check"])
+    });
+    steps.step("tidy", "the repository's rules", || {
+        tidy::verdict(workspace)
+    });
+    steps.step("clippy", "no lint is broken", || {
+        let args = [
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ];
+        with_component(root, "clippy", "clippy", &args)
+    });
+    steps.gate("build", "everything the tests run", || {
+        process::run(cargo(root).args(["test", "--workspace", "--no-run"])).into()
+    });
+    steps.step(
+        "tests",
+        "unit, integration and, without --fast, doc tests",
+        || {
+            let mut command = cargo(root);
+            command.args(["test", "--workspace", "--no-fail-fast"]);
+            if options.fast {
+                command.args(["--lib", "--bins", "--tests"]);
+            }
+            command.args(["--", "--show-output"]);
+            export(&mut command, &ready);
+            run_tests(&mut command, ci, &mut skips)
+        },
+    );
+    if options.fast {
+        steps.leave_out("doc tests", "--fast");
+        steps.leave_out("demo", "--fast");
+    } else {
+        steps.step(
+            "demo",
+            "`swathe demo` on this machine, in the tests' profile",
+            || demo(workspace),
+        );
+    }
+    if root.join("python/tests").is_dir() {
+        if options.fast {
+            steps.leave_out("python", "--fast");
+        } else {
+            steps.step("python", "the Python package's tests", || {
+                python_tests(root, &ready)
+            });
+        }
+    }
+
+    if !skips.is_empty() {
+        println!("\ntests that could not run:");
+        for Skip { test, reason } in &skips {
+            println!("  SKIPPED {test}: {reason}");
+        }
+    }
+    println!("\n{}", steps.summary());
+    steps.all_well()
+}
+
+fn set_up_verdict(ready: &Ready) -> Verdict {
+    if ready.missing.is_empty() {
+        Verdict::Passed
+    } else {
+        Verdict::Skipped(format!("missing {}", ready.missing.join("; missing ")))
+    }
+}
+
+/// Runs a cargo subcommand that is a component of its own and may not be installed.
+fn with_component(root: &Path, subcommand: &str, component: &str, args: &[&str]) -> Verdict {
+    if !process::succeeds(cargo(root).args([subcommand, "--version"])) {
+        return Verdict::Skipped(format!("{component} is not installed"));
+    }
+    process::run(cargo(root).args(args)).into()
+}
+
+/// Tells the tests where Python is, or that there is none: a value inherited from the shell
+/// would make what is tested depend on the machine.
+fn export(command: &mut Command, ready: &Ready) {
+    match &ready.python {
+        Some(python) => command.env("SWATHE_PYTHON", python),
+        None => command.env_remove("SWATHE_PYTHON"),
+    };
+}
+
+/// Runs Rust tests, and collects those that could not run.
+fn run_tests(command: &mut Command, ci: bool, skips: &mut Vec<Skip>) -> Verdict {
+    process::say(command);
+    let mut sieve = Sieve::default();
+    let status = command
+        .stdout(Stdio::piped())
+        .spawn()
+        .and_then(|mut child| {
+            let stdout = child.stdout.take().expect("stdout was asked to be piped");
+            for line in BufReader::new(stdout).split(b'\n') {
+                let line = line?;
+                let line = String::from_utf8_lossy(&line);
+                if sieve.shows(&line) {
+                    println!("{line}");
+                }
+            }
+            child.wait()
+        });
+    *skips = sieve.skips;
+    match process::judge(command, status) {
+        Ok(()) if ci && !skips.is_empty() => Verdict::Failed(format!(
+            "{} tests could not run, which CI does not excuse",
+            skips.len()
+        )),
+        judged => judged.into(),
+    }
+}
+
+/// Runs the demo into a folder of its own under the target folder.
+fn demo(workspace: &Workspace) -> Verdict {
+    let out = workspace.target_dir.join("xtask-demo");
+    if out.exists()
+        && let Err(error) = std::fs::remove_dir_all(&out)
+    {
+        return Verdict::Failed(format!("{} is in the way: {error}", out.display()));
+    }
+    let mut command = cargo(&workspace.root);
+    command
+        .args(["run", "--package", "swathe-cli", "--", "demo", "--out"])
+        .arg(&out);
+    process::run(&mut command).into()
+}
+
+fn python_tests(root: &Path, ready: &Ready) -> Verdict {
+    let Some(python) = &ready.python else {
+        return Verdict::Skipped("there is no .venv".to_owned());
+    };
+    let mut command = Command::new(python);
+    command
+        .args(["-m", "pytest", "-q", "python/tests"])
+        .current_dir(root);
+    export(&mut command, ready);
+    process::run(&mut command).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A stand-in for `cargo test` that passes with one test skipped.
+    fn skipping() -> Command {
+        let mut command = Command::new("/bin/sh");
+        command.args([
+            "-c",
+            r"printf 'successes:\n---- a stdout ----\nSKIPPED: no b\n'",
+        ]);
+        command
+    }
+
+    #[test]
+    fn a_skipped_test_fails_the_step_only_under_ci() {
+        let mut skips = Vec::new();
+        assert_eq!(
+            run_tests(&mut skipping(), false, &mut skips),
+            Verdict::Passed
+        );
+        assert_eq!(
+            skips,
+            [Skip {
+                test: "a".to_owned(),
+                reason: "no b".to_owned()
+            }]
+        );
+        assert!(matches!(
+            run_tests(&mut skipping(), true, &mut skips),
+            Verdict::Failed(_)
+        ));
+    }
+
+    #[test]
+    fn failing_tests_fail_the_step() {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "exit 101"]);
+        assert!(matches!(
+            run_tests(&mut command, false, &mut Vec::new()),
+            Verdict::Failed(_)
+        ));
+    }
+
+    #[test]
+    fn what_is_missing_skips_the_set_up() {
+        assert_eq!(set_up_verdict(&Ready::default()), Verdict::Passed);
+        let ready = Ready {
+            python: None,
+            missing: vec!["x; run: y".to_owned()],
+        };
+        assert_eq!(
+            set_up_verdict(&ready),
+            Verdict::Skipped("missing x; run: y".to_owned())
+        );
+    }
+}

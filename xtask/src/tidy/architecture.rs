@@ -1,0 +1,163 @@
+//! Rule: ARCHITECTURE.md names exactly the crates that exist, and paths that exist.
+
+use std::collections::BTreeSet;
+
+use super::Finding;
+use super::tree::Tree;
+
+const PATH: &str = "ARCHITECTURE.md";
+const RULE: &str = "architecture";
+
+/// Words that begin so are paths from the root.
+const FROM_ROOT: &[&str] = &["crates/", "xtask/", "python/", "docs/", ".ci/", ".cargo/"];
+/// Words that begin so are paths from the root or inside some crate.
+const FROM_CRATE: &[&str] = &["src/", "tests/", "benches/", "examples/"];
+/// Words that end so are files somewhere in the tree.
+const SOURCE_ENDS: &[&str] = &[".rs", ".wgsl", ".py"];
+
+pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+    let Some(text) = tree.text(PATH) else {
+        let message = "the file is missing; write the map of the crates";
+        return vec![Finding::new(RULE, PATH, 1, message)];
+    };
+    let mut findings = Vec::new();
+    let mut named = BTreeSet::new();
+    for (line, word) in words(text) {
+        if let Some(rest) = word.strip_prefix("crates/") {
+            named.insert(rest.split('/').next().unwrap_or(rest).to_owned());
+        }
+        if !exists(tree, &word) {
+            let message = format!("`{word}` does not exist; correct the path, or take it out");
+            findings.push(Finding::new(RULE, PATH, line, message));
+        }
+    }
+    for name in tree.crates() {
+        if !named.contains(name) {
+            let message = format!("`crates/{name}` is not described; say what it is for");
+            findings.push(Finding::new(RULE, PATH, 1, message));
+        }
+    }
+    findings
+}
+
+/// Whether a word is no path, or one that is there.
+fn exists(tree: &Tree, word: &str) -> bool {
+    let begins = |starts: &[&str]| starts.iter().any(|start| word.starts_with(start));
+    let folder = format!("{}/", word.trim_end_matches('/'));
+    if begins(FROM_ROOT) {
+        tree.paths()
+            .any(|path| path == word || path.starts_with(&folder))
+    } else if begins(FROM_CRATE) || SOURCE_ENDS.iter().any(|end| word.ends_with(end)) {
+        let (inner_file, inner_folder) = (format!("/{word}"), format!("/{folder}"));
+        tree.paths().any(|path| {
+            path == word
+                || path.ends_with(&inner_file)
+                || path.starts_with(&folder)
+                || path.contains(&inner_folder)
+        })
+    } else {
+        true
+    }
+}
+
+/// The document's words with their lines, alternatives in braces written out. Words with a
+/// place-holder (`crates/<name>`, `src/*.rs`) stand for no one path and are left out.
+fn words(text: &str) -> Vec<(usize, String)> {
+    let mut words = Vec::new();
+    for (i, line) in text.lines().enumerate() {
+        let separates = |c: char| c.is_whitespace() || "`()[]\"'|".contains(c);
+        for word in line
+            .split(separates)
+            .map(|word| word.trim_end_matches(['.', ',', ';', ':']))
+        {
+            if !word.contains(['<', '>', '*', '…']) {
+                words.extend(expand(word).into_iter().map(|word| (i + 1, word)));
+            }
+        }
+    }
+    words
+}
+
+/// `a{b,c}d` is `abd` and `acd`.
+fn expand(word: &str) -> Vec<String> {
+    let parts = word.split_once('{').and_then(|(before, rest)| {
+        let (choices, after) = rest.split_once('}')?;
+        Some((before, choices, after))
+    });
+    match parts {
+        Some((before, choices, after)) => choices
+            .split(',')
+            .flat_map(|choice| expand(&format!("{before}{}{after}", choice.trim())))
+            .collect(),
+        None => vec![word.to_owned()],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The findings for a document beside two crates: (line, what is named).
+    fn findings(text: &str) -> Vec<(usize, String)> {
+        let tree = Tree::of(&[
+            (PATH, text),
+            ("crates/a/Cargo.toml", ""),
+            ("crates/a/src/plan.rs", ""),
+            ("crates/a/src/gpu/launch.rs", ""),
+            ("crates/b/Cargo.toml", ""),
+            (".ci/run", ""),
+        ]);
+        let findings = check(&tree).into_iter();
+        findings
+            .map(|finding| {
+                let name = finding
+                    .message
+                    .split('`')
+                    .nth(1)
+                    .unwrap_or_default()
+                    .to_owned();
+                (finding.line, name)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_document_that_names_what_exists_passes() {
+        let text = "`crates/a`: `crates/a/src/plan.rs`, [b](crates/b/), `src/{plan,gpu/launch}.rs`, \
+                    `plan.rs`, `src/gpu/`, `.ci/run`; and/or `report.html`, `crates/<name>/src/*.rs`.";
+        assert_eq!(findings(text), []);
+    }
+
+    #[test]
+    fn a_crate_that_is_not_there_is_named_with_its_line() {
+        let text = "crates/a crates/b\n\nand `crates/c`.";
+        assert_eq!(findings(text), [(3, "crates/c".to_owned())]);
+    }
+
+    #[test]
+    fn a_crate_that_is_not_described_is_named() {
+        assert_eq!(findings("only `crates/a/`"), [(1, "crates/b".to_owned())]);
+    }
+
+    #[test]
+    fn stale_paths_are_named() {
+        let text =
+            "crates/a crates/b\n`crates/a/src/old.rs`\n`src/{plan,gone}.rs`\n`lost.wgsl`\n`xtask/`";
+        let expected = [
+            (2, "crates/a/src/old.rs"),
+            (3, "src/gone.rs"),
+            (4, "lost.wgsl"),
+            (5, "xtask/"),
+        ];
+        assert_eq!(
+            findings(text),
+            expected.map(|(line, name)| (line, name.to_owned()))
+        );
+    }
+
+    #[test]
+    fn the_document_must_be_there() {
+        let findings = check(&Tree::of(&[]));
+        assert!(findings[0].message.contains("missing"), "{findings:?}");
+    }
+}

@@ -1,0 +1,114 @@
+//! The files of a checkout, in memory.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use std::process::Command;
+
+/// Paths from the root, with forward slashes, and the files' text; `None` for what is no text.
+#[derive(Debug)]
+pub(super) struct Tree {
+    files: BTreeMap<String, Option<String>>,
+}
+
+/// Why the files could not be listed.
+#[derive(Debug)]
+pub(super) enum TreeError {
+    NotStarted(std::io::Error),
+    /// Git refused; its own words.
+    Refused(String),
+}
+
+impl Tree {
+    /// Reads what git tracks or would add, so that a new file is checked before it is committed.
+    pub(super) fn of_checkout(root: &Path) -> Result<Self, TreeError> {
+        let output = Command::new("git")
+            .arg("-c")
+            // In a container the checkout often belongs to somebody else.
+            .arg(format!("safe.directory={}", root.display()))
+            .args([
+                "ls-files",
+                "-z",
+                "--cached",
+                "--others",
+                "--exclude-standard",
+            ])
+            .current_dir(root)
+            .output()
+            .map_err(TreeError::NotStarted)?;
+        if !output.status.success() {
+            let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            return Err(TreeError::Refused(words));
+        }
+        let listed = String::from_utf8_lossy(&output.stdout);
+        let files = listed
+            .split_terminator('\0')
+            // What git tracks may have been deleted since.
+            .filter_map(|path| Some((path, std::fs::read(root.join(path)).ok()?)))
+            .map(|(path, bytes)| (path.to_owned(), String::from_utf8(bytes).ok()))
+            .collect();
+        Ok(Self { files })
+    }
+
+    /// A tree that exists only here.
+    #[cfg(test)]
+    pub(super) fn of(files: &[(&str, &str)]) -> Self {
+        let own = |&(path, text): &(&str, &str)| (path.to_owned(), Some(text.to_owned()));
+        Self {
+            files: files.iter().map(own).collect(),
+        }
+    }
+
+    pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
+        self.files.keys().map(String::as_str)
+    }
+
+    /// Every file that is text, with its text.
+    pub(super) fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files
+            .iter()
+            .filter_map(|(path, text)| Some((path.as_str(), text.as_deref()?)))
+    }
+
+    pub(super) fn text(&self, path: &str) -> Option<&str> {
+        self.files.get(path)?.as_deref()
+    }
+
+    /// The folders under `crates/` that hold a manifest.
+    pub(super) fn crates(&self) -> Vec<&str> {
+        self.paths()
+            .filter_map(|path| path.strip_prefix("crates/")?.strip_suffix("/Cargo.toml"))
+            .filter(|name| !name.contains('/'))
+            .collect()
+    }
+}
+
+impl fmt::Display for TreeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotStarted(source) => {
+                write!(
+                    f,
+                    "git lists the files to check, and did not start: {source}"
+                )
+            }
+            Self::Refused(words) => write!(f, "git lists the files to check, and said: {words}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn crates_are_the_folders_with_a_manifest() {
+        let tree = Tree::of(&[
+            ("crates/a/Cargo.toml", ""),
+            ("crates/a/fuzz/Cargo.toml", ""),
+            ("crates/b/notes.md", ""),
+            ("xtask/Cargo.toml", ""),
+        ]);
+        assert_eq!(tree.crates(), ["a"]);
+    }
+}
