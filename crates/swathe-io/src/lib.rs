@@ -1,0 +1,5 @@
+//! swathe-io
+
+pub mod atomic_file;
+pub mod npy;
+pub mod npz;

@@ -1,0 +1,178 @@
+//! One member's bytes, inflated and checked on the way.
+
+use std::io::{self, BufReader, Read};
+
+use flate2::Crc;
+use flate2::bufread::DeflateDecoder;
+
+use super::source::{Section, Source};
+use super::{Member, MemberFault};
+use crate::npy::NpyError;
+
+/// Deflate spends at least two bits on a match, and a match is at most 258 bytes long.
+const DEFLATE_RATIO_MAX: u64 = 8 / 2 * 258;
+
+const BUFFER_BYTES: u64 = 32 << 10;
+
+/// Reads a member, never beyond its declared size. Faults come as `io::Error`s that hold a
+/// [`MemberFault`].
+#[derive(Debug)]
+pub(super) struct MemberReader<'s> {
+    body: Body<'s>,
+    declared_bytes: u64,
+    declared_crc: u32,
+    n_done: u64,
+    crc: Crc,
+}
+
+#[derive(Debug)]
+enum Body<'s> {
+    Stored(BufReader<Section<'s>>),
+    // Boxed: the decoder is large and a stored member should not carry its size about.
+    Deflated(Box<DeflateDecoder<BufReader<Section<'s>>>>),
+}
+
+impl<'s> MemberReader<'s> {
+    pub(super) fn open(
+        source: &'s Source,
+        member: &Member,
+        directory_offset: u64,
+    ) -> Result<MemberReader<'s>, MemberFault> {
+        if member.is_encrypted() {
+            return Err(MemberFault::Encrypted);
+        }
+        let possible_bytes = match member.method {
+            0 => member.compressed_bytes,
+            8 => member.compressed_bytes.saturating_mul(DEFLATE_RATIO_MAX),
+            method => return Err(MemberFault::UnsupportedCompression { method }),
+        };
+        let is_possible = if member.is_deflated() {
+            member.size_bytes <= possible_bytes
+        } else {
+            member.size_bytes == possible_bytes
+        };
+        if !is_possible {
+            return Err(MemberFault::ImpossibleSize {
+                compressed_bytes: member.compressed_bytes,
+                declared_bytes: member.size_bytes,
+                possible_bytes,
+            });
+        }
+        let offset = data_offset(source, member)?;
+        if offset
+            .checked_add(member.compressed_bytes)
+            .is_none_or(|end| end > directory_offset)
+        {
+            return Err(MemberFault::OutOfBounds {
+                offset,
+                compressed_bytes: member.compressed_bytes,
+                limit: directory_offset,
+            });
+        }
+        let section = BufReader::with_capacity(
+            member.compressed_bytes.clamp(1, BUFFER_BYTES) as usize,
+            source.section(offset, member.compressed_bytes),
+        );
+        Ok(MemberReader {
+            body: if member.is_deflated() {
+                Body::Deflated(Box::new(DeflateDecoder::new(section)))
+            } else {
+                Body::Stored(section)
+            },
+            declared_bytes: member.size_bytes,
+            declared_crc: member.crc,
+            n_done: 0,
+            crc: Crc::new(),
+        })
+    }
+
+    /// Checks, once all declared bytes were read, that no more would come and that they are the
+    /// ones that were written.
+    pub(super) fn finish(&mut self) -> Result<(), MemberFault> {
+        if self.read_body(&mut [0])? > 0 {
+            return Err(MemberFault::InflatesBeyond {
+                declared_bytes: self.declared_bytes,
+            });
+        }
+        if self.crc.sum() != self.declared_crc {
+            return Err(MemberFault::ChecksumMismatch {
+                declared: self.declared_crc,
+                actual: self.crc.sum(),
+            });
+        }
+        Ok(())
+    }
+
+    fn read_body(&mut self, buffer: &mut [u8]) -> Result<usize, MemberFault> {
+        match &mut self.body {
+            Body::Stored(section) => Ok(section.read(buffer)?),
+            Body::Deflated(decoder) => decoder.read(buffer).map_err(|error| match error.kind() {
+                io::ErrorKind::InvalidInput
+                | io::ErrorKind::InvalidData
+                | io::ErrorKind::UnexpectedEof => MemberFault::CorruptDeflate {
+                    n_bytes: self.n_done,
+                    message: error.to_string(),
+                },
+                _ => error.into(),
+            }),
+        }
+    }
+}
+
+impl Read for MemberReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n_left = self.declared_bytes - self.n_done;
+        let n_max = usize::try_from(n_left)
+            .unwrap_or(usize::MAX)
+            .min(buffer.len());
+        if n_max == 0 {
+            return Ok(0);
+        }
+        let n = self
+            .read_body(&mut buffer[..n_max])
+            .map_err(|fault| match fault {
+                MemberFault::Npy(NpyError::Io(error)) => error,
+                fault => io::Error::other(fault),
+            })?;
+        if n == 0 {
+            return Err(io::Error::other(MemberFault::InflatesShort {
+                declared_bytes: self.declared_bytes,
+                actual_bytes: self.n_done,
+            }));
+        }
+        self.crc.update(&buffer[..n]);
+        self.n_done += n as u64;
+        Ok(n)
+    }
+}
+
+/// Where the member's data begin: after its local header, which must be this member's.
+fn data_offset(source: &Source, member: &Member) -> Result<u64, MemberFault> {
+    let offset = member.offset;
+    let wrong = || MemberFault::WrongLocalHeader { offset };
+    let mut header = [0; 30];
+    // The directory was checked to lie within the file, but members' offsets are any number.
+    let fits = |n: u64| {
+        offset
+            .checked_add(n)
+            .is_some_and(|end| end <= source.size_bytes())
+    };
+    if !fits(30) {
+        return Err(wrong());
+    }
+    source.read_exact_at(&mut header, offset)?;
+    let name_bytes = u64::from(u16::from_le_bytes([header[26], header[27]]));
+    let extra_bytes = u64::from(u16::from_le_bytes([header[28], header[29]]));
+    if !header.starts_with(b"PK\x03\x04")
+        || name_bytes != member.raw_name.len() as u64
+        || !fits(30 + name_bytes)
+    {
+        return Err(wrong());
+    }
+    let mut name = vec![0; member.raw_name.len()];
+    source.read_exact_at(&mut name, offset + 30)?;
+    if name != member.raw_name {
+        return Err(wrong());
+    }
+    Ok(offset + 30 + name_bytes + extra_bytes)
+}
