@@ -38,7 +38,9 @@ impl Circumstances {
             date: utc_date(since_epoch.as_secs() / 86_400),
             processor: value(&read("/proc/cpuinfo"), "model name").unwrap_or_else(unknown),
             n_threads: std::thread::available_parallelism().map_or(1, usize::from),
-            memory: value(&read("/proc/meminfo"), "MemTotal").unwrap_or_else(unknown),
+            memory: value(&read("/proc/meminfo"), "MemTotal")
+                .and_then(|kib| gib(&kib))
+                .unwrap_or_else(unknown),
             compiler: answer(Command::new("rustc").arg("--version")).unwrap_or_else(unknown),
             commit: commit.unwrap_or_else(unknown),
         }
@@ -51,6 +53,12 @@ fn value(text: &str, key: &str) -> Option<String> {
         let (name, value) = line.split_once(':')?;
         (name.trim() == key).then(|| value.trim().to_owned())
     })
+}
+
+/// The kernel's `24682416 kB` (of 1,024 bytes) in GiB.
+fn gib(kib: &str) -> Option<String> {
+    let n_kib: f64 = kib.strip_suffix(" kB")?.parse().ok()?;
+    Some(format!("{:.1} GiB", n_kib / (1024.0 * 1024.0)))
 }
 
 /// The day of the Gregorian calendar that begins so many days after 1970-01-01.
@@ -103,6 +111,12 @@ mod tests {
         ] {
             assert_eq!(utc_date(n_days), date);
         }
+    }
+
+    #[test]
+    fn memory_is_given_in_gib() {
+        assert_eq!(gib("24682416 kB").as_deref(), Some("23.5 GiB"));
+        assert_eq!(gib("much"), None);
     }
 
     #[test]

@@ -56,9 +56,7 @@ struct Package {
 const PACKAGES: &[Package] = &[Package {
     name: "python3-venv",
     why: "the virtual environment in which tests compare with NumPy",
-    is_present: || {
-        process::succeeds(Command::new("python3").args(["-c", "import venv, ensurepip"]))
-    },
+    is_present: python_makes_venvs,
 }];
 
 /// The rustup components that the steps of a test run call.
@@ -94,6 +92,17 @@ pub(crate) fn set_up(root: &Path, may_install: bool) -> Result<Ready, SetupError
     add_packages(licence, &mut ready)?;
     ready.python = venv(root, licence, &mut ready)?;
     Ok(ready)
+}
+
+impl Ready {
+    /// Tells the tests where Python is, or that there is none: a value inherited from the shell
+    /// would make what is tested depend on the machine.
+    pub(crate) fn export(&self, command: &mut Command) {
+        match &self.python {
+            Some(python) => command.env("SWATHE_PYTHON", python),
+            None => command.env_remove("SWATHE_PYTHON"),
+        };
+    }
 }
 
 /// Whether this is continuous integration, where whatever cannot run is a failure.
@@ -138,10 +147,7 @@ fn add_components(root: &Path, licence: Licence, ready: &mut Ready) {
 }
 
 fn add_packages(licence: Licence, ready: &mut Ready) -> Result<(), SetupError> {
-    let absent: Vec<&Package> = PACKAGES
-        .iter()
-        .filter(|package| !(package.is_present)())
-        .collect();
+    let absent = absent_packages();
     if absent.is_empty() {
         return Ok(());
     }
@@ -158,13 +164,29 @@ fn add_packages(licence: Licence, ready: &mut Ready) -> Result<(), SetupError> {
             );
             process::run(&mut apt_get(sudo, &["update"])).map_err(SetupError::Packages)?;
             let mut install = apt_get(sudo, &["install", "-y", "--no-install-recommends"]);
-            process::run(install.args(&names)).map_err(SetupError::Packages)
+            process::run(install.args(&names)).map_err(SetupError::Packages)?;
+            for package in absent_packages() {
+                let sentence = "was installed and is still not seen; what comes before it in PATH?";
+                ready.missing.push(format!("{} {sentence}", package.name));
+            }
+            Ok(())
         }
         _ => {
             ready.missing.push(advice(&names, has_apt));
             Ok(())
         }
     }
+}
+
+fn absent_packages() -> Vec<&'static Package> {
+    PACKAGES
+        .iter()
+        .filter(|package| !(package.is_present)())
+        .collect()
+}
+
+fn python_makes_venvs() -> bool {
+    process::succeeds(Command::new("python3").args(["-c", "import venv, ensurepip"]))
 }
 
 /// The one command that brings the system packages.
@@ -206,12 +228,12 @@ fn venv(root: &Path, licence: Licence, ready: &mut Ready) -> Result<Option<PathB
         return Ok(Some(python));
     }
     if licence == Licence::Nothing {
-        let sentence = ".venv is absent or out of date; run: cargo xtask setup";
+        let sentence = "an up-to-date .venv; run: cargo xtask setup";
         ready.missing.push(sentence.to_owned());
         return Ok(None);
     }
-    if !PACKAGES.iter().all(|package| (package.is_present)()) {
-        // Already among what is missing.
+    if !python_makes_venvs() {
+        // Its package is already among what is missing.
         return Ok(None);
     }
     println!("making the virtual environment .venv with what {REQUIREMENTS} names");
@@ -290,7 +312,7 @@ mod tests {
         assert_eq!((python, is_made), (None, false));
         assert_eq!(
             ready.missing,
-            [".venv is absent or out of date; run: cargo xtask setup"]
+            ["an up-to-date .venv; run: cargo xtask setup"]
         );
     }
 

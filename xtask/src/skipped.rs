@@ -1,8 +1,9 @@
 //! Tests that could not run.
 //!
-//! Rust's test harness has no word for them: such a test prints `SKIPPED` and the reason, then
-//! returns, and the harness hides what a passing test prints. So the tests run with
-//! `--show-output`, and a [`Sieve`] takes that output out again and keeps the skips.
+//! Rust's test harness has no word for them: such a test prints a line that begins with `SKIPPED`
+//! and gives the reason, then returns, and the harness hides what a passing test prints. So the
+//! tests run with `--show-output`, and a [`Sieve`] takes that output out again and keeps the
+//! skips.
 
 /// A test that could not run.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,7 +35,7 @@ impl Sieve {
                 .and_then(|rest| rest.strip_suffix(" stdout ----"));
             if let Some(test) = title {
                 test.clone_into(&mut self.test);
-            } else if let Some((_, reason)) = line.split_once("SKIPPED") {
+            } else if let Some(reason) = line.trim_start().strip_prefix("SKIPPED") {
                 let reason = reason.trim_start_matches([':', ' ', ',', '-']).to_owned();
                 self.skips.push(Skip {
                     test: self.test.clone(),
@@ -59,7 +60,7 @@ test b::needs_python ... ok
 successes:
 
 ---- a::loud stdout ----
-some talk
+some talk, and nothing SKIPPED
 
 ---- b::needs_python stdout ----
 SKIPPED: no NumPy in .venv

@@ -2,28 +2,24 @@
 
 use std::process::Command;
 
-use crate::process::{self, cargo};
+use crate::process::{self, CommandError, cargo};
+use crate::setup::{self, Ready};
 use crate::workspace::Workspace;
 
 /// Lists the tests marked `#[ignore]`, then runs them; true when they pass.
 pub(crate) fn soak(workspace: &Workspace, filter: Option<&str>) -> bool {
-    let mut listing = ignored_tests(workspace, filter);
-    listing.args(["--list", "--format=terse"]);
-    let Some(listed) = process::answer(&mut listing) else {
-        // Once more in the open, so that what went wrong can be read.
-        return process::run(&mut listing).is_ok();
+    let ready = match setup::set_up(&workspace.root, true) {
+        Ok(ready) => ready,
+        Err(error) => {
+            eprintln!("error: {error}");
+            return false;
+        }
     };
-    let names = test_names(&listed);
-    if names.is_empty() {
-        println!("no test marked #[ignore] matches; nothing ran");
-        return filter.is_none();
+    for sentence in &ready.missing {
+        println!("missing: {sentence}");
     }
-    println!("{} tests:", names.len());
-    for name in names {
-        println!("  {name}");
-    }
-    match process::run(&mut ignored_tests(workspace, filter)) {
-        Ok(()) => true,
+    match run(workspace, &ready, filter) {
+        Ok(n_tests) => n_tests > 0 || filter.is_none(),
         Err(error) => {
             println!("FAILED: {error}");
             false
@@ -31,20 +27,41 @@ pub(crate) fn soak(workspace: &Workspace, filter: Option<&str>) -> bool {
     }
 }
 
+/// Builds, lists and runs the tests; how many there were.
+fn run(workspace: &Workspace, ready: &Ready, filter: Option<&str>) -> Result<usize, CommandError> {
+    process::run(&mut long_tests(workspace, &["--no-run"]))?;
+    let mut listing = long_tests(workspace, &["--"]);
+    listing
+        .args(["--ignored", "--list", "--format=terse"])
+        .args(filter);
+    let Some(listed) = process::answer(&mut listing) else {
+        // Once more in the open, so that what went wrong can be read.
+        return process::run(&mut listing).map(|()| 0);
+    };
+    let names = test_names(&listed);
+    if names.is_empty() {
+        println!("no test marked #[ignore] matches; nothing ran");
+        return Ok(0);
+    }
+    println!("long tests: {}", names.len());
+    for name in &names {
+        println!("  {name}");
+    }
+    // Without capture: a long test tells how far it is.
+    let mut command = long_tests(workspace, &["--no-fail-fast", "--"]);
+    command.args(["--ignored", "--nocapture"]).args(filter);
+    ready.export(&mut command);
+    process::run(&mut command)?;
+    Ok(names.len())
+}
+
 /// Doc tests stay out: marked `ignore`, they are text rather than long tests.
-fn ignored_tests(workspace: &Workspace, filter: Option<&str>) -> Command {
+fn long_tests(workspace: &Workspace, args: &[&str]) -> Command {
     let mut command = cargo(&workspace.root);
     command.env("SWATHE_SOAK", "1");
-    command.args([
-        "test",
-        "--workspace",
-        "--no-fail-fast",
-        "--lib",
-        "--bins",
-        "--tests",
-        "--",
-    ]);
-    command.arg("--ignored").args(filter);
+    command
+        .args(["test", "--workspace", "--lib", "--bins", "--tests"])
+        .args(args);
     command
 }
 

@@ -12,7 +12,7 @@ pub(crate) enum Verdict {
     Failed(String),
     /// It could not run, and why. Under continuous integration that is a failure.
     Skipped(String),
-    /// It was not asked for.
+    /// It was not asked for, or pointless.
     LeftOut(String),
 }
 
@@ -46,7 +46,8 @@ impl Steps {
     pub(crate) fn step(&mut self, name: &'static str, what: &str, work: impl FnOnce() -> Verdict) {
         let start = Instant::now();
         let verdict = match self.shut {
-            Some(gate) => Verdict::Skipped(format!("{gate} failed")),
+            // The gate has failed the whole already; once is enough.
+            Some(gate) => Verdict::LeftOut(format!("{gate} failed")),
             None => {
                 println!("\n== {name} ({what})");
                 work()
@@ -82,8 +83,8 @@ impl Steps {
         };
         match &verdict {
             Verdict::Passed => {}
-            Verdict::Failed(why) => println!("FAILED {name}: {why}"),
-            Verdict::Skipped(why) | Verdict::LeftOut(why) => println!("SKIPPED {name}: {why}"),
+            Verdict::Failed(why) => println!("failed {name}: {why}"),
+            Verdict::Skipped(why) | Verdict::LeftOut(why) => println!("skipped {name}: {why}"),
         }
         self.done.push(Done {
             name,
@@ -167,12 +168,12 @@ mod tests {
 
     #[test]
     fn nothing_runs_behind_a_failed_gate() {
-        let mut steps = Steps::new(false);
+        let mut steps = Steps::new(true);
         steps.gate("build", "", || Verdict::Failed("no".to_owned()));
         steps.step("tests", "", || panic!("must not run"));
         assert_eq!(
             verdicts(&steps)[1],
-            &Verdict::Skipped("build failed".to_owned())
+            &Verdict::LeftOut("build failed".to_owned())
         );
     }
 

@@ -19,6 +19,12 @@ pub(crate) fn test(workspace: &Workspace, options: TestOptions) -> bool {
     let mut steps = Steps::new(ci);
     let mut ready = Ready::default();
     let mut skips = Vec::new();
+    // Without a selection cargo takes everything, examples and doc tests too.
+    let selection: &[&str] = if options.fast {
+        &["--lib", "--bins", "--tests"]
+    } else {
+        &[]
+    };
 
     steps.gate(
         "set-up",
@@ -49,19 +55,23 @@ pub(crate) fn test(workspace: &Workspace, options: TestOptions) -> bool {
         with_component(root, "clippy", "clippy", &args)
     });
     steps.gate("build", "everything the tests run", || {
-        process::run(cargo(root).args(["test", "--workspace", "--no-run"])).into()
+        process::run(
+            cargo(root)
+                .args(["test", "--workspace", "--no-run"])
+                .args(selection),
+        )
+        .into()
     });
     steps.step(
         "tests",
         "unit, integration and, without --fast, doc tests",
         || {
             let mut command = cargo(root);
-            command.args(["test", "--workspace", "--no-fail-fast"]);
-            if options.fast {
-                command.args(["--lib", "--bins", "--tests"]);
-            }
+            command
+                .args(["test", "--workspace", "--no-fail-fast"])
+                .args(selection);
             command.args(["--", "--show-output"]);
-            export(&mut command, &ready);
+            ready.export(&mut command);
             run_tests(&mut command, ci, &mut skips)
         },
     );
@@ -109,15 +119,6 @@ fn with_component(root: &Path, subcommand: &str, component: &str, args: &[&str])
         return Verdict::Skipped(format!("{component} is not installed"));
     }
     process::run(cargo(root).args(args)).into()
-}
-
-/// Tells the tests where Python is, or that there is none: a value inherited from the shell
-/// would make what is tested depend on the machine.
-fn export(command: &mut Command, ready: &Ready) {
-    match &ready.python {
-        Some(python) => command.env("SWATHE_PYTHON", python),
-        None => command.env_remove("SWATHE_PYTHON"),
-    };
 }
 
 /// Runs Rust tests, and collects those that could not run.
@@ -169,9 +170,9 @@ fn python_tests(root: &Path, ready: &Ready) -> Verdict {
     };
     let mut command = Command::new(python);
     command
-        .args(["-m", "pytest", "-q", "python/tests"])
+        .args(["-m", "pytest", "-q", "-rs", "python/tests"])
         .current_dir(root);
-    export(&mut command, ready);
+    ready.export(&mut command);
     process::run(&mut command).into()
 }
 
