@@ -4,9 +4,10 @@
 //! give it small trees that exist only in memory.
 
 mod architecture;
+mod changelog;
 mod layers;
 mod manifests;
-mod paper;
+
 mod source;
 mod tree;
 
@@ -65,7 +66,7 @@ fn findings(tree: &Tree, packages: &[Package]) -> Vec<Finding> {
     let mut findings = layers::check(tree, packages);
     findings.extend(manifests::check(tree));
     findings.extend(architecture::check(tree));
-    findings.extend(paper::check(tree));
+    findings.extend(changelog::check(tree));
     findings.extend(source::check(tree));
     findings.sort();
     findings
