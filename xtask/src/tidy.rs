@@ -7,7 +7,6 @@ mod architecture;
 mod changelog;
 mod layers;
 mod manifests;
-
 mod source;
 mod tree;
 
