@@ -1,5 +1,7 @@
 //! `.npz` files that Python wrote are read right, and what is written comes back.
 
+mod npz_by_hand;
+
 use std::fs::{self, File};
 use std::io::{Cursor, Seek, SeekFrom};
 
@@ -115,41 +117,12 @@ fn members_without_the_suffix_are_arrays_too() {
 #[test]
 fn fortran_order_in_a_deflated_member() {
     let npy = b"\x93NUMPY\x01\x00v\x00{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }                                                           \n\x00\x03\x01\x04\x02\x05";
-    let npz = Npz::from_bytes(deflated_by_hand(npy)).unwrap();
+    let npz = Npz::from_bytes(npz_by_hand::archive(npy, npy.len())).unwrap();
     assert!(npz.members()[0].is_deflated());
     assert_eq!(
         npz.read("f").unwrap(),
         array(&[2, 3], vec![0u8, 1, 2, 3, 4, 5])
     );
-}
-
-/// An archive of one member `f.npy` with this content in one uncompressed deflate block.
-fn deflated_by_hand(content: &[u8]) -> Vec<u8> {
-    let n = content.len() as u16;
-    let mut block = vec![1];
-    block.extend(n.to_le_bytes());
-    block.extend((!n).to_le_bytes());
-    block.extend(content);
-    let mut crc = flate2::Crc::new();
-    crc.update(content);
-    let mut shared = Vec::new();
-    for field in [20u16, 0, 8, 0, 33] {
-        shared.extend(field.to_le_bytes());
-    }
-    for field in [crc.sum(), block.len() as u32, content.len() as u32] {
-        shared.extend(field.to_le_bytes());
-    }
-    shared.extend(5u16.to_le_bytes());
-    shared.extend(0u16.to_le_bytes());
-    let mut out = [b"PK\x03\x04", &shared[..], b"f.npy", &block].concat();
-    let at = out.len() as u32;
-    let entry = [b"PK\x01\x02\x14\x03", &shared[..], &[0; 14], b"f.npy"].concat();
-    out.extend(&entry);
-    out.extend(b"PK\x05\x06\x00\x00\x00\x00\x01\x00\x01\x00");
-    out.extend((entry.len() as u32).to_le_bytes());
-    out.extend(at.to_le_bytes());
-    out.extend([0; 2]);
-    out
 }
 
 #[test]
