@@ -1,0 +1,59 @@
+//! A set of vertices, one bit each.
+
+/// A set of numbers below a fixed bound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct BitSet {
+    words: Vec<u64>,
+}
+
+impl BitSet {
+    /// The empty set of numbers below `bound`.
+    pub(super) fn new(bound: u64) -> Self {
+        Self {
+            words: vec![0; bound.div_ceil(64) as usize],
+        }
+    }
+
+    /// Adds a number and says whether it is new.
+    pub(super) fn insert(&mut self, number: u32) -> bool {
+        let word = &mut self.words[number as usize / 64];
+        let bit = 1 << (number % 64);
+        let new = *word & bit == 0;
+        *word |= bit;
+        new
+    }
+
+    pub(super) fn contains(&self, number: u32) -> bool {
+        self.words[number as usize / 64] >> (number % 64) & 1 == 1
+    }
+
+    /// The least number below `bound` that is not a member.
+    pub(super) fn first_absent(&self, bound: u64) -> Option<u32> {
+        let word_idx = self.words.iter().position(|&word| word != u64::MAX)?;
+        let number = word_idx as u64 * 64 + u64::from(self.words[word_idx].trailing_ones());
+        (number < bound).then_some(number as u32)
+    }
+
+    /// The members, ascending.
+    pub(super) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.words
+            .iter()
+            .enumerate()
+            .flat_map(|(word_idx, &word)| ones(word).map(move |bit| word_idx as u32 * 64 + bit))
+    }
+
+    pub(super) fn n_bytes(&self) -> u64 {
+        size_of_val(self.words.as_slice()) as u64
+    }
+}
+
+/// The places of the ones in a word, ascending.
+pub(super) fn ones(mut word: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        (word != 0).then(|| {
+            let bit = word.trailing_zeros();
+            word &= word - 1;
+            bit
+        })
+    })
+}

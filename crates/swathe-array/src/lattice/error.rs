@@ -1,0 +1,83 @@
+//! What can be wrong with a lattice or a question about one.
+
+use super::{AXIS_SIZE_MAX, N_DIMENSIONS_MAX};
+
+/// Why a lattice cannot be made, or a question about it not be answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LatticeError {
+    /// No axes, or more than [`N_DIMENSIONS_MAX`].
+    #[error("a lattice has 1 to {N_DIMENSIONS_MAX} dimensions, not {n_dimensions}")]
+    Dimensions {
+        /// How many axes were given.
+        n_dimensions: usize,
+    },
+    /// An axis with fewer than 2 or more than [`AXIS_SIZE_MAX`] vertices.
+    #[error("axis {axis} has {size} vertices; 2 to {AXIS_SIZE_MAX} are possible")]
+    AxisSize {
+        /// The axis, counted from 0.
+        axis: usize,
+        /// Its size.
+        size: u32,
+    },
+    /// The question needs ids or a walk, and the lattice is too large for them.
+    #[error("the lattice has {n_vertices} vertices; at most {n_vertices_max} can be walked")]
+    TooManyVertices {
+        /// Vertices of the lattice.
+        n_vertices: u128,
+        /// The most that can be walked.
+        n_vertices_max: u64,
+    },
+    /// No vertex has this id.
+    #[error("there is no vertex {vertex}: ids end before {n_vertices}")]
+    OutOfRange {
+        /// The id.
+        vertex: u64,
+        /// Vertices of the lattice.
+        n_vertices: u128,
+    },
+    /// More or fewer coordinates than axes.
+    #[error("{n_given} coordinates for {n_dimensions} dimensions")]
+    CoordinateCount {
+        /// Coordinates given.
+        n_given: usize,
+        /// Axes of the lattice.
+        n_dimensions: usize,
+    },
+    /// A coordinate beyond its axis.
+    #[error("coordinate {coordinate} on axis {axis}, which has {size} vertices")]
+    Coordinate {
+        /// The axis, counted from 0.
+        axis: usize,
+        /// The coordinate.
+        coordinate: u32,
+        /// Vertices along the axis.
+        size: u32,
+    },
+    /// A walk cannot begin or end at a blocked vertex.
+    #[error("vertex {vertex} is blocked")]
+    Blocked {
+        /// The vertex.
+        vertex: u64,
+    },
+    /// The borrowed memory has fewer words than the lattice has vertices.
+    #[error("the borrowed memory has {n_words} words of 64 bits; {n_words_min} are needed")]
+    ScratchTooSmall {
+        /// Words given.
+        n_words: usize,
+        /// Words needed.
+        n_words_min: u64,
+    },
+    /// A distance was found in borrowed memory, but no path of that length under any of the seeds.
+    #[error(
+        "no path of length {length} could be found to prove the distance, with {n_seeds} seeds"
+    )]
+    Unproven {
+        /// The distance found.
+        length: u64,
+        /// Seeds tried.
+        n_seeds: u32,
+    },
+    /// The stop closure said so.
+    #[error("interrupted")]
+    Interrupted,
+}

@@ -1,0 +1,145 @@
+//! The vertices around one vertex, by distance.
+
+use std::ops::ControlFlow;
+
+use super::grid::Grid;
+use super::search::{search, search_need};
+use super::{Lattice, LatticeError, MemoryNeed, SearchScratch};
+
+/// Stands in [`Layers::distances`] for a vertex that is blocked or cannot be reached.
+pub const UNREACHABLE: u32 = u32::MAX;
+
+/// How far the vertices of a lattice are from one of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layers {
+    /// `counts[d]` vertices lie at distance `d`; the first is 1 and none is 0.
+    ///
+    /// Only lattices of at most 2^32 vertices are walked, so that 64 bits hold every count.
+    pub counts: Vec<u64>,
+    /// Free vertices that cannot be reached.
+    pub n_unreachable: u64,
+    /// If asked for: the distance of each vertex by id, or [`UNREACHABLE`].
+    pub distances: Option<Vec<u32>>,
+}
+
+impl Layers {
+    /// The distance of the farthest vertex that can be reached.
+    pub fn eccentricity(&self) -> u64 {
+        self.counts.len() as u64 - 1
+    }
+}
+
+/// Counts the vertices at each distance from one vertex, and on demand lists all distances.
+///
+/// Where nothing is blocked the counts are the coefficients of a product of one small polynomial
+/// per axis; otherwise a breadth-first search counts.
+pub fn layers(
+    lattice: &Lattice,
+    from: u64,
+    with_distances: bool,
+    scratch: &mut SearchScratch,
+    stop: &dyn Fn() -> bool,
+) -> Result<Layers, LatticeError> {
+    let from = lattice.endpoint(from)?;
+    let grid = lattice.grid()?;
+    if grid.n_blocked() == 0 {
+        let distances = if with_distances {
+            Some(straight_distances(grid, from, stop)?)
+        } else {
+            None
+        };
+        return Ok(Layers {
+            counts: straight_counts(grid, from),
+            n_unreachable: 0,
+            distances,
+        });
+    }
+
+    let mut counts: Vec<u64> = Vec::new();
+    let mut distances = if with_distances {
+        Some(unreachable_distances(grid.n_vertices() as usize, stop)?)
+    } else {
+        None
+    };
+    search(grid, from, scratch, stop, |vertex, distance| {
+        match counts.get_mut(distance as usize) {
+            Some(count) => *count += 1,
+            None => counts.push(1),
+        }
+        if let Some(distances) = &mut distances {
+            distances[vertex as usize] = distance;
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(Layers {
+        n_unreachable: grid.n_free() - counts.iter().sum::<u64>(),
+        counts,
+        distances,
+    })
+}
+
+/// The memory [`layers`] needs on this lattice.
+pub fn layers_need(lattice: &Lattice, with_distances: bool) -> Result<MemoryNeed, LatticeError> {
+    let grid = lattice.grid()?;
+    let mut need = MemoryNeed::default();
+    if grid.n_blocked() > 0 {
+        need = search_need(grid.n_vertices());
+    }
+    // A list of counts that grows leaves up to half of itself empty, and while it moves, the old
+    // one is there too; the product of polynomials has two lists as well.
+    need.answer_bytes = 3 * 8 * (grid.path_length_max() + 1).max(4);
+    if with_distances {
+        need.answer_bytes += 4 * grid.n_vertices();
+    }
+    Ok(need)
+}
+
+/// A distance is a sum of one distance per axis, so that the counts are a product of polynomials.
+fn straight_counts(grid: &Grid, from: u32) -> Vec<u64> {
+    let mut counts = vec![1];
+    for axis in grid.axes() {
+        let coordinate = from / axis.stride % axis.size;
+        let farthest = coordinate.max(axis.size - 1 - coordinate) as usize;
+        let mut product = vec![0; counts.len() + farthest];
+        for end in 0..axis.size {
+            let shift = coordinate.abs_diff(end) as usize;
+            for (sum, count) in product[shift..].iter_mut().zip(&counts) {
+                *sum += count;
+            }
+        }
+        counts = product;
+    }
+    counts
+}
+
+/// Row by row along the last axis, with the distance of the other axes added.
+fn straight_distances(
+    grid: &Grid,
+    from: u32,
+    stop: &dyn Fn() -> bool,
+) -> Result<Vec<u32>, LatticeError> {
+    let row_length = grid.axes().last().map_or(1, |axis| axis.size);
+    let column = from % row_length;
+    let mut distances = Vec::with_capacity(grid.n_vertices() as usize);
+    for row_start in (0..grid.n_vertices()).step_by(row_length as usize) {
+        let row_idx = row_start / u64::from(row_length);
+        if row_idx % 1024 == 0 && stop() {
+            return Err(LatticeError::Interrupted);
+        }
+        let to_row = grid.manhattan(from, row_start as u32 + column);
+        distances.extend((0..row_length).map(|x| to_row + x.abs_diff(column)));
+    }
+    Ok(distances)
+}
+
+/// In pieces, since filling gigabytes takes longer than a stop may wait.
+fn unreachable_distances(n: usize, stop: &dyn Fn() -> bool) -> Result<Vec<u32>, LatticeError> {
+    let mut distances = Vec::with_capacity(n);
+    while distances.len() < n {
+        if stop() {
+            return Err(LatticeError::Interrupted);
+        }
+        distances.resize(n.min(distances.len() + (1 << 20)), UNREACHABLE);
+    }
+    Ok(distances)
+}

@@ -1,0 +1,97 @@
+//! A shortest path between two vertices.
+
+use std::ops::ControlFlow;
+
+use super::grid::Grid;
+use super::search::{search, search_need};
+use super::{Lattice, LatticeError, MemoryNeed, SearchScratch};
+
+/// What became of the search for a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PathAnswer {
+    /// The ids of the vertices of a shortest path, both ends included.
+    Found(Vec<u32>),
+    /// The blocked vertices separate the two ends.
+    NoPath,
+}
+
+impl PathAnswer {
+    /// The number of edges of the path, if there is one.
+    pub fn length(&self) -> Option<u64> {
+        match self {
+            PathAnswer::Found(vertices) => Some(vertices.len() as u64 - 1),
+            PathAnswer::NoPath => None,
+        }
+    }
+}
+
+/// A shortest path from one vertex to another, the same one on every call.
+///
+/// Where nothing is blocked it is written down axis by axis; otherwise a breadth-first search finds
+/// it. Ends that are blocked or outside the lattice are errors; that there is no path is an answer.
+pub fn shortest_path(
+    lattice: &Lattice,
+    from: u64,
+    to: u64,
+    scratch: &mut SearchScratch,
+    stop: &dyn Fn() -> bool,
+) -> Result<PathAnswer, LatticeError> {
+    let from = lattice.endpoint(from)?;
+    let to = lattice.endpoint(to)?;
+    let grid = lattice.grid()?;
+    if grid.n_blocked() == 0 {
+        return Ok(PathAnswer::Found(straight_path(grid, from, to)));
+    }
+
+    // From the far end, so that following nearer vertices writes the path down forwards.
+    let mut length = None;
+    search(grid, to, scratch, stop, |vertex, distance| {
+        if vertex == from {
+            length = Some(distance);
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    })?;
+    let Some(length) = length else {
+        return Ok(PathAnswer::NoPath);
+    };
+    let mut vertices = Vec::with_capacity(length as usize + 1);
+    vertices.push(from);
+    let mut vertex = from;
+    for distance in (1..=length).rev() {
+        vertex = scratch.nearer(grid, vertex, distance);
+        vertices.push(vertex);
+    }
+    Ok(PathAnswer::Found(vertices))
+}
+
+/// The memory [`shortest_path`] needs on this lattice.
+pub fn path_need(lattice: &Lattice) -> Result<MemoryNeed, LatticeError> {
+    let grid = lattice.grid()?;
+    let mut need = MemoryNeed::default();
+    if grid.n_blocked() > 0 {
+        need = search_need(grid.n_vertices());
+    }
+    need.answer_bytes = 4 * (grid.path_length_max() + 1);
+    Ok(need)
+}
+
+/// Along the first axis first, then along the second, and so on.
+fn straight_path(grid: &Grid, from: u32, to: u32) -> Vec<u32> {
+    let mut vertices = Vec::with_capacity(grid.manhattan(from, to) as usize + 1);
+    let mut vertex = from;
+    vertices.push(vertex);
+    for axis in grid.axes() {
+        let start = from / axis.stride % axis.size;
+        let end = to / axis.stride % axis.size;
+        for _ in 0..start.abs_diff(end) {
+            if start < end {
+                vertex += axis.stride;
+            } else {
+                vertex -= axis.stride;
+            }
+            vertices.push(vertex);
+        }
+    }
+    vertices
+}
