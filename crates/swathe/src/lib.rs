@@ -1,1 +1,108 @@
-//! The engine.
+//! swathe solves thousands of small problems of different shapes in one sweep.
+//!
+//! It takes the problems of a [`Workload`] from their sizes to their outcomes: it plans batches
+//! that fit in memory, loads them ahead of time, solves them on every core, survives panics,
+//! endless loops, refused memory and lost workers, and delivers every outcome under its
+//! problem's number together with the measured figures of how it went.
+//!
+//! The engine reads no files, prints nothing and knows no workload.
+//!
+//! # Example
+//! ```
+//! use std::ops::ControlFlow;
+//! use std::sync::Arc;
+//! use swathe::{DeviceKind, Need, Settings, Shape, Size, Source, Stop, Workload};
+//!
+//! /// Counts the primes below a number.
+//! struct Primes;
+//!
+//! #[derive(Debug, thiserror::Error)]
+//! #[error("{0} is too many")]
+//! struct TooMany(u32);
+//!
+//! impl Workload for Primes {
+//!     type Problem = u32;
+//!     type Solution = usize;
+//!     type Failure = TooMany;
+//!     type Scratch = Vec<bool>;
+//!     const NAME: &'static str = "primes";
+//!
+//!     fn size(&self, n: &u32) -> Size {
+//!         Size::of(Shape::new(&[*n]))
+//!     }
+//!     fn need(&self, size: &Size, _: DeviceKind) -> Need {
+//!         Need { lane_bytes: 4, scratch_bytes: size.shape.volume(), solution_bytes: 8 }
+//!     }
+//!     fn scratch(&self) -> Vec<bool> {
+//!         Vec::new()
+//!     }
+//!     fn solve(&self, &n: &u32, composite: &mut Vec<bool>, stop: &Stop) -> Result<usize, TooMany> {
+//!         if n > 1_000_000 {
+//!             return Err(TooMany(n));
+//!         }
+//!         composite.clear();
+//!         composite.resize(n as usize, false);
+//!         let mut n_primes = 0;
+//!         for k in 2..n as usize {
+//!             if stop.requested() {
+//!                 return Err(TooMany(n));
+//!             }
+//!             if !composite[k] {
+//!                 n_primes += 1;
+//!                 (k * k..n as usize).step_by(k).for_each(|multiple| composite[multiple] = true);
+//!             }
+//!         }
+//!         Ok(n_primes)
+//!     }
+//! }
+//!
+//! let primes = Arc::new(Primes);
+//! let source = Source::from_vec(&primes, vec![10, 100, 2_000_000, 1000]);
+//! let mut answers = vec![None; 4];
+//! let report = swathe::run(&primes, &source, &Settings::default(), &mut |done| {
+//!     answers[done.index] = done.outcome.solution().copied();
+//!     ControlFlow::Continue(())
+//! });
+//! assert_eq!(answers, [Some(4), Some(25), None, Some(168)]);
+//! assert_eq!((report.counts.n_solved, report.counts.n_failed), (3, 1));
+//! ```
+
+mod bucket;
+mod cost;
+mod device;
+mod fault;
+mod memory;
+mod outcome;
+mod plan;
+mod pool;
+mod report;
+mod run;
+mod seed;
+mod settings;
+mod shape;
+mod slice;
+mod source;
+mod spawn;
+mod stop;
+mod workload;
+
+pub use bucket::{Bucket, Padding, bucket, waste};
+pub use cost::{CostRow, Costs};
+pub use device::{Cpu, Device, simd};
+pub use fault::{Fault, FaultParseError, Faults, Point};
+pub use memory::{Budget, OutOfMemory, ReclaimerGuard, Reservation, ReserveError};
+pub use outcome::{Outcome, OutcomeKind, Unsolved};
+pub use plan::{Batch, Limits, Plan, Planned, plan};
+pub use pool::{Pool, PoolFigures, Pooled};
+pub use report::{
+    Counts, Event, Launch, MemoryFigures, Mismatch, Phase, Remedy, Report, Setback, SetbackCause,
+    Verification, WorkerFigures,
+};
+pub use run::{Done, explain, run};
+pub use settings::{BatchSize, Observer, Settings};
+pub use shape::{Shape, ShapeParseError};
+pub use slice::solve_slice;
+pub use source::Source;
+pub use spawn::{Run, spawn};
+pub use stop::Stop;
+pub use workload::{DeviceKind, Difference, Need, Size, Workload};

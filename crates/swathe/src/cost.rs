@@ -1,0 +1,184 @@
+//! Costs: what problems were measured to take, learnt while running and kept for the next run.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{DeviceKind, Shape, Size};
+
+/// Measured times of problems, by workload, class, shape and device.
+///
+/// Shapes are binned to powers of two: a cost is a guide to batch sizes and routes, and must be
+/// known after a few problems. Plain data: keep it as JSON between runs.
+///
+/// ```
+/// use std::time::Duration;
+/// use swathe::{Costs, DeviceKind, Shape, Size};
+/// let mut costs = Costs::default();
+/// let size = Size::of(Shape::new(&[60, 120]));
+/// assert_eq!(costs.lane("ot", &size, DeviceKind::Cpu), None);
+/// costs.learn("ot", &size, DeviceKind::Cpu, 10, Duration::from_millis(50));
+/// assert_eq!(costs.lane("ot", &size, DeviceKind::Cpu), Some(Duration::from_millis(5)));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(into = "Vec<CostRow>", from = "Vec<CostRow>")]
+pub struct Costs {
+    rows: BTreeMap<Key, Cost>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    workload: String,
+    class: u32,
+    bin: Shape,
+    device: DeviceKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Cost {
+    n_samples: u64,
+    lane_ns: f64,
+}
+
+/// One measured cost, as it is written down.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CostRow {
+    /// The workload's name.
+    pub workload: String,
+    /// The problems' class.
+    pub class: u32,
+    /// Their shape, every extent rounded up to a power of two.
+    pub bin: Shape,
+    /// Where they ran.
+    pub device: DeviceKind,
+    /// How many problems were measured.
+    pub n_samples: u64,
+    /// Nanoseconds for one of them.
+    pub lane_ns: f64,
+}
+
+impl Costs {
+    /// So many measured problems make a cost worth trusting.
+    pub const N_SAMPLES_TRUSTED: u64 = 10;
+
+    /// Old measurements fade: a machine that got slower is noticed within so many problems.
+    const N_SAMPLES_REMEMBERED: f64 = 1000.0;
+
+    /// Takes in that `n_lanes` problems of this size took this long together.
+    pub fn learn(
+        &mut self,
+        workload: &str,
+        size: &Size,
+        device: DeviceKind,
+        n_lanes: u64,
+        took: Duration,
+    ) {
+        if n_lanes == 0 {
+            return;
+        }
+        let lane_ns = took.as_nanos() as f64 / n_lanes as f64;
+        let key = Key {
+            workload: workload.to_owned(),
+            class: size.class,
+            bin: size.shape.bin(),
+            device,
+        };
+        let cost = self.rows.entry(key).or_insert(Cost {
+            n_samples: 0,
+            lane_ns,
+        });
+        cost.n_samples += n_lanes;
+        let weight = n_lanes as f64
+            / (cost.n_samples as f64).min(Self::N_SAMPLES_REMEMBERED.max(n_lanes as f64));
+        cost.lane_ns += (lane_ns - cost.lane_ns) * weight;
+    }
+
+    /// What one problem of this size takes there, if enough were measured.
+    pub fn lane(&self, workload: &str, size: &Size, device: DeviceKind) -> Option<Duration> {
+        let key = Key {
+            workload: workload.to_owned(),
+            class: size.class,
+            bin: size.shape.bin(),
+            device,
+        };
+        self.rows
+            .get(&key)
+            .filter(|cost| cost.n_samples >= Self::N_SAMPLES_TRUSTED)
+            .map(|cost| Duration::from_nanos(cost.lane_ns as u64))
+    }
+
+    /// Everything that was learnt, sorted.
+    pub fn rows(&self) -> impl Iterator<Item = CostRow> + '_ {
+        self.rows.iter().map(|(key, cost)| CostRow {
+            workload: key.workload.clone(),
+            class: key.class,
+            bin: key.bin,
+            device: key.device,
+            n_samples: cost.n_samples,
+            lane_ns: cost.lane_ns,
+        })
+    }
+}
+
+impl From<Costs> for Vec<CostRow> {
+    fn from(costs: Costs) -> Vec<CostRow> {
+        costs.rows().collect()
+    }
+}
+
+impl From<Vec<CostRow>> for Costs {
+    fn from(rows: Vec<CostRow>) -> Costs {
+        let rows = rows
+            .into_iter()
+            .filter(|row| row.lane_ns.is_finite() && row.lane_ns >= 0.0)
+            .map(|row| {
+                let key = Key {
+                    workload: row.workload,
+                    class: row.class,
+                    bin: row.bin,
+                    device: row.device,
+                };
+                (
+                    key,
+                    Cost {
+                        n_samples: row.n_samples,
+                        lane_ns: row.lane_ns,
+                    },
+                )
+            });
+        Costs {
+            rows: rows.collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn learns_forgets_and_is_written_down() {
+        let size = Size::of(Shape::new(&[100]));
+        let mut costs = Costs::default();
+        costs.learn("a", &size, DeviceKind::Cpu, 9, Duration::from_nanos(900));
+        assert_eq!(
+            costs.lane("a", &size, DeviceKind::Cpu),
+            None,
+            "nine are not enough"
+        );
+        costs.learn("a", &size, DeviceKind::Cpu, 1, Duration::from_nanos(100));
+        assert_eq!(
+            costs.lane("a", &size, DeviceKind::Cpu),
+            Some(Duration::from_nanos(100))
+        );
+        // A machine that became ten times slower is believed after a few thousand problems.
+        for _ in 0..5000 {
+            costs.learn("a", &size, DeviceKind::Cpu, 1, Duration::from_nanos(1000));
+        }
+        let lane = costs.lane("a", &size, DeviceKind::Cpu).unwrap().as_nanos();
+        assert!((980..=1000).contains(&lane), "{lane}");
+        let text = serde_json::to_string(&costs).unwrap();
+        assert_eq!(serde_json::from_str::<Costs>(&text).unwrap(), costs);
+    }
+}

@@ -1,0 +1,297 @@
+//! Memory: a budget, reservations from it, and buffers that are used again.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::Stop;
+use crate::fault::{Faults, Point};
+
+/// The memory that a run may use. A clone is the same budget.
+///
+/// Whoever wants memory reserves it first and holds the [`Reservation`] as long as the memory
+/// lives. Those who keep memory only to be quick (caches, pools, idle scratch) register a
+/// [reclaimer](Budget::on_shortage) and are asked to give it back before anybody waits.
+///
+/// ```
+/// use swathe::Budget;
+/// let budget = Budget::new(100);
+/// let held = budget.try_reserve(70).unwrap();
+/// assert_eq!(budget.try_reserve(40).unwrap_err().free_bytes, 30);
+/// drop(held);
+/// assert!(budget.try_reserve(40).is_ok());
+/// assert_eq!(budget.peak_bytes(), 70);
+/// ```
+#[derive(Clone)]
+pub struct Budget(Arc<Inner>);
+
+struct Inner {
+    state: Mutex<State>,
+    /// Signalled when bytes are freed or the line moves.
+    moved: Condvar,
+    faults: Faults,
+}
+
+struct State {
+    cap_bytes: u64,
+    used_bytes: u64,
+    peak_bytes: u64,
+    n_reservations: u64,
+    n_refusals: u64,
+    /// Those who wait, first come first served: small requests must not starve a large one.
+    line: VecDeque<u64>,
+    ticket_next: u64,
+    reclaimers: Vec<(u64, Reclaimer)>,
+    reclaimer_next: u64,
+}
+
+type Reclaimer = Arc<dyn Fn() + Send + Sync>;
+
+/// A request for memory that was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{wanted_bytes} bytes wanted, {free_bytes} free")]
+pub struct OutOfMemory {
+    /// What was asked for.
+    pub wanted_bytes: u64,
+    /// What was there.
+    pub free_bytes: u64,
+}
+
+/// Why a waiting request got nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReserveError {
+    /// It can never be granted, or a fault refused it.
+    #[error(transparent)]
+    OutOfMemory(#[from] OutOfMemory),
+    /// The run was cancelled while it waited.
+    #[error("stopped while waiting for memory")]
+    Stopped,
+}
+
+impl Budget {
+    /// A budget of so many bytes.
+    pub fn new(cap_bytes: u64) -> Budget {
+        Budget::with_faults(cap_bytes, Faults::none())
+    }
+
+    /// A budget whose reservations can be refused on purpose.
+    pub fn with_faults(cap_bytes: u64, faults: Faults) -> Budget {
+        let state = State {
+            cap_bytes,
+            used_bytes: 0,
+            peak_bytes: 0,
+            n_reservations: 0,
+            n_refusals: 0,
+            line: VecDeque::new(),
+            ticket_next: 0,
+            reclaimers: Vec::new(),
+            reclaimer_next: 0,
+        };
+        Budget(Arc::new(Inner {
+            state: Mutex::new(state),
+            moved: Condvar::new(),
+            faults,
+        }))
+    }
+
+    /// Reserves at once or not at all. Does not jump the line of those who wait.
+    pub fn try_reserve(&self, bytes: u64) -> Result<Reservation, OutOfMemory> {
+        let refused = self.0.faults.refuses(Point::Reserve);
+        let mut state = self.state();
+        if refused || !state.line.is_empty() || !state.fits(bytes) {
+            state.n_refusals += 1;
+            return Err(state.refusal(bytes));
+        }
+        Ok(self.grant(&mut state, bytes))
+    }
+
+    /// Reserves, waiting for others to give memory back. Refused at once only if the whole budget
+    /// is too small (or a fault says so).
+    pub fn reserve(&self, bytes: u64, stop: &Stop) -> Result<Reservation, ReserveError> {
+        let refused = self.0.faults.refuses(Point::Reserve);
+        let mut state = self.state();
+        if refused || bytes > state.cap_bytes {
+            state.n_refusals += 1;
+            return Err(state.refusal(bytes).into());
+        }
+        if state.line.is_empty() && state.fits(bytes) {
+            return Ok(self.grant(&mut state, bytes));
+        }
+        let ticket = state.ticket_next;
+        state.ticket_next += 1;
+        state.line.push_back(ticket);
+        loop {
+            if state.line.front() == Some(&ticket) {
+                if !state.fits(bytes) {
+                    drop(state);
+                    self.reclaim();
+                    state = self.state();
+                }
+                if state.fits(bytes) {
+                    state.line.pop_front();
+                    self.0.moved.notify_all();
+                    return Ok(self.grant(&mut state, bytes));
+                }
+            }
+            if stop.is_cancelled() {
+                state.line.retain(|&waiting| waiting != ticket);
+                self.0.moved.notify_all();
+                return Err(ReserveError::Stopped);
+            }
+            // The time-out is for the stop, which nobody signals.
+            let (guard, _) = self
+                .0
+                .moved
+                .wait_timeout(state, Duration::from_millis(20))
+                .unwrap_or_else(PoisonError::into_inner);
+            state = guard;
+        }
+    }
+
+    /// Registers somebody who can give memory back when it is short, for as long as the returned
+    /// guard lives. It is called without any lock of the budget held, from any thread.
+    pub fn on_shortage(&self, reclaim: impl Fn() + Send + Sync + 'static) -> ReclaimerGuard {
+        let mut state = self.state();
+        let id = state.reclaimer_next;
+        state.reclaimer_next += 1;
+        state.reclaimers.push((id, Arc::new(reclaim)));
+        ReclaimerGuard {
+            budget: self.clone(),
+            id,
+        }
+    }
+
+    /// Whether somebody is waiting for memory right now.
+    pub fn is_short(&self) -> bool {
+        !self.state().line.is_empty()
+    }
+
+    /// The size of the budget.
+    pub fn cap_bytes(&self) -> u64 {
+        self.state().cap_bytes
+    }
+
+    /// What is reserved now.
+    pub fn used_bytes(&self) -> u64 {
+        self.state().used_bytes
+    }
+
+    /// The most that was ever reserved at once.
+    pub fn peak_bytes(&self) -> u64 {
+        self.state().peak_bytes
+    }
+
+    /// How many reservations were granted and how many were refused.
+    pub fn n_granted_refused(&self) -> (u64, u64) {
+        let state = self.state();
+        (state.n_reservations, state.n_refusals)
+    }
+
+    fn grant(&self, state: &mut State, bytes: u64) -> Reservation {
+        state.used_bytes += bytes;
+        state.peak_bytes = state.peak_bytes.max(state.used_bytes);
+        state.n_reservations += 1;
+        Reservation {
+            budget: self.clone(),
+            bytes,
+        }
+    }
+
+    fn release(&self, bytes: u64) {
+        if bytes == 0 {
+            return;
+        }
+        let mut state = self.state();
+        state.used_bytes -= bytes;
+        if !state.line.is_empty() {
+            self.0.moved.notify_all();
+        }
+    }
+
+    fn reclaim(&self) {
+        let reclaimers: Vec<Reclaimer> = self
+            .state()
+            .reclaimers
+            .iter()
+            .map(|(_, reclaim)| Arc::clone(reclaim))
+            .collect();
+        for reclaim in reclaimers {
+            reclaim();
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing in here panics half-way through a change.
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn fits(&self, bytes: u64) -> bool {
+        bytes <= self.cap_bytes - self.used_bytes
+    }
+
+    fn refusal(&self, wanted_bytes: u64) -> OutOfMemory {
+        OutOfMemory {
+            wanted_bytes,
+            free_bytes: self.cap_bytes - self.used_bytes,
+        }
+    }
+}
+
+impl fmt::Debug for Budget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state();
+        write!(
+            f,
+            "Budget({} of {} bytes used)",
+            state.used_bytes, state.cap_bytes
+        )
+    }
+}
+
+/// Bytes of a budget, given back when dropped.
+#[derive(Debug)]
+pub struct Reservation {
+    budget: Budget,
+    bytes: u64,
+}
+
+impl Reservation {
+    /// How many bytes it holds.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Takes a part of it out; at most what is there.
+    pub fn split(&mut self, bytes: u64) -> Reservation {
+        let bytes = bytes.min(self.bytes);
+        self.bytes -= bytes;
+        Reservation {
+            budget: self.budget.clone(),
+            bytes,
+        }
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.budget.release(self.bytes);
+    }
+}
+
+/// Keeps a reclaimer registered with [`Budget::on_shortage`].
+pub struct ReclaimerGuard {
+    budget: Budget,
+    id: u64,
+}
+
+impl Drop for ReclaimerGuard {
+    fn drop(&mut self) {
+        self.budget
+            .state()
+            .reclaimers
+            .retain(|&(id, _)| id != self.id);
+    }
+}

@@ -1,0 +1,266 @@
+//! Reports: the figures of a run, all of them measured.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::device::Device;
+use crate::pool::PoolFigures;
+use crate::{Costs, DeviceKind, Difference, OutcomeKind, Shape};
+
+/// The figures of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// The workload's name.
+    pub workload: String,
+    /// The devices that took part.
+    pub devices: Vec<Device>,
+    /// What became of the problems.
+    pub counts: Counts,
+    /// From the first plan to the last outcome taken, in milliseconds.
+    pub wall_ms: f64,
+    /// What every worker did, by phase.
+    pub workers: Vec<WorkerFigures>,
+    /// Launches, in the order they ended; at most [`Report::N_LAUNCHES_KEPT`] are kept.
+    pub launches: Vec<Launch>,
+    /// How many launches there were.
+    pub n_launches: u64,
+    /// Memory against the budget.
+    pub memory: MemoryFigures,
+    /// What went wrong and was mended; at most [`Report::N_SETBACKS_KEPT`] are kept.
+    pub setbacks: Vec<Setback>,
+    /// How many setbacks there were.
+    pub n_setbacks: u64,
+    /// What solving again showed.
+    pub verification: Verification,
+    /// What problems were measured to take.
+    pub costs: Costs,
+    /// Whether the run was cancelled before every problem had its outcome.
+    pub cancelled: bool,
+}
+
+impl Report {
+    /// A report's size does not grow with the run beyond this.
+    pub const N_LAUNCHES_KEPT: usize = 10_000;
+    /// Likewise.
+    pub const N_SETBACKS_KEPT: usize = 1_000;
+
+    /// Problems solved in a second.
+    pub fn solved_per_s(&self) -> f64 {
+        self.counts.n_solved as f64 / (self.wall_ms / 1e3).max(1e-9)
+    }
+}
+
+/// What became of the problems of a run.
+///
+/// Without a cancellation `n_problems` is the sum of the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// All of them.
+    pub n_problems: u64,
+    /// Those with an answer.
+    pub n_solved: u64,
+    /// Those that failed for a reason of their own, of wrong size included.
+    pub n_failed: u64,
+    /// Those that fit nowhere.
+    pub n_too_large: u64,
+    /// Those that did not finish in time.
+    pub n_timed_out: u64,
+    /// Those whose solver panicked.
+    pub n_panicked: u64,
+}
+
+impl Counts {
+    /// Counts one more outcome.
+    pub fn add(&mut self, kind: OutcomeKind) {
+        match kind {
+            OutcomeKind::Solved => self.n_solved += 1,
+            OutcomeKind::Failed | OutcomeKind::WrongSize => self.n_failed += 1,
+            OutcomeKind::TooLarge => self.n_too_large += 1,
+            OutcomeKind::TimedOut => self.n_timed_out += 1,
+            OutcomeKind::Panicked => self.n_panicked += 1,
+        }
+    }
+
+    /// Those that have an outcome.
+    pub fn n_done(&self) -> u64 {
+        self.n_solved + self.n_unsolved()
+    }
+
+    /// Those that have an outcome, but no answer.
+    pub fn n_unsolved(&self) -> u64 {
+        self.n_failed + self.n_too_large + self.n_timed_out + self.n_panicked
+    }
+}
+
+/// What a worker does at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Nothing: there was no batch to take.
+    Idle,
+    /// Waits for memory.
+    Memory,
+    /// Loads problems.
+    Load,
+    /// Waits until fewer than `n_threads` others solve.
+    Turn,
+    /// Solves.
+    Solve,
+    /// Hands outcomes over; waits if they are not taken.
+    Deliver,
+}
+
+/// What a worker did, in milliseconds of wall time. The phases and the idle time add up to the wall.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WorkerFigures {
+    /// The worker's number.
+    pub worker: usize,
+    /// See [`Phase::Idle`].
+    pub idle_ms: f64,
+    /// See [`Phase::Memory`].
+    pub memory_ms: f64,
+    /// See [`Phase::Load`].
+    pub load_ms: f64,
+    /// See [`Phase::Turn`].
+    pub turn_ms: f64,
+    /// See [`Phase::Solve`].
+    pub solve_ms: f64,
+    /// See [`Phase::Deliver`].
+    pub deliver_ms: f64,
+    /// From the worker's first moment to its last.
+    pub wall_ms: f64,
+}
+
+impl WorkerFigures {
+    /// All phases together.
+    pub fn phases_ms(&self) -> f64 {
+        self.idle_ms
+            + self.memory_ms
+            + self.load_ms
+            + self.turn_ms
+            + self.solve_ms
+            + self.deliver_ms
+    }
+}
+
+/// One launch: a batch, or the part of one that a worker took.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Launch {
+    /// Where it ran.
+    pub device: DeviceKind,
+    /// Which worker ran it.
+    pub worker: usize,
+    /// The class of its problems.
+    pub class: u32,
+    /// The shape all of them fit in.
+    pub shape: Shape,
+    /// How many problems.
+    pub n_lanes: usize,
+    /// The memory reserved for it.
+    pub bytes: u64,
+    /// When it began to load, from the start of the run.
+    pub start_ms: f64,
+    /// When its problems were loaded and its turn had come.
+    pub solve_start_ms: f64,
+    /// When its last problem was solved.
+    pub end_ms: f64,
+}
+
+/// Memory against the budget.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryFigures {
+    /// The budget.
+    pub budget_bytes: u64,
+    /// The most that was reserved at once.
+    pub peak_bytes: u64,
+    /// Reservations granted.
+    pub n_reservations: u64,
+    /// Reservations refused.
+    pub n_refusals: u64,
+    /// Buffers used again, if the workload has a pool.
+    pub pool: PoolFigures,
+}
+
+/// Why a launch was split, tried again or moved.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Setback {
+    /// When, from the start of the run.
+    pub at_ms: f64,
+    /// On which device.
+    pub device: DeviceKind,
+    /// Why.
+    pub cause: SetbackCause,
+    /// How many problems it concerned.
+    pub n_problems: usize,
+    /// What was done about it.
+    pub remedy: Remedy,
+}
+
+/// What went wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SetbackCause {
+    /// Memory was refused.
+    OutOfMemory {
+        /// What was asked for.
+        wanted_bytes: u64,
+    },
+    /// The worker was lost.
+    WorkerLost,
+    /// A solver did not stop when its time was over, and its worker was left behind.
+    WorkerStuck {
+        /// The problem it is stuck in.
+        problem: usize,
+    },
+}
+
+/// What was done about a setback.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Remedy {
+    /// The launch was cut in two.
+    Split,
+    /// It was put back to be tried again.
+    Retried,
+    /// A new worker took over what was left of it.
+    Replaced,
+}
+
+/// What solving again showed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verification {
+    /// Outcomes that were solved again.
+    pub n_checked: u64,
+    /// Chosen ones that were not, because they failed or there was no memory to hold them twice.
+    pub n_skipped: u64,
+    /// Those whose answers differ.
+    pub mismatches: Vec<Mismatch>,
+}
+
+/// A problem that was solved twice with different answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mismatch {
+    /// The problem.
+    pub problem: usize,
+    /// Where the answers differ.
+    pub difference: Difference,
+}
+
+/// Something that happened during a run.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// Outcomes were taken; the counts so far.
+    Progress {
+        /// What became of the problems so far.
+        counts: Counts,
+        /// Time since the start.
+        elapsed: Duration,
+    },
+    /// A launch ended.
+    Launched(Launch),
+    /// Something went wrong and was mended.
+    Setback(Setback),
+    /// Two answers to one problem differ.
+    Mismatch(Mismatch),
+}

@@ -1,0 +1,263 @@
+//! The queue: batches that wait for a worker.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::{Done, Shared, limits, lock};
+use crate::settings::BatchSize;
+use crate::{Costs, DeviceKind, Outcome, Planned, Shape, Workload, plan};
+
+/// Problems that a worker takes at once.
+pub(super) struct Range {
+    pub(super) class: u32,
+    pub(super) problems: Vec<Planned>,
+    /// Which try this is, from 1.
+    pub(super) n_attempts: u32,
+}
+
+impl Range {
+    /// The memory of all lanes and answers.
+    pub(super) fn lanes_bytes(&self) -> u64 {
+        self.problems
+            .iter()
+            .map(|planned| planned.need.lane_bytes + planned.need.solution_bytes)
+            .sum()
+    }
+
+    /// The scratch of the problem that wants most.
+    pub(super) fn scratch_bytes(&self) -> u64 {
+        self.problems
+            .iter()
+            .map(|planned| planned.need.scratch_bytes)
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// The memory of all answers.
+    pub(super) fn solutions_bytes(&self) -> u64 {
+        self.problems
+            .iter()
+            .map(|planned| planned.need.solution_bytes)
+            .sum()
+    }
+
+    pub(super) fn shape(&self) -> Shape {
+        let shapes = self.problems.iter().map(|planned| planned.size.shape);
+        shapes.reduce(|a, b| a.union(&b)).unwrap_or_default()
+    }
+}
+
+/// What a worker gets when it asks for work.
+pub(super) enum Claim<W: Workload> {
+    Range(Range),
+    /// Problems that need no worker: unreadable or too large.
+    Settled(Vec<Done<W>>),
+    End,
+}
+
+pub(super) struct Queue {
+    state: Mutex<State>,
+    moved: Condvar,
+}
+
+struct State {
+    n_problems: usize,
+    /// Problems below this number have been planned.
+    planned_to: usize,
+    todo: VecDeque<Range>,
+    /// Problems in `todo`.
+    n_todo: usize,
+    /// Problems that workers have: they may yet come back.
+    n_in_flight: usize,
+}
+
+impl Queue {
+    /// Problems are planned a window at a time, so that a plan's memory does not grow with the run.
+    const WINDOW: usize = 16_384;
+
+    /// A claim should be worth a few hundred times its overhead, and small enough to share out
+    /// evenly at the end.
+    const CLAIM_TIME: Duration = Duration::from_millis(2);
+
+    pub(super) fn new(n_problems: usize) -> Queue {
+        let state = State {
+            n_problems,
+            planned_to: 0,
+            todo: VecDeque::new(),
+            n_todo: 0,
+            n_in_flight: 0,
+        };
+        Queue {
+            state: Mutex::new(state),
+            moved: Condvar::new(),
+        }
+    }
+
+    /// The next range, waiting for one that may come back; `End` when there will be none.
+    pub(super) fn claim<W: Workload>(&self, shared: &Shared<W>) -> Claim<W> {
+        let mut state = lock(&self.state);
+        loop {
+            if shared.stop.is_cancelled() {
+                return Claim::End;
+            }
+            if let Some(mut range) = state.todo.pop_front() {
+                let n_rest = state.n_todo + (state.n_problems - state.planned_to);
+                let n = n_claimed(shared, &range, n_rest);
+                if n < range.problems.len() {
+                    let rest = range.problems.split_off(n);
+                    state.todo.push_front(Range {
+                        problems: rest,
+                        ..range
+                    });
+                }
+                state.n_todo -= n;
+                state.n_in_flight += n;
+                return Claim::Range(range);
+            }
+            if state.planned_to < state.n_problems {
+                let settled = plan_window(&mut state, shared);
+                self.moved.notify_all();
+                if !settled.is_empty() {
+                    state.n_in_flight += settled.len();
+                    return Claim::Settled(settled);
+                }
+                continue;
+            }
+            if state.n_in_flight == 0 {
+                return Claim::End;
+            }
+            // The time-out is for the stop, which nobody signals.
+            let wait = self.moved.wait_timeout(state, Duration::from_millis(20));
+            state = wait.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// So many claimed problems have their outcome, or will never have one.
+    pub(super) fn settle(&self, n: usize) {
+        let mut state = lock(&self.state);
+        state.n_in_flight -= n;
+        if state.n_in_flight == 0 {
+            self.moved.notify_all();
+        }
+    }
+
+    /// Puts claimed problems back, to be taken next.
+    pub(super) fn put_back(&self, ranges: impl IntoIterator<Item = Range>) {
+        let mut state = lock(&self.state);
+        for range in ranges {
+            if range.problems.is_empty() {
+                continue;
+            }
+            state.n_in_flight -= range.problems.len();
+            state.n_todo += range.problems.len();
+            state.todo.push_front(range);
+        }
+        self.moved.notify_all();
+    }
+
+    pub(super) fn wake(&self) {
+        self.moved.notify_all();
+    }
+}
+
+/// How many of a range's problems a worker takes at once.
+fn n_claimed<W: Workload>(shared: &Shared<W>, range: &Range, n_rest: usize) -> usize {
+    let n_problems = range.problems.len();
+    if let BatchSize::Fixed(_) = shared.settings.batch_size {
+        return n_problems;
+    }
+    // Near the end everybody gets less, so that all workers end at about the same time.
+    let n_fair = n_rest.div_ceil(4 * shared.settings.n_threads.max(1)).max(1);
+    let costs = lock(&shared.costs);
+    let n_timely = n_in_time(W::NAME, &range.problems, &costs, Queue::CLAIM_TIME);
+    n_problems.min(n_fair).min(n_timely)
+}
+
+/// How many problems from the front take about this long; one while nothing is known.
+fn n_in_time(workload: &str, problems: &[Planned], costs: &Costs, time: Duration) -> usize {
+    let mut spent = Duration::ZERO;
+    let mut known: Option<(Shape, Duration)> = None;
+    for (n, planned) in problems.iter().enumerate() {
+        let bin = planned.size.shape.bin();
+        let lane = match known {
+            Some((known_bin, lane)) if known_bin == bin => lane,
+            _ => match costs.lane(workload, &planned.size, DeviceKind::Cpu) {
+                Some(lane) => lane,
+                None => return n.max(1),
+            },
+        };
+        known = Some((bin, lane));
+        spent += lane;
+        if spent > time {
+            return n.max(1);
+        }
+    }
+    problems.len()
+}
+
+/// Plans the next window; what needs no worker is returned.
+fn plan_window<W: Workload>(state: &mut State, shared: &Shared<W>) -> Vec<Done<W>> {
+    let first = state.planned_to;
+    let last = state.n_problems.min(first + Queue::WINDOW);
+    state.planned_to = last;
+    let mut settled = Vec::new();
+    let mut settle = |index: usize, outcome: Outcome<W>| {
+        let took = Duration::ZERO;
+        settled.push(Done {
+            index,
+            outcome,
+            device: DeviceKind::Cpu,
+            took,
+            n_attempts: 1,
+        });
+    };
+    let mut planned = Vec::with_capacity(last - first);
+    for index in first..last {
+        let sized = catch_unwind(AssertUnwindSafe(|| {
+            let size = shared.source.size(index)?;
+            Ok(Planned {
+                index,
+                size,
+                need: shared.need(index, &size),
+            })
+        }));
+        match sized {
+            Ok(Ok(problem)) => planned.push(problem),
+            Ok(Err(failure)) => settle(index, Outcome::Failed(failure)),
+            Err(panic) => settle(
+                index,
+                Outcome::Panicked {
+                    message: super::worker::panic_message(panic),
+                },
+            ),
+        }
+    }
+    let limits = limits(&shared.settings);
+    let plan = plan(W::NAME, &planned, &limits, &lock(&shared.costs));
+    for (index, wanted_bytes) in plan.too_large {
+        settle(
+            index,
+            Outcome::TooLarge {
+                wanted_bytes,
+                budget_bytes: limits.budget_bytes,
+            },
+        );
+    }
+    for batch in plan.batches {
+        // `planned` is in the order of the numbers, so a problem is found by halving.
+        let problems = batch.problems.iter().map(|index| {
+            let at = planned.partition_point(|planned| planned.index < *index);
+            planned[at]
+        });
+        let range = Range {
+            class: batch.class,
+            problems: problems.collect(),
+            n_attempts: 1,
+        };
+        state.n_todo += range.problems.len();
+        state.todo.push_back(range);
+    }
+    settled
+}

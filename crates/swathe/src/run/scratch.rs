@@ -1,0 +1,113 @@
+//! Scratch: the workers' working memory, of which there are as many as may solve at once.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::lock;
+use crate::memory::{Budget, ReclaimerGuard, Reservation};
+use crate::{Stop, Workload};
+
+/// A scratch and the memory it holds.
+pub(super) struct Held<W: Workload> {
+    pub(super) scratch: W::Scratch,
+    reservation: Reservation,
+}
+
+/// Where scratches are kept between problems. Taking one is also the permission to solve.
+pub(super) struct ScratchRack<W: Workload> {
+    shared: Arc<Inner<W>>,
+    _reclaimer: ReclaimerGuard,
+}
+
+struct Inner<W: Workload> {
+    state: Mutex<State<W>>,
+    freed: Condvar,
+    budget: Budget,
+}
+
+struct State<W: Workload> {
+    idle: Vec<Held<W>>,
+    n_free: usize,
+}
+
+impl<W: Workload> ScratchRack<W> {
+    pub(super) fn new(n_at_once: usize, budget: &Budget) -> ScratchRack<W>
+    where
+        W::Scratch: 'static,
+        W: 'static,
+    {
+        let state = Mutex::new(State {
+            idle: Vec::new(),
+            n_free: n_at_once,
+        });
+        let shared = Arc::new(Inner {
+            state,
+            freed: Condvar::new(),
+            budget: budget.clone(),
+        });
+        let weak = Arc::downgrade(&shared);
+        let reclaimer = budget.on_shortage(move || {
+            if let Some(shared) = weak.upgrade() {
+                let idle: Vec<Held<W>> = std::mem::take(&mut lock(&shared.state).idle);
+                drop(idle);
+            }
+        });
+        ScratchRack {
+            shared,
+            _reclaimer: reclaimer,
+        }
+    }
+
+    /// Waits for its turn and takes a scratch, for which `reservation` was made; `None` if the run
+    /// is cancelled first.
+    pub(super) fn take(
+        &self,
+        workload: &W,
+        reservation: Reservation,
+        stop: &Stop,
+    ) -> Option<Held<W>> {
+        let mut state = lock(&self.shared.state);
+        while state.n_free == 0 {
+            if stop.is_cancelled() {
+                return None;
+            }
+            let wait = self
+                .shared
+                .freed
+                .wait_timeout(state, Duration::from_millis(20));
+            state = wait.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state.n_free -= 1;
+        let idle = state.idle.pop();
+        drop(state);
+        Some(match idle {
+            // It grows to whatever the largest problem it has met wanted, never beyond.
+            Some(mut held) => {
+                if held.reservation.bytes() < reservation.bytes() {
+                    held.reservation = reservation;
+                }
+                held
+            }
+            None => Held {
+                scratch: workload.scratch(),
+                reservation,
+            },
+        })
+    }
+
+    /// Puts a scratch back, unless somebody waits for memory.
+    pub(super) fn give_back(&self, held: Held<W>) {
+        if self.shared.budget.is_short() {
+            drop(held);
+        } else {
+            lock(&self.shared.state).idle.push(held);
+        }
+        self.release_turn();
+    }
+
+    /// Lets the next one solve; for a worker that never comes back.
+    pub(super) fn release_turn(&self) {
+        lock(&self.shared.state).n_free += 1;
+        self.shared.freed.notify_one();
+    }
+}

@@ -1,0 +1,76 @@
+//! Slots: what a worker has in hand, where the watchdog can see it.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard};
+use std::time::Instant;
+
+use super::{Done, lock};
+use crate::memory::Reservation;
+use crate::{Planned, Stop, Workload};
+
+pub(super) struct Slot<W: Workload> {
+    pub(super) worker: usize,
+    /// Told to the solver; expires with the problem in hand.
+    pub(super) stop: Stop,
+    hand: Mutex<Hand<W>>,
+}
+
+/// A range on its way through a worker.
+pub(super) struct Hand<W: Workload> {
+    /// The problem being loaded or solved right now.
+    pub(super) current: Option<Current>,
+    pub(super) class: u32,
+    pub(super) n_attempts: u32,
+    pub(super) to_load: VecDeque<Planned>,
+    pub(super) loaded: VecDeque<(Planned, W::Problem)>,
+    pub(super) done: Vec<Done<W>>,
+    /// Problems whose memory was refused on the way.
+    pub(super) refused: Vec<Planned>,
+    /// The memory of all lanes and answers of the range.
+    pub(super) reservation: Option<Reservation>,
+    /// Whether the worker has a turn to solve.
+    pub(super) has_turn: bool,
+    /// The worker was left behind: whatever it brings is too late.
+    pub(super) abandoned: bool,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Current {
+    pub(super) planned: Planned,
+    pub(super) since: Instant,
+}
+
+impl<W: Workload> Slot<W> {
+    pub(super) fn new(worker: usize, stop: Stop) -> Slot<W> {
+        let hand = Hand {
+            current: None,
+            class: 0,
+            n_attempts: 1,
+            to_load: VecDeque::new(),
+            loaded: VecDeque::new(),
+            done: Vec::new(),
+            refused: Vec::new(),
+            reservation: None,
+            has_turn: false,
+            abandoned: false,
+        };
+        Slot {
+            worker,
+            stop,
+            hand: Mutex::new(hand),
+        }
+    }
+
+    pub(super) fn hand(&self) -> MutexGuard<'_, Hand<W>> {
+        lock(&self.hand)
+    }
+
+    /// The worker begins with a problem: its time starts now.
+    pub(super) fn begin(&self, hand: &mut Hand<W>, planned: Planned) {
+        self.stop.renew();
+        hand.current = Some(Current {
+            planned,
+            since: Instant::now(),
+        });
+    }
+}

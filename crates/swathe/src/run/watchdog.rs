@@ -1,0 +1,129 @@
+//! The watchdog: ends problems whose time is over, and leaves workers behind that do not stop.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::queue::Range;
+use super::slot::Slot;
+use super::{Checked, Done, Message, Shared, lock};
+use crate::report::{Remedy, SetbackCause};
+use crate::{DeviceKind, Outcome, Workload};
+
+pub(super) fn start<W>(shared: &Arc<Shared<W>>) -> JoinHandle<()>
+where
+    W: Workload + 'static,
+    W::Problem: 'static,
+    W::Solution: 'static,
+    W::Failure: 'static,
+    W::Scratch: 'static,
+{
+    let shared = Arc::clone(shared);
+    std::thread::Builder::new()
+        .name("swathe-watchdog".to_owned())
+        .spawn(move || watch(&shared))
+        .expect("the system can start a thread")
+}
+
+fn watch<W>(shared: &Arc<Shared<W>>)
+where
+    W: Workload + 'static,
+    W::Problem: 'static,
+    W::Solution: 'static,
+    W::Failure: 'static,
+    W::Scratch: 'static,
+{
+    let tick =
+        (shared.settings.time_limit / 8).clamp(Duration::from_millis(1), Duration::from_millis(25));
+    let mut cancelled_at: Option<Instant> = None;
+    while !shared.finished.load(Ordering::Acquire) {
+        std::thread::park_timeout(tick);
+        if shared.stop.is_cancelled() {
+            cancelled_at.get_or_insert_with(Instant::now);
+        }
+        let slots: Vec<Arc<Slot<W>>> = lock(&shared.slots).clone();
+        for slot in slots {
+            look_at(shared, &slot, cancelled_at);
+        }
+    }
+}
+
+fn look_at<W>(shared: &Arc<Shared<W>>, slot: &Slot<W>, cancelled_at: Option<Instant>)
+where
+    W: Workload + 'static,
+    W::Problem: 'static,
+    W::Solution: 'static,
+    W::Failure: 'static,
+    W::Scratch: 'static,
+{
+    let (limit, grace) = (shared.settings.time_limit, shared.settings.grace);
+    let mut hand = slot.hand();
+    let Some(current) = hand.current else { return };
+    let spent = current.since.elapsed();
+    if spent > limit {
+        slot.stop.expire();
+    }
+    let overdue = spent > limit + grace;
+    let left_over = cancelled_at.is_some_and(|at| at.elapsed() > grace);
+    if !overdue && !left_over {
+        return;
+    }
+
+    // The worker is left behind with its one problem and that problem's memory; all else it had
+    // in hand goes on without it.
+    hand.abandoned = true;
+    let had_turn = std::mem::take(&mut hand.has_turn);
+    let mut done = std::mem::take(&mut hand.done);
+    let mut rest = std::mem::take(&mut hand.refused);
+    rest.extend(hand.to_load.drain(..));
+    rest.extend(hand.loaded.drain(..).map(|(planned, _)| planned));
+    let stuck_bytes = current.planned.need.lane_bytes + current.planned.need.solution_bytes;
+    let mut freed = hand.reservation.take();
+    hand.reservation = freed
+        .as_mut()
+        .map(|reservation| reservation.split(stuck_bytes));
+    let (class, n_attempts) = (hand.class, hand.n_attempts);
+    drop(hand);
+
+    shared.forget(slot.worker);
+    if had_turn {
+        shared.scratches.release_turn();
+    }
+    let index = current.planned.index;
+    let n_rest = rest.len();
+    let n_settled;
+    if cancelled_at.is_some() {
+        n_settled = done.len() + 1 + n_rest;
+    } else {
+        let outcome = Outcome::TimedOut { after: limit };
+        done.push(Done {
+            index,
+            outcome,
+            device: DeviceKind::Cpu,
+            took: spent,
+            n_attempts,
+        });
+        n_settled = done.len();
+        shared.send_setback(
+            SetbackCause::WorkerStuck { problem: index },
+            1 + n_rest,
+            Remedy::Replaced,
+        );
+        shared.send(Message::Hired);
+        Shared::hire(shared);
+        shared.queue.put_back([Range {
+            class,
+            problems: rest,
+            n_attempts,
+        }]);
+    }
+    shared.send(Message::Outcomes {
+        done,
+        launch: None,
+        checked: Checked::default(),
+        _held: freed,
+    });
+    shared.queue.settle(n_settled);
+    shared.send(Message::Abandoned);
+}

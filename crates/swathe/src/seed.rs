@@ -1,0 +1,40 @@
+//! Seeds: numbers that depend on a seed and a position alone.
+
+/// SplitMix64's finaliser: spreads every input bit over the whole word.
+pub(crate) fn mix(x: u64) -> u64 {
+    let x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ (x >> 31)
+}
+
+/// `n_chosen` of the numbers below `n`, ascending; all of them if there are not so many.
+pub(crate) fn choose(n: usize, n_chosen: usize, seed: u64) -> Vec<usize> {
+    if n_chosen >= n {
+        return (0..n).collect();
+    }
+    // Floyd's way: one draw for each number chosen, however many there are to choose from.
+    let mut chosen = std::collections::BTreeSet::new();
+    for top in n - n_chosen..n {
+        let drawn = (mix(seed ^ mix(top as u64)) % (top as u64 + 1)) as usize;
+        chosen.insert(if chosen.contains(&drawn) { top } else { drawn });
+    }
+    chosen.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chosen_are_distinct_and_repeat() {
+        for (n, n_chosen) in [(0, 3), (5, 5), (5, 9), (1000, 10), (100_000, 1000)] {
+            let chosen = choose(n, n_chosen, 42);
+            assert_eq!(chosen.len(), n_chosen.min(n));
+            assert!(chosen.windows(2).all(|pair| pair[0] < pair[1]));
+            assert!(chosen.iter().all(|&k| k < n));
+            assert_eq!(chosen, choose(n, n_chosen, 42));
+        }
+        assert_ne!(choose(1000, 10, 1), choose(1000, 10, 2));
+    }
+}

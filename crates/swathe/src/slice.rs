@@ -1,0 +1,125 @@
+//! Problems in a slice, solved where they are.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::run::panic_message;
+use crate::{Outcome, Stop, Workload};
+
+/// Solves problems that are in memory and returns their outcomes in the same order.
+///
+/// The light way in: nothing is loaded, planned or watched. The problems are borrowed, so a solver
+/// that never returns is waited for; use [`run`](crate::run) for solvers you do not trust and for
+/// inputs that do not fit in memory. Little work is done on this thread alone, because waking
+/// another costs more than it saves; `n_threads` of 0 means all cores.
+///
+/// A stop leaves the rest as [`Outcome::TimedOut`].
+pub fn solve_slice<W: Workload>(
+    workload: &W,
+    problems: &[W::Problem],
+    n_threads: usize,
+    stop: &Stop,
+) -> Vec<Outcome<W>> {
+    /// Less than this is not worth waking a thread for.
+    const INLINE: Duration = Duration::from_micros(50);
+
+    let started = Instant::now();
+    let mut outcomes = Vec::with_capacity(problems.len());
+    let mut scratch = workload.scratch();
+    let n_threads = match n_threads {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        n => n,
+    };
+    let mut n_before_look = 1;
+    for problem in problems {
+        // The clock costs as much as a tiny problem: look at it at 1, 2, 4, 8 …
+        if n_threads > 1 && outcomes.len() == n_before_look {
+            n_before_look *= 2;
+            let elapsed = started.elapsed();
+            let n_rest = problems.len() - outcomes.len();
+            if elapsed.mul_f64(n_rest as f64 / outcomes.len() as f64) > INLINE {
+                break;
+            }
+        }
+        outcomes.push(solve_one(workload, problem, &mut scratch, stop, started));
+    }
+    let rest = &problems[outcomes.len()..];
+    if !rest.is_empty() {
+        outcomes.extend(solve_rest(workload, rest, n_threads, stop, started));
+    }
+    outcomes
+}
+
+/// Shares the problems out among scoped threads, which claim ranges of them.
+fn solve_rest<W: Workload>(
+    workload: &W,
+    problems: &[W::Problem],
+    n_threads: usize,
+    stop: &Stop,
+    started: Instant,
+) -> Vec<Outcome<W>> {
+    let n_threads = n_threads.min(problems.len());
+    // A few claims for each thread: enough to even out, few enough to cost nothing.
+    let n_claimed = problems.len().div_ceil(16 * n_threads);
+    let next = AtomicUsize::new(0);
+    let parts: Mutex<Vec<(usize, Vec<Outcome<W>>)>> = Mutex::default();
+    let work = || {
+        let mut scratch = workload.scratch();
+        loop {
+            let from = next.fetch_add(n_claimed, Ordering::Relaxed);
+            let Some(rest) = problems.get(from..).filter(|rest| !rest.is_empty()) else {
+                break;
+            };
+            let claimed = &rest[..n_claimed.min(rest.len())];
+            let outcomes = claimed
+                .iter()
+                .map(|problem| solve_one(workload, problem, &mut scratch, stop, started))
+                .collect();
+            parts
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push((from, outcomes));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..n_threads {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let mut parts = parts.into_inner().unwrap_or_else(PoisonError::into_inner);
+    parts.sort_by_key(|&(from, _)| from);
+    parts
+        .into_iter()
+        .flat_map(|(_, outcomes)| outcomes)
+        .collect()
+}
+
+fn solve_one<W: Workload>(
+    workload: &W,
+    problem: &W::Problem,
+    scratch: &mut W::Scratch,
+    stop: &Stop,
+    started: Instant,
+) -> Outcome<W> {
+    if stop.requested() {
+        return Outcome::TimedOut {
+            after: started.elapsed(),
+        };
+    }
+    match catch_unwind(AssertUnwindSafe(|| workload.solve(problem, scratch, stop))) {
+        Ok(Ok(solution)) => Outcome::Solved(solution),
+        Ok(Err(_)) if stop.requested() => Outcome::TimedOut {
+            after: started.elapsed(),
+        },
+        Ok(Err(failure)) => Outcome::Failed(failure),
+        Err(panic) => {
+            *scratch = workload.scratch();
+            Outcome::Panicked {
+                message: panic_message(panic),
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Runs in the background.
+
+use std::future::Future;
+use std::ops::ControlFlow;
+use std::pin::Pin;
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::thread::JoinHandle;
+
+use crate::run::{Done, run};
+use crate::{Outcome, Report, Settings, Source, Stop, Workload};
+
+/// Starts a run on a thread of its own.
+///
+/// ```
+/// # use std::convert::Infallible;
+/// # use std::sync::Arc;
+/// # use swathe::{DeviceKind, Need, Settings, Shape, Size, Source, Stop, Workload};
+/// # struct Square;
+/// # impl Workload for Square {
+/// #     type Problem = u64; type Solution = u64; type Failure = Infallible; type Scratch = ();
+/// #     const NAME: &'static str = "square";
+/// #     fn size(&self, _: &u64) -> Size { Size::of(Shape::default()) }
+/// #     fn need(&self, _: &Size, _: DeviceKind) -> Need { Need::default() }
+/// #     fn scratch(&self) {}
+/// #     fn solve(&self, n: &u64, _: &mut (), _: &Stop) -> Result<u64, Infallible> { Ok(n * n) }
+/// # }
+/// let square = Arc::new(Square);
+/// let source = Source::from_vec(&square, (0..100).collect());
+/// let mut run = swathe::spawn(square, source, Settings::default());
+/// let sum: u64 = run.by_ref().filter_map(|done| done.outcome.solution().copied()).sum();
+/// assert_eq!(sum, 328350);
+/// assert_eq!(run.report().counts.n_solved, 100);
+/// ```
+pub fn spawn<W>(workload: Arc<W>, source: Source<W>, settings: Settings) -> Run<W>
+where
+    W: Workload + 'static,
+    W::Problem: 'static,
+    W::Solution: 'static,
+    W::Failure: 'static,
+    W::Scratch: 'static,
+{
+    // Few: whoever takes the outcomes decides the pace.
+    let (sender, receiver) = sync_channel(64);
+    let stop = settings.stop.clone();
+    let waker: Arc<Mutex<Option<Waker>>> = Arc::default();
+    let wakes = Arc::clone(&waker);
+    let n_problems = source.n_problems();
+    let thread = std::thread::Builder::new()
+        .name("swathe-run".to_owned())
+        .spawn(move || {
+            let wake = || {
+                if let Some(waker) = wakes.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                    waker.wake();
+                }
+            };
+            let report = run(&workload, &source, &settings, &mut |done| {
+                let taken = sender.send(done);
+                wake();
+                if taken.is_ok() {
+                    ControlFlow::Continue(())
+                } else {
+                    ControlFlow::Break(())
+                }
+            });
+            drop(sender);
+            wake();
+            report
+        })
+        .expect("the system can start a thread");
+    Run {
+        receiver,
+        thread: Some(thread),
+        stop,
+        waker,
+        outcomes: (0..n_problems).map(|_| None).collect(),
+    }
+}
+
+/// A run in the background: an iterator of its outcomes as they come, or a future of all of them
+/// in order. Dropping it cancels the run.
+pub struct Run<W: Workload> {
+    receiver: Receiver<Done<W>>,
+    thread: Option<JoinHandle<Report>>,
+    stop: Stop,
+    waker: Arc<Mutex<Option<Waker>>>,
+    /// What the future has gathered.
+    outcomes: Vec<Option<Outcome<W>>>,
+}
+
+impl<W: Workload> Run<W> {
+    /// Asks the run to end early. What is finished can still be taken.
+    pub fn cancel(&self) {
+        self.stop.cancel();
+    }
+
+    /// Waits for the end of the run and returns its figures; outcomes not taken are dropped.
+    pub fn report(mut self) -> Report {
+        while self.receiver.recv().is_ok() {}
+        self.join()
+    }
+
+    fn join(&mut self) -> Report {
+        let thread = self.thread.take().expect("a run is joined once");
+        match thread.join() {
+            Ok(report) => report,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}
+
+impl<W: Workload> Iterator for Run<W> {
+    type Item = Done<W>;
+
+    /// The next outcome, in the order they come.
+    fn next(&mut self) -> Option<Done<W>> {
+        self.receiver.recv().ok()
+    }
+}
+
+// Nothing in it is pinned.
+impl<W: Workload> Unpin for Run<W> {}
+
+impl<W: Workload> Future for Run<W> {
+    /// The outcomes by problem (`None` for those a cancelled run did not reach) and the figures.
+    type Output = (Vec<Option<Outcome<W>>>, Report);
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        // Left before looking, so that an outcome that comes in between is not slept through.
+        *self.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(context.waker().clone());
+        loop {
+            match self.receiver.try_recv() {
+                Ok(done) => {
+                    let index = done.index;
+                    self.outcomes[index] = Some(done.outcome);
+                }
+                Err(TryRecvError::Empty) => return Poll::Pending,
+                Err(TryRecvError::Disconnected) => {
+                    let outcomes = std::mem::take(&mut self.outcomes);
+                    return Poll::Ready((outcomes, self.join()));
+                }
+            }
+        }
+    }
+}
+
+impl<W: Workload> Drop for Run<W> {
+    fn drop(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            self.stop.cancel();
+            while self.receiver.recv().is_ok() {}
+            let _ = thread.join();
+        }
+    }
+}

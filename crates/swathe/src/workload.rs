@@ -1,0 +1,175 @@
+//! Workloads: what the engine must know about a kind of problem.
+
+use std::error::Error;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Shape, Stop};
+
+/// A kind of problem the engine can solve. The only public trait.
+///
+/// A workload says how large a problem is, how much memory solving it takes, and how one problem
+/// is solved on one thread. Everything else (order, batches, threads, memory, panics, time limits,
+/// figures) is the engine's.
+///
+/// ```
+/// use std::convert::Infallible;
+/// use swathe::{DeviceKind, Need, Shape, Size, Stop, Workload};
+///
+/// /// Sums vectors.
+/// struct Sum;
+///
+/// impl Workload for Sum {
+///     type Problem = Vec<u64>;
+///     type Solution = u64;
+///     type Failure = Infallible;
+///     type Scratch = ();
+///     const NAME: &'static str = "sum";
+///
+///     fn size(&self, problem: &Vec<u64>) -> Size {
+///         Size::of(Shape::new(&[problem.len() as u32]))
+///     }
+///     fn need(&self, size: &Size, _on: DeviceKind) -> Need {
+///         Need { lane_bytes: 8 * size.shape.volume(), scratch_bytes: 0, solution_bytes: 8 }
+///     }
+///     fn scratch(&self) {}
+///     fn solve(&self, problem: &Vec<u64>, _: &mut (), _: &Stop) -> Result<u64, Infallible> {
+///         Ok(problem.iter().sum())
+///     }
+/// }
+///
+/// let outcomes = swathe::solve_slice(&Sum, &[vec![1, 2, 3], vec![]], 1, &Stop::new());
+/// assert_eq!(outcomes[0].solution(), Some(&6));
+/// assert_eq!(outcomes[1].solution(), Some(&0));
+/// ```
+pub trait Workload: Send + Sync {
+    /// One input. Inputs that several problems share are best held behind an `Arc`.
+    type Problem: Send + Sync;
+    /// One answer.
+    type Solution: Send;
+    /// Why a problem has no answer.
+    type Failure: Error + Send;
+    /// Working memory of one worker, reused from problem to problem.
+    type Scratch: Send;
+    /// The name users see: `ot`, `arc`, `array`.
+    const NAME: &'static str;
+
+    /// The size of a problem at hand. A loaded problem whose size is not the surveyed one is not
+    /// solved: memory was planned for another.
+    fn size(&self, problem: &Self::Problem) -> Size;
+
+    /// The memory a problem of this size takes. Stands beside the kernel and is tested against
+    /// the measured peak.
+    fn need(&self, size: &Size, on: DeviceKind) -> Need;
+
+    /// Fresh working memory, as small as possible: it grows while solving.
+    fn scratch(&self) -> Self::Scratch;
+
+    /// Solves one problem on one thread: the reference and the fallback.
+    ///
+    /// The engine calls it from many threads, catches panics, and sets a time limit that `stop`
+    /// tells of. The answer must depend on the problem alone, not on what the scratch held.
+    fn solve(
+        &self,
+        problem: &Self::Problem,
+        scratch: &mut Self::Scratch,
+        stop: &Stop,
+    ) -> Result<Self::Solution, Self::Failure>;
+
+    /// Whether two answers to one problem are the same, as far as this workload promises for
+    /// answers from `on`. The default promises nothing and finds no difference.
+    fn agree(
+        &self,
+        _reference: &Self::Solution,
+        _other: &Self::Solution,
+        _on: DeviceKind,
+    ) -> Result<(), Difference> {
+        Ok(())
+    }
+
+    /// What the classes of this workload's sizes are called in plans and reports.
+    fn class_name(&self, class: u32) -> String {
+        if class == 0 {
+            Self::NAME.to_owned()
+        } else {
+            format!("{} {class}", Self::NAME)
+        }
+    }
+}
+
+/// How large a problem is, known before it is loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Size {
+    /// Its extents.
+    pub shape: Shape,
+    /// What must not share a launch: element type, operation.
+    pub class: u32,
+    /// What should run close together: a task, a series. Problems of one affinity share inputs.
+    pub affinity: u64,
+    /// A first guess of the time it takes, in any unit that is the same for the whole class.
+    pub work: f64,
+}
+
+impl Size {
+    /// The size of a problem of this shape, in class 0, with its volume as the guess of its work.
+    pub fn of(shape: Shape) -> Size {
+        Size {
+            shape,
+            class: 0,
+            affinity: 0,
+            work: shape.volume() as f64,
+        }
+    }
+}
+
+/// The memory a problem takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Need {
+    /// While it is in flight: the loaded problem.
+    pub lane_bytes: u64,
+    /// While it is solved: the worker's scratch, kept for the next problem.
+    pub scratch_bytes: u64,
+    /// From solving until its outcome is taken: the answer.
+    pub solution_bytes: u64,
+}
+
+impl Need {
+    /// All of it at once.
+    pub fn total_bytes(&self) -> u64 {
+        self.lane_bytes
+            .saturating_add(self.scratch_bytes)
+            .saturating_add(self.solution_bytes)
+    }
+}
+
+/// What kind of device a batch runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DeviceKind {
+    /// The processor's cores.
+    Cpu,
+    /// A graphics processor.
+    Gpu,
+}
+
+impl fmt::Display for DeviceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            DeviceKind::Cpu => "cpu",
+            DeviceKind::Gpu => "gpu",
+        })
+    }
+}
+
+/// Where two answers to one problem differ.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{field} is {found}, not {expected}")]
+pub struct Difference {
+    /// The part of the answer that differs.
+    pub field: String,
+    /// Its value in the reference answer.
+    pub expected: String,
+    /// Its value in the other.
+    pub found: String,
+}
