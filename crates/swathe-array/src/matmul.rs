@@ -1,0 +1,265 @@
+//! Matrix products, one at a time and on one thread: parallelism is over the items of a batch.
+//!
+//! **The contract.** Every element of the product is the in-order sum
+//! `acc = fma(a[i, p], b[p, j], acc)` for p = 0, 1, 2 …, with `acc` starting at zero, bit for bit,
+//! whatever the shape, the batch and the instruction set. (A NaN is always the positive quiet
+//! one.) Vectors run along the columns, never along p, so nothing has to be summed in another
+//! order; long sums are interrupted by writing `acc` to the product and taken up again from it,
+//! which does not round.
+
+mod scratch;
+mod tile;
+
+pub use scratch::Scratch;
+
+use crate::element::Float;
+use crate::simd::{InstructionSet, Kernel, Simd, Vector};
+use tile::Tile;
+
+/// The extents of a product: `n_rows × n_inner` times `n_inner × n_cols`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ProductShape {
+    /// Rows of the left operand and of the product.
+    pub n_rows: usize,
+    /// Columns of the left operand, rows of the right one.
+    pub n_inner: usize,
+    /// Columns of the right operand and of the product.
+    pub n_cols: usize,
+}
+
+/// Why a product was refused; nothing has been written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MatmulError {
+    /// The left operand has not `n_rows × n_inner` elements.
+    #[error("the left operand has {n_elements} elements, which is not {n_rows} × {n_inner}", n_rows = shape.n_rows, n_inner = shape.n_inner)]
+    LeftLength {
+        /// The extents asked for.
+        shape: ProductShape,
+        /// The elements given.
+        n_elements: usize,
+    },
+    /// The right operand has not `n_inner × n_cols` elements.
+    #[error("the right operand has {n_elements} elements, which is not {n_inner} × {n_cols}", n_inner = shape.n_inner, n_cols = shape.n_cols)]
+    RightLength {
+        /// The extents asked for.
+        shape: ProductShape,
+        /// The elements given.
+        n_elements: usize,
+    },
+    /// The output has not `n_rows × n_cols` elements.
+    #[error("the output has {n_elements} elements, which is not {n_rows} × {n_cols}", n_rows = shape.n_rows, n_cols = shape.n_cols)]
+    OutLength {
+        /// The extents asked for.
+        shape: ProductShape,
+        /// The elements given.
+        n_elements: usize,
+    },
+}
+
+/// Multiplies two row-major matrices into `out`, whose old contents do not matter.
+///
+/// ```
+/// use swathe_array::matmul::{ProductShape, Scratch, matmul_into};
+/// use swathe_array::Simd;
+/// let shape = ProductShape { n_rows: 1, n_inner: 2, n_cols: 2 };
+/// let mut c = [0.0f64; 2];
+/// matmul_into(&[1.0, 2.0], &[3.0, 4.0, 5.0, 6.0], &mut c, shape, &mut Scratch::new(), Simd::detect())?;
+/// assert_eq!(c, [13.0, 16.0]);
+/// # Ok::<(), swathe_array::matmul::MatmulError>(())
+/// ```
+pub fn matmul_into<T: Float>(
+    a: &[T],
+    b: &[T],
+    out: &mut [T],
+    shape: ProductShape,
+    scratch: &mut Scratch,
+    simd: Simd,
+) -> Result<(), MatmulError> {
+    let ProductShape {
+        n_rows,
+        n_inner,
+        n_cols,
+    } = shape;
+    if n_rows.checked_mul(n_inner) != Some(a.len()) {
+        return Err(MatmulError::LeftLength {
+            shape,
+            n_elements: a.len(),
+        });
+    }
+    if n_inner.checked_mul(n_cols) != Some(b.len()) {
+        return Err(MatmulError::RightLength {
+            shape,
+            n_elements: b.len(),
+        });
+    }
+    if n_rows.checked_mul(n_cols) != Some(out.len()) {
+        return Err(MatmulError::OutLength {
+            shape,
+            n_elements: out.len(),
+        });
+    }
+    if n_inner == 0 {
+        out.fill(T::ZERO);
+    } else {
+        simd.run(Product {
+            a,
+            b,
+            out,
+            shape,
+            scratch,
+        });
+    }
+    Ok(())
+}
+
+/// The most that a [`Scratch`] grows to: a panel of the widest vectors.
+pub const SCRATCH_BYTES_MAX: usize = N_INNER_BLOCK * N_VECTORS * 64;
+
+/// Inner indices per block: a packed panel of 256 × 16 floats takes half a first-level cache.
+const N_INNER_BLOCK: usize = 256;
+
+/// Rows per block: with 256 inner indices, the left operand's block takes half a second-level
+/// cache while the panels pass by.
+const N_ROWS_BLOCK: usize = 240;
+
+/// Vectors side by side in a tile.
+const N_VECTORS: usize = 2;
+
+/// A right operand of at most so many bytes is read where it lies: its panels stay in the
+/// first-level cache without being packed.
+const DIRECT_BYTES_MAX: usize = 32 << 10;
+
+/// All three lengths agree with the shape, and `n_inner` is not zero.
+struct Product<'a, T> {
+    a: &'a [T],
+    b: &'a [T],
+    out: &'a mut [T],
+    shape: ProductShape,
+    scratch: &'a mut Scratch,
+}
+
+impl<T: Float> Kernel for Product<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) {
+        multiply::<T, T::Vector<I>>(self);
+    }
+}
+
+#[inline(always)]
+fn multiply<T: Float, V: Vector<Lane = T>>(product: Product<'_, T>) {
+    let Product {
+        a,
+        b,
+        out,
+        shape,
+        scratch,
+    } = product;
+    let ProductShape {
+        n_rows,
+        n_inner,
+        n_cols,
+    } = shape;
+    let n_panel_cols = N_VECTORS * V::N_LANES;
+    // Packing pays off only where enough rows use the packed panel.
+    let is_direct =
+        size_of_val(b) <= DIRECT_BYTES_MAX || n_rows <= 2 * tile::n_rows_max::<V>(N_VECTORS);
+
+    for inner in blocks(n_inner, N_INNER_BLOCK) {
+        for rows in blocks(n_rows, N_ROWS_BLOCK) {
+            for cols in blocks(n_cols, n_panel_cols) {
+                let n_vectors = cols.len().div_ceil(V::N_LANES);
+                let in_place = b[inner.start * n_cols + cols.start..].as_ptr();
+                let is_whole = cols.len() == n_vectors * V::N_LANES;
+                let (panel, panel_stride) = if is_direct && is_whole {
+                    (in_place, n_cols)
+                } else {
+                    let n_packed_cols = n_vectors * V::N_LANES;
+                    let panel = scratch.panel::<T>(inner.len() * n_packed_cols);
+                    // SAFETY: the panel has room for that many vectors per inner index, and the
+                    // columns lie inside the right operand.
+                    unsafe { pack::<V>(in_place, n_cols, inner.len(), cols.len(), panel) };
+                    (panel.cast_const(), n_packed_cols)
+                };
+                for tile_rows in even_blocks(rows.clone(), tile::n_rows_max::<V>(n_vectors)) {
+                    let tile = Tile {
+                        a: a[tile_rows.start * n_inner + inner.start..].as_ptr(),
+                        a_stride: n_inner,
+                        b: panel,
+                        b_stride: panel_stride,
+                        c: out[tile_rows.start * n_cols + cols.start..].as_mut_ptr(),
+                        c_stride: n_cols,
+                        n_rows: tile_rows.len(),
+                        n_cols: cols.len(),
+                        n_inner: inner.len(),
+                        is_first: inner.start == 0,
+                        is_last: inner.end == n_inner,
+                    };
+                    // SAFETY: the blocks lie inside the extents that the slices' lengths were
+                    // checked against, and the panel holds whole vectors.
+                    unsafe { tile::compute::<V>(n_vectors, &tile) };
+                }
+            }
+        }
+    }
+}
+
+/// `0..n` in pieces of `n_block`, the last one shorter.
+#[inline(always)]
+fn blocks(n: usize, n_block: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
+    (0..n)
+        .step_by(n_block)
+        .map(move |start| start..n.min(start + n_block))
+}
+
+/// A range in the fewest pieces of at most `n_max`, all but equally long: two tiles of five and
+/// six rows keep the multipliers busier than six and five would leave them with one row over.
+#[inline(always)]
+fn even_blocks(
+    range: std::ops::Range<usize>,
+    n_max: usize,
+) -> impl Iterator<Item = std::ops::Range<usize>> {
+    let n_blocks = range.len().div_ceil(n_max);
+    let n_each = range.len().checked_div(n_blocks).unwrap_or(0);
+    let n_longer = range.len() - n_each * n_blocks;
+    let mut start = range.start;
+    (0..n_blocks).map(move |block_idx| {
+        let end = start + n_each + usize::from(block_idx < n_longer);
+        let block = start..end;
+        start = end;
+        block
+    })
+}
+
+/// Copies a panel of the right operand so that its vectors lie one after the other, the last one
+/// of a row filled up with zeros.
+///
+/// # Safety
+/// `n_inner` rows of `n_cols` elements, `stride` apart, are readable at `from`; `n_inner` times
+/// as many whole vectors as hold `n_cols` elements are writable at `to`.
+#[inline(always)]
+unsafe fn pack<V: Vector>(
+    from: *const V::Lane,
+    stride: usize,
+    n_inner: usize,
+    n_cols: usize,
+    to: *mut V::Lane,
+) {
+    let n_vectors = n_cols.div_ceil(V::N_LANES);
+    let n_last = n_cols - (n_vectors - 1) * V::N_LANES;
+    for row in 0..n_inner {
+        for v in 0..n_vectors {
+            // SAFETY: inside the two areas the caller promises.
+            unsafe {
+                let from = from.add(row * stride + v * V::N_LANES);
+                let vector = if v + 1 < n_vectors || n_last == V::N_LANES {
+                    V::load(from)
+                } else {
+                    V::load_first(from, n_last)
+                };
+                vector.store(to.add((row * n_vectors + v) * V::N_LANES));
+            }
+        }
+    }
+}

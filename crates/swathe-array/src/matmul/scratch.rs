@@ -1,0 +1,44 @@
+//! Working memory of the matrix product.
+
+use crate::element::Float;
+
+/// Working memory that products share: it grows to what the largest of them needs, at most
+/// [`SCRATCH_BYTES_MAX`](super::SCRATCH_BYTES_MAX), and stays.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    lines: Vec<Line>,
+}
+
+/// A cache line, so that no vector of a panel straddles two.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Line(#[expect(dead_code, reason = "read and written through pointers")] [u8; 64]);
+
+impl Scratch {
+    /// No memory yet.
+    pub fn new() -> Scratch {
+        Scratch::default()
+    }
+
+    /// Bytes held.
+    pub fn size_bytes(&self) -> usize {
+        self.lines.capacity() * size_of::<Line>()
+    }
+
+    /// Room for `n_elements`, with arbitrary contents.
+    #[inline(always)]
+    pub(super) fn panel<T: Float>(&mut self, n_elements: usize) -> *mut T {
+        let n_lines = (n_elements * size_of::<T>()).div_ceil(size_of::<Line>());
+        if self.lines.len() < n_lines {
+            self.grow(n_lines);
+        }
+        self.lines.as_mut_ptr().cast()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, n_lines: usize) {
+        self.lines.reserve_exact(n_lines - self.lines.len());
+        self.lines.resize(n_lines, Line([0; 64]));
+    }
+}

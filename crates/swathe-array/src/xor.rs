@@ -1,0 +1,131 @@
+//! XOR in place: applying the same key again restores the data bit for bit.
+
+use crate::element::Unsigned;
+use crate::key_stream::KeyStream;
+use crate::simd::{InstructionSet, Kernel, Simd};
+
+/// What data is XORed with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum XorKey<'a, T> {
+    /// An element for each element.
+    Array(&'a [T]),
+    /// Elements used over and over.
+    Cycle(&'a [T]),
+    /// The [`KeyStream`] of this seed.
+    Seed(u64),
+}
+
+/// Why data was not XORed; it is unchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum XorError {
+    /// The key array has another number of elements than the data.
+    #[error("the key has {n_key} elements, the array {n_elements}")]
+    KeyLength {
+        /// Elements of the data.
+        n_elements: usize,
+        /// Elements of the key.
+        n_key: usize,
+    },
+    /// A key to be cycled has no elements.
+    #[error("an empty key cannot be cycled")]
+    EmptyCycle,
+}
+
+/// XORs the key onto `data`.
+///
+/// ```
+/// use swathe_array::xor::{XorKey, xor_in_place};
+/// use swathe_array::Simd;
+/// let mut data = *b"swathe";
+/// xor_in_place(&mut data, XorKey::Seed(7), Simd::detect())?;
+/// assert_ne!(&data, b"swathe");
+/// xor_in_place(&mut data, XorKey::Seed(7), Simd::detect())?;
+/// assert_eq!(&data, b"swathe");
+/// # Ok::<(), swathe_array::xor::XorError>(())
+/// ```
+pub fn xor_in_place<T: Unsigned>(
+    data: &mut [T],
+    key: XorKey<'_, T>,
+    simd: Simd,
+) -> Result<(), XorError> {
+    xor_part_in_place(data, 0, key, simd)
+}
+
+/// XORs the key onto a part of an array: `data` begins at the array's element `first_idx`, which
+/// says where a cycled key or a seed's stream begins. A key array is as long as the part.
+pub fn xor_part_in_place<T: Unsigned>(
+    data: &mut [T],
+    first_idx: u64,
+    key: XorKey<'_, T>,
+    simd: Simd,
+) -> Result<(), XorError> {
+    match key {
+        XorKey::Array(key) if key.len() != data.len() => Err(XorError::KeyLength {
+            n_elements: data.len(),
+            n_key: key.len(),
+        }),
+        XorKey::Cycle([]) => Err(XorError::EmptyCycle),
+        key => {
+            simd.run(Xor {
+                data,
+                first_idx,
+                key,
+            });
+            Ok(())
+        }
+    }
+}
+
+struct Xor<'a, T> {
+    data: &'a mut [T],
+    first_idx: u64,
+    key: XorKey<'a, T>,
+}
+
+impl<T: Unsigned> Kernel for Xor<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) {
+        match self.key {
+            XorKey::Array(key) => xor_arrays(self.data, key),
+            XorKey::Cycle(key) => xor_cycle(self.data, self.first_idx, key),
+            XorKey::Seed(seed) => KeyStream::new(seed).xor_onto(self.first_idx, self.data),
+        }
+    }
+}
+
+#[inline(always)]
+fn xor_arrays<T: Unsigned>(data: &mut [T], key: &[T]) {
+    for (x, key) in data.iter_mut().zip(key) {
+        *x = *x ^ *key;
+    }
+}
+
+#[inline(always)]
+fn xor_cycle<T: Unsigned>(data: &mut [T], first_idx: u64, key: &[T]) {
+    let n_skipped = (first_idx % key.len() as u64) as usize;
+
+    // A key too short for long vector loops is first repeated, whole, into a block on the stack.
+    let mut block = [T::ZERO; N_BLOCK];
+    let n_repeats = N_BLOCK / key.len();
+    let key = if n_repeats > 1 && data.len() > key.len() {
+        let n_filled = n_repeats * key.len();
+        for repeat in block[..n_filled].chunks_exact_mut(key.len()) {
+            repeat.copy_from_slice(key);
+        }
+        &block[..n_filled]
+    } else {
+        key
+    };
+
+    let n_head = (key.len() - n_skipped).min(data.len());
+    let (head, body) = data.split_at_mut(n_head);
+    xor_arrays(head, &key[n_skipped..n_skipped + n_head]);
+    for part in body.chunks_mut(key.len()) {
+        xor_arrays(part, &key[..part.len()]);
+    }
+}
+
+/// Elements in the block of a repeated key: 8 KiB of the widest.
+const N_BLOCK: usize = 1024;
