@@ -1,7 +1,5 @@
 //! What can be said of a lattice as a graph.
 
-use std::ops::ControlFlow;
-
 use super::diameter::{N_VERTICES_DIAMETER_MAX, diameter, diameter_need};
 use super::grid::Grid;
 use super::search::{search, search_need};
@@ -142,7 +140,6 @@ fn is_connected(
     let mut n_reached = 0;
     search(grid, first, scratch, stop, |_, _| {
         n_reached += 1;
-        ControlFlow::Continue(())
     })?;
     Ok(n_reached == grid.n_free())
 }

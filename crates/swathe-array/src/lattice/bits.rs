@@ -42,6 +42,11 @@ impl BitSet {
             .flat_map(|(word_idx, &word)| ones(word).map(move |bit| word_idx as u32 * 64 + bit))
     }
 
+    /// Number `n` is bit `n % 64` of word `n / 64`.
+    pub(super) fn words(&self) -> &[u64] {
+        &self.words
+    }
+
     pub(super) fn n_bytes(&self) -> u64 {
         size_of_val(self.words.as_slice()) as u64
     }

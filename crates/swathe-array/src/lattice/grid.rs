@@ -1,6 +1,8 @@
 //! A lattice small enough to be walked: ids of 32 bits, neighbours, blocked vertices.
 
+use super::LatticeError;
 use super::bits::BitSet;
+use super::pool::zero;
 
 /// The graph beneath a lattice of at most 2^32 vertices.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +81,19 @@ impl Grid {
             .map_or(Some(0), |blocked| blocked.first_absent(self.n_vertices))
     }
 
+    /// Makes `words` one bit per vertex, set where it is blocked.
+    pub(super) fn write_blocked(
+        &self,
+        words: &mut Vec<u64>,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<(), LatticeError> {
+        zero(words, self.n_vertices.div_ceil(64) as usize, stop)?;
+        if let Some(blocked) = &self.blocked {
+            words.copy_from_slice(blocked.words());
+        }
+        Ok(())
+    }
+
     /// The blocked vertices, ascending.
     pub(super) fn blocked(&self) -> impl Iterator<Item = u32> + '_ {
         self.blocked.iter().flat_map(BitSet::iter)
@@ -129,6 +144,28 @@ impl Grid {
             }
             if coordinate + 1 < axis.size {
                 visit(vertex + axis.stride);
+            }
+            rest = quotient;
+        }
+    }
+
+    /// Like [`Grid::neighbours`], and says whether each is nearer to the goal than `vertex` is.
+    #[inline]
+    pub(super) fn neighbours_towards(
+        &self,
+        vertex: u32,
+        goal_coordinates: &[u32],
+        mut visit: impl FnMut(u32, bool),
+    ) {
+        let mut rest = vertex;
+        for (axis, &goal) in self.axes.iter().zip(goal_coordinates).rev() {
+            let quotient = axis.quotient(rest);
+            let coordinate = rest - quotient * axis.size;
+            if coordinate > 0 {
+                visit(vertex - axis.stride, coordinate > goal);
+            }
+            if coordinate + 1 < axis.size {
+                visit(vertex + axis.stride, coordinate < goal);
             }
             rest = quotient;
         }

@@ -1,7 +1,5 @@
 //! The vertices around one vertex, by distance.
 
-use std::ops::ControlFlow;
-
 use super::grid::Grid;
 use super::search::{search, search_need};
 use super::{Lattice, LatticeError, MemoryNeed, SearchScratch};
@@ -69,7 +67,6 @@ pub fn layers(
         if let Some(distances) = &mut distances {
             distances[vertex as usize] = distance;
         }
-        ControlFlow::Continue(())
     })?;
     Ok(Layers {
         n_unreachable: grid.n_free() - counts.iter().sum::<u64>(),

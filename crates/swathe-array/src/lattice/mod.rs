@@ -37,8 +37,10 @@ mod catalytic;
 mod diameter;
 mod error;
 mod grid;
+mod guided;
 mod layers;
 mod path;
+mod pool;
 mod search;
 
 pub use analyze::{Analysis, analyze, analyze_need};

@@ -1,9 +1,7 @@
 //! A shortest path between two vertices.
 
-use std::ops::ControlFlow;
-
 use super::grid::Grid;
-use super::search::{search, search_need};
+use super::guided::{guided_distance, guided_need, nearer};
 use super::{Lattice, LatticeError, MemoryNeed, SearchScratch};
 
 /// What became of the search for a path.
@@ -27,8 +25,7 @@ impl PathAnswer {
 
 /// A shortest path from one vertex to another, the same one on every call.
 ///
-/// Where nothing is blocked it is written down axis by axis; otherwise a breadth-first search finds
-/// it. Ends that are blocked or outside the lattice are errors; that there is no path is an answer.
+/// Where nothing is blocked it is written down axis by axis; otherwise a search finds it. Ends that are blocked or outside the lattice are errors; that there is no path is an answer.
 pub fn shortest_path(
     lattice: &Lattice,
     from: u64,
@@ -44,14 +41,7 @@ pub fn shortest_path(
     }
 
     // From the far end, so that following nearer vertices writes the path down forwards.
-    let mut length = None;
-    search(grid, to, scratch, stop, |vertex, distance| {
-        if vertex == from {
-            length = Some(distance);
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
-    })?;
+    let length = guided_distance(grid, to, from, scratch, stop)?;
     let Some(length) = length else {
         return Ok(PathAnswer::NoPath);
     };
@@ -59,7 +49,7 @@ pub fn shortest_path(
     vertices.push(from);
     let mut vertex = from;
     for distance in (1..=length).rev() {
-        vertex = scratch.nearer(grid, vertex, distance);
+        vertex = nearer(grid, scratch, vertex, distance);
         vertices.push(vertex);
     }
     Ok(PathAnswer::Found(vertices))
@@ -70,7 +60,7 @@ pub fn path_need(lattice: &Lattice) -> Result<MemoryNeed, LatticeError> {
     let grid = lattice.grid()?;
     let mut need = MemoryNeed::default();
     if grid.n_blocked() > 0 {
-        need = search_need(grid.n_vertices());
+        need = guided_need(grid.n_vertices());
     }
     need.answer_bytes = 4 * (grid.path_length_max() + 1);
     Ok(need)
