@@ -20,11 +20,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod byte_source;
 mod code_page;
 mod directory;
 mod error;
 mod member;
-mod source;
 mod writer;
 
 pub use directory::Member;
@@ -39,13 +39,13 @@ use std::path::Path;
 use swathe_array::Array;
 
 use crate::npy::{self, Growth, Header, NpyError};
+use byte_source::ByteSource;
 use member::MemberReader;
-use source::Source;
 
 /// An open `.npz` file: its directory in memory, its arrays still on disk.
 #[derive(Debug)]
 pub struct Npz {
-    source: Source,
+    source: ByteSource,
     members: Vec<Member>,
     idx_by_name: HashMap<String, usize>,
     /// Where the directory begins: no member reaches beyond it.
@@ -55,15 +55,15 @@ pub struct Npz {
 impl Npz {
     /// Opens the file at `path` and reads its directory.
     pub fn open(path: &Path) -> Result<Npz, NpzError> {
-        Npz::from_source(Source::from_file(File::open(path)?)?)
+        Npz::from_source(ByteSource::from_file(File::open(path)?)?)
     }
 
     /// The same for a file that is in memory already.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Npz, NpzError> {
-        Npz::from_source(Source::from_bytes(bytes))
+        Npz::from_source(ByteSource::from_bytes(bytes))
     }
 
-    fn from_source(source: Source) -> Result<Npz, NpzError> {
+    fn from_source(source: ByteSource) -> Result<Npz, NpzError> {
         let directory = directory::read(&source)?;
         let mut idx_by_name = HashMap::with_capacity(directory.members.len());
         for (idx, member) in directory.members.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! A zip archive's directory, which stands at its end and says where the members are.
 
-use super::source::Source;
+use super::byte_source::ByteSource;
 use super::{NpzError, code_page};
 
 const END_SIGNATURE: u32 = 0x0605_4b50;
@@ -50,7 +50,7 @@ pub(super) struct Directory {
 }
 
 /// Finds and reads the directory, and refuses one whose members overlap.
-pub(super) fn read(source: &Source) -> Result<Directory, NpzError> {
+pub(super) fn read(source: &ByteSource) -> Result<Directory, NpzError> {
     let end = find_end(source)?;
     let limit = source.size_bytes();
     within("its end", end.offset.saturating_add(end.size_bytes), limit)?;
@@ -70,8 +70,7 @@ pub(super) fn read(source: &Source) -> Result<Directory, NpzError> {
     )?;
 
     // Real bytes of a real file, so this is no more than the file's size.
-    let mut bytes = vec![0; end.size_bytes as usize];
-    source.read_exact_at(&mut bytes, end.offset)?;
+    let bytes = source.read_vec_at(end.offset, end.size_bytes)?;
     let mut fields = Fields {
         bytes: &bytes,
         offset: end.offset,
@@ -100,7 +99,7 @@ struct End {
     n_members: u64,
 }
 
-fn find_end(source: &Source) -> Result<End, NpzError> {
+fn find_end(source: &ByteSource) -> Result<End, NpzError> {
     let file_bytes = source.size_bytes();
     let not_zip = || NpzError::NotZip {
         size_bytes: file_bytes,
@@ -109,8 +108,7 @@ fn find_end(source: &Source) -> Result<End, NpzError> {
     for tail_bytes in [END_BYTES, END_BYTES + COMMENT_BYTES_MAX] {
         let tail_bytes = tail_bytes.min(file_bytes);
         let tail_offset = file_bytes - tail_bytes;
-        let mut tail = vec![0; tail_bytes as usize];
-        source.read_exact_at(&mut tail, tail_offset)?;
+        let tail = source.read_vec_at(tail_offset, tail_bytes)?;
         let found = tail
             .windows(END_BYTES as usize)
             .enumerate()
@@ -128,7 +126,7 @@ fn find_end(source: &Source) -> Result<End, NpzError> {
     Err(not_zip())
 }
 
-fn read_end(source: &Source, record: &[u8], at: u64) -> Result<End, NpzError> {
+fn read_end(source: &ByteSource, record: &[u8], at: u64) -> Result<End, NpzError> {
     let mut fields = Fields {
         bytes: record,
         offset: at,
@@ -158,12 +156,11 @@ fn read_end(source: &Source, record: &[u8], at: u64) -> Result<End, NpzError> {
 
 /// The 64-bit end record, found through its locator just before the end record; `None` where
 /// there is no locator: the 32-bit fields may be at their limit honestly.
-fn read_end64(source: &Source, end_at: u64) -> Result<Option<End>, NpzError> {
+fn read_end64(source: &ByteSource, end_at: u64) -> Result<Option<End>, NpzError> {
     let Some(locator_at) = end_at.checked_sub(LOCATOR64_BYTES) else {
         return Ok(None);
     };
-    let mut locator = [0; LOCATOR64_BYTES as usize];
-    source.read_exact_at(&mut locator, locator_at)?;
+    let locator = source.read_vec_at(locator_at, LOCATOR64_BYTES)?;
     let mut fields = Fields {
         bytes: &locator,
         offset: locator_at,
@@ -182,8 +179,7 @@ fn read_end64(source: &Source, end_at: u64) -> Result<Option<End>, NpzError> {
         at.saturating_add(END64_BYTES),
         locator_at,
     )?;
-    let mut record = [0; END64_BYTES as usize];
-    source.read_exact_at(&mut record, at)?;
+    let record = source.read_vec_at(at, END64_BYTES)?;
     let mut fields = Fields {
         bytes: &record,
         offset: at,

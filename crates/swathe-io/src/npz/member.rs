@@ -5,7 +5,7 @@ use std::io::{self, BufReader, Read};
 use flate2::Crc;
 use flate2::bufread::DeflateDecoder;
 
-use super::source::{Section, Source};
+use super::byte_source::{ByteSource, Section};
 use super::{Member, MemberFault};
 use crate::npy::NpyError;
 
@@ -34,7 +34,7 @@ enum Body<'s> {
 
 impl<'s> MemberReader<'s> {
     pub(super) fn open(
-        source: &'s Source,
+        source: &'s ByteSource,
         member: &Member,
         directory_offset: u64,
     ) -> Result<MemberReader<'s>, MemberFault> {
@@ -147,32 +147,24 @@ impl Read for MemberReader<'_> {
 }
 
 /// Where the member's data begin: after its local header, which must be this member's.
-fn data_offset(source: &Source, member: &Member) -> Result<u64, MemberFault> {
+fn data_offset(source: &ByteSource, member: &Member) -> Result<u64, MemberFault> {
+    const FIXED_BYTES: u64 = 30;
     let offset = member.offset;
+    let name_bytes = member.raw_name.len() as u64;
+    // Fewer bytes than these, and the header is not this member's.
     let wrong = || MemberFault::WrongLocalHeader { offset };
-    let mut header = [0; 30];
-    // The directory was checked to lie within the file, but members' offsets are any number.
-    let fits = |n: u64| {
-        offset
-            .checked_add(n)
-            .is_some_and(|end| end <= source.size_bytes())
+    let header = match source.read_vec_at(offset, FIXED_BYTES + name_bytes) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(wrong()),
+        other => other?,
     };
-    if !fits(30) {
-        return Err(wrong());
-    }
-    source.read_exact_at(&mut header, offset)?;
-    let name_bytes = u64::from(u16::from_le_bytes([header[26], header[27]]));
-    let extra_bytes = u64::from(u16::from_le_bytes([header[28], header[29]]));
-    if !header.starts_with(b"PK\x03\x04")
-        || name_bytes != member.raw_name.len() as u64
-        || !fits(30 + name_bytes)
+    let (fixed, name) = header.split_at(FIXED_BYTES as usize);
+    let local_name_bytes = u16::from_le_bytes([fixed[26], fixed[27]]);
+    let extra_bytes = u16::from_le_bytes([fixed[28], fixed[29]]);
+    if !fixed.starts_with(b"PK\x03\x04")
+        || u64::from(local_name_bytes) != name_bytes
+        || name != member.raw_name
     {
         return Err(wrong());
     }
-    let mut name = vec![0; member.raw_name.len()];
-    source.read_exact_at(&mut name, offset + 30)?;
-    if name != member.raw_name {
-        return Err(wrong());
-    }
-    Ok(offset + 30 + name_bytes + extra_bytes)
+    Ok(offset + FIXED_BYTES + name_bytes + u64::from(extra_bytes))
 }
