@@ -134,7 +134,7 @@ fn is_connected(
     scratch: &mut SearchScratch,
     stop: &dyn Fn() -> bool,
 ) -> Result<bool, LatticeError> {
-    let Some(first) = grid.first_free() else {
+    let Some(first) = grid.free().next() else {
         return Ok(false);
     };
     let mut n_reached = 0;

@@ -27,19 +27,14 @@ impl BitSet {
         self.words[number as usize / 64] >> (number % 64) & 1 == 1
     }
 
-    /// The least number below `bound` that is not a member.
-    pub(super) fn first_absent(&self, bound: u64) -> Option<u32> {
-        let word_idx = self.words.iter().position(|&word| word != u64::MAX)?;
-        let number = word_idx as u64 * 64 + u64::from(self.words[word_idx].trailing_ones());
-        (number < bound).then_some(number as u32)
+    /// The numbers below `bound` that are not members, ascending.
+    pub(super) fn absent(&self, bound: u64) -> impl Iterator<Item = u32> + '_ {
+        members(self.words.iter().map(|&word| !word)).take_while(move |&n| u64::from(n) < bound)
     }
 
     /// The members, ascending.
     pub(super) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        self.words
-            .iter()
-            .enumerate()
-            .flat_map(|(word_idx, &word)| ones(word).map(move |bit| word_idx as u32 * 64 + bit))
+        members(self.words.iter().copied())
     }
 
     /// Number `n` is bit `n % 64` of word `n / 64`.
@@ -50,6 +45,12 @@ impl BitSet {
     pub(super) fn n_bytes(&self) -> u64 {
         size_of_val(self.words.as_slice()) as u64
     }
+}
+
+fn members(words: impl Iterator<Item = u64>) -> impl Iterator<Item = u32> {
+    words
+        .enumerate()
+        .flat_map(|(word_idx, word)| ones(word).map(move |bit| word_idx as u32 * 64 + bit))
 }
 
 /// The places of the ones in a word, ascending.

@@ -12,7 +12,8 @@ pub const N_VERTICES_DIAMETER_MAX: u64 = 100_000;
 /// `d` the bounds `max(d, e - d)` and `e + d`. A vertex whose upper bound does not exceed the
 /// greatest eccentricity seen is never searched from. Searching in turn from the vertex that may
 /// be farthest out and from the one that may be most central usually leaves a few dozen searches;
-/// the answer is exact in any case.
+/// the answer is exact in any case. The worst
+/// case is one long cycle, all of whose vertices are alike: then each is searched from.
 pub(super) fn diameter(grid: &Grid, stop: &dyn Fn() -> bool) -> Result<u64, LatticeError> {
     let graph = Graph::new(grid, stop)?;
     let n_vertices = graph.n_vertices();
@@ -68,18 +69,14 @@ struct Graph {
 impl Graph {
     fn new(grid: &Grid, stop: &dyn Fn() -> bool) -> Result<Self, LatticeError> {
         let mut free = Vec::with_capacity(grid.n_free() as usize);
-        for vertex in 0..grid.n_vertices() {
-            if vertex % 65_536 == 0 && stop() {
-                return Err(LatticeError::Interrupted);
-            }
-            if grid.is_free(vertex as u32) {
-                free.push(vertex as u32);
-            }
-        }
+        free.extend(grid.free());
         let mut starts = Vec::with_capacity(free.len() + 1);
         let mut ends = Vec::with_capacity(free.len() * 2 * grid.axes().len());
         starts.push(0);
-        for &vertex in &free {
+        for (number, &vertex) in free.iter().enumerate() {
+            if number % 8192 == 0 && stop() {
+                return Err(LatticeError::Interrupted);
+            }
             grid.free_neighbours(vertex, |neighbour| {
                 let number = free.binary_search(&neighbour);
                 ends.push(number.expect("a free neighbour is listed") as u32);

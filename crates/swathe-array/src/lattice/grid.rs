@@ -2,7 +2,7 @@
 
 use super::LatticeError;
 use super::bits::BitSet;
-use super::pool::zero;
+use super::pool::{N_WORDS_PER_POLL, zero};
 
 /// The graph beneath a lattice of at most 2^32 vertices.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,11 +74,21 @@ impl Grid {
             .is_none_or(|blocked| !blocked.contains(vertex))
     }
 
-    /// The free vertex with the lowest id.
-    pub(super) fn first_free(&self) -> Option<u32> {
-        self.blocked
-            .as_ref()
-            .map_or(Some(0), |blocked| blocked.first_absent(self.n_vertices))
+    /// All ones if a vertex is free, else 0: [`Grid::is_free`] where a branch would be a gamble.
+    #[inline]
+    pub(super) fn free_mask(&self, vertex: u32) -> u64 {
+        u64::from(self.is_free(vertex)).wrapping_neg()
+    }
+
+    /// The free vertices, ascending.
+    pub(super) fn free(&self) -> impl Iterator<Item = u32> + '_ {
+        let all = match self.blocked {
+            None => 0..self.n_vertices,
+            Some(_) => 0..0,
+        };
+        let open = all.map(|vertex| vertex as u32);
+        let blocked = self.blocked.iter();
+        open.chain(blocked.flat_map(|blocked| blocked.absent(self.n_vertices)))
     }
 
     /// Makes `words` one bit per vertex, set where it is blocked.
@@ -87,9 +97,16 @@ impl Grid {
         words: &mut Vec<u64>,
         stop: &dyn Fn() -> bool,
     ) -> Result<(), LatticeError> {
-        zero(words, self.n_vertices.div_ceil(64) as usize, stop)?;
-        if let Some(blocked) = &self.blocked {
-            words.copy_from_slice(blocked.words());
+        let Some(blocked) = &self.blocked else {
+            return zero(words, self.n_vertices.div_ceil(64) as usize, stop);
+        };
+        words.clear();
+        words.reserve_exact(blocked.words().len());
+        for chunk in blocked.words().chunks(N_WORDS_PER_POLL) {
+            if stop() {
+                return Err(LatticeError::Interrupted);
+            }
+            words.extend_from_slice(chunk);
         }
         Ok(())
     }

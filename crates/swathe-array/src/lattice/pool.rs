@@ -18,8 +18,8 @@ pub(super) struct Pool {
     scan_word_idx: usize,
 }
 
-/// The words zeroed between two polls: 2 MiB, a fraction of a millisecond.
-const N_WORDS_PER_POLL: usize = 1 << 18;
+/// The words written between two polls: 2 MiB, a fraction of a millisecond.
+pub(super) const N_WORDS_PER_POLL: usize = 1 << 18;
 
 impl Pool {
     /// The most bytes a pool takes.

@@ -118,13 +118,7 @@ impl Drop for Excursion<'_> {
 
 /// Updates the free vertices of a row that matter; doing it again undoes it.
 fn update(grid: &Grid, seed: u64, row: &Row<'_>, words: &mut [u64]) {
-    let word_if_free = |words: &[u64], vertex: u32| {
-        if grid.is_free(vertex) {
-            words[vertex as usize]
-        } else {
-            0
-        }
-    };
+    let word_if_free = |words: &[u64], vertex: u32| words[vertex as usize] & grid.free_mask(vertex);
     for (vertex, column) in row.vertices() {
         if !grid.is_free(vertex) {
             continue;

@@ -264,7 +264,7 @@ impl Question<'_> {
         self.trace_bytes = self.trace_bytes.max(8 * trace.capacity() as u64);
 
         let stop = self.stop;
-        let mut plain = self.set_out(&cone, false);
+        let mut plain = self.set_out(&cone, false)?;
         if can_arrive(0) {
             trace.push(plain.word(to));
         }
@@ -276,7 +276,7 @@ impl Question<'_> {
         }
         drop(plain);
 
-        let mut disturbed = self.set_out(&cone, true);
+        let mut disturbed = self.set_out(&cone, true)?;
         let mut trace = trace.into_iter();
         if can_arrive(0) && trace.next() != Some(disturbed.word(to)) {
             return Ok(Some(0));
@@ -348,7 +348,7 @@ impl Question<'_> {
         let back = Cone::new(self.grid, span.to, span.from, span.length);
         let mut n_seen = 0;
         loop {
-            n_seen += self.candidates(&there, half, n_seen, candidates);
+            n_seen += self.candidates(&there, half, n_seen, candidates)?;
             if candidates.is_empty() {
                 return Ok(None);
             }
@@ -369,10 +369,17 @@ impl Question<'_> {
         step: u32,
         n_skipped: u64,
         candidates: &mut Vec<u32>,
-    ) -> u64 {
+    ) -> Result<u64, LatticeError> {
         candidates.clear();
         let mut n_passed = 0;
+        let mut n_rows = 0_u64;
+        let mut is_stopped = false;
         let _ = cone.rows(step, |row| {
+            n_rows += 1;
+            if n_rows.is_multiple_of(1024) && (self.stop)() {
+                is_stopped = true;
+                return ControlFlow::Break(());
+            }
             for (vertex, _) in row.vertices() {
                 if !self.grid.is_free(vertex) {
                     continue;
@@ -387,7 +394,10 @@ impl Question<'_> {
             }
             ControlFlow::Continue(())
         });
-        candidates.len() as u64
+        if is_stopped {
+            return Err(LatticeError::Interrupted);
+        }
+        Ok(candidates.len() as u64)
     }
 
     /// Keeps the vertices at which a disturbance at the cone's start shows after these steps.
@@ -398,14 +408,14 @@ impl Question<'_> {
         vertices: &mut Vec<u32>,
     ) -> Result<(), LatticeError> {
         let stop = self.stop;
-        let mut plain = self.set_out(cone, false);
+        let mut plain = self.set_out(cone, false)?;
         for _ in 0..n_steps {
             plain.step(stop)?;
         }
         let values: Vec<u64> = vertices.iter().map(|&vertex| plain.word(vertex)).collect();
         drop(plain);
 
-        let mut disturbed = self.set_out(cone, true);
+        let mut disturbed = self.set_out(cone, true)?;
         for _ in 0..n_steps {
             disturbed.step(stop)?;
         }
@@ -414,8 +424,17 @@ impl Question<'_> {
         Ok(())
     }
 
-    fn set_out<'b>(&'b mut self, cone: &'b Cone<'b>, is_disturbed: bool) -> Excursion<'b> {
-        Excursion::new(self.grid, cone, self.seed, self.words, is_disturbed)
+    /// Asks first whether to go on: many short excursions take as long as one that is long.
+    fn set_out<'b>(
+        &'b mut self,
+        cone: &'b Cone<'b>,
+        is_disturbed: bool,
+    ) -> Result<Excursion<'b>, LatticeError> {
+        if (self.stop)() {
+            return Err(LatticeError::Interrupted);
+        }
+        let (grid, seed) = (self.grid, self.seed);
+        Ok(Excursion::new(grid, cone, seed, self.words, is_disturbed))
     }
 }
 
