@@ -7,7 +7,7 @@ mod plain;
 use plain::{Plain, Random, random_lattice};
 use swathe_array::Lattice;
 use swathe_array::lattice::{
-    LatticeError, PathAnswer, SearchScratch, UNREACHABLE, analyze, layers, shortest_path,
+    LatticeError, PathAnswer, SearchScratch, UNREACHABLE, analyze, layers, path_need, shortest_path,
 };
 
 const GO_ON: &dyn Fn() -> bool = &|| false;
@@ -33,7 +33,11 @@ fn a_thousand_random_lattices_equal_the_plain_search() {
                 shortest_path(&lattice, from.into(), to.into(), &mut scratch, GO_ON).unwrap();
             assert_eq!(answer.length(), distances[to as usize], "case {case}");
             match answer {
-                PathAnswer::Found(vertices) => plain.check_path(&vertices, from, to),
+                PathAnswer::Found(vertices) => {
+                    plain.check_path(&vertices, from, to);
+                    let need = path_need(&lattice).unwrap();
+                    assert!(4 * vertices.len() as u64 <= need.answer_bytes);
+                }
                 PathAnswer::NoPath => n_without_path += 1,
             }
         }
@@ -199,6 +203,23 @@ fn four_thousand_million_vertices_are_walked_in_closed_form() {
             .path(0, 1)
             .is_err()
     );
+}
+
+/// Ids up to the last of 32 bits are searched; memory is only touched where the search comes.
+#[test]
+fn blocked_vertices_at_the_last_ids_are_walked_around() {
+    let last = (1_u64 << 32) - 1;
+    let along_last_axes = [last - 1, last - 16];
+    let lattice = Lattice::new(&[64, 64, 64, 64, 16, 16])
+        .unwrap()
+        .with_blocked(along_last_axes)
+        .unwrap();
+    let diagonal = last - 17;
+    let answer = lattice.path(last, diagonal).unwrap();
+    assert_eq!(answer.length(), Some(4));
+    assert_eq!(lattice.path(diagonal, last).unwrap().length(), Some(4));
+    let walled_in = lattice.with_blocked([8, 14, 20, 26].map(|bits| last - (1 << bits)));
+    assert_eq!(walled_in.unwrap().path(0, last), Ok(PathAnswer::NoPath));
 }
 
 #[test]
