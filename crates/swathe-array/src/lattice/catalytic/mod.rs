@@ -13,19 +13,6 @@
 //!
 //! A path is found by the same means: halfway, some vertex is reached in half the steps from
 //! either end; once it is known, each half is a smaller question of the same kind.
-//!
-//! # What is certain
-//!
-//! - A difference at step `t` proves a walk of at most `t` steps, whatever the seed. The path that
-//!   is handed back is checked edge by edge besides, so that **the distance is never more** than
-//!   the length reported.
-//! - That it is not less rests on weights drawn from a seed: a difference can vanish where the
-//!   products of the weights along several shortest paths happen to cancel modulo 2^64. Where the
-//!   length equals the distance without blocked vertices nothing shorter exists and the answer is
-//!   [`Certainty::Exact`]. Otherwise it has been confirmed under a second, independent seed and is
-//!   [`Certainty::Probable`].
-//! - That there is no path can only be observed as the absence of a difference, up to a cap on
-//!   the length: [`CatalyticAnswer::NotFound`].
 
 mod cone;
 mod excursion;
@@ -105,7 +92,20 @@ const N_SEEDS_MAX: u32 = 8;
 ///
 /// `borrowed` needs one word per vertex and may hold anything; words beyond are not touched. It is
 /// restored also if the answer is an error and if `stop` panics. Restoring takes as long as the
-/// steps since the last restoration took, so that an interruption is not always immediate.
+/// steps since the last restoration took, so that an interruption is not always immediate. A process
+/// that is killed outright cannot restore anything.
+///
+/// # What is certain
+///
+/// - The path handed back has been checked edge by edge: **the distance is never more** than its
+///   length, whatever the seed.
+/// - That the distance is not less rests on weights drawn from a seed: a shorter path escapes notice
+///   if the products of the weights along all the shortest ones happen to cancel modulo 2^64. Where
+///   the length equals the distance with nothing blocked this is ruled out, and the answer is
+///   [`Certainty::Exact`]. Otherwise it has been confirmed under a second, independent seed and is
+///   [`Certainty::Probable`].
+/// - That there is no path shows only as the absence of a difference, up to a cap on the length:
+///   [`CatalyticAnswer::NotFound`] says how far was looked, and whether that was everywhere.
 ///
 /// ```
 /// use swathe_array::Lattice;
