@@ -1,0 +1,220 @@
+//! Runs files of programs on a folder of tasks and says how it went.
+//!
+//! ```text
+//! solvers own PROGRAMS.py TASKS_DIR            each solve_<task> on its own task
+//! solvers cross PROGRAMS.py TASKS_DIR N [STEP] all programs on every STEP-th input, with N threads
+//! solvers list PROGRAMS.py TASKS_DIR CALLS     results of the calls "program task split index", one per line
+//! solvers slow PROGRAMS.py TASKS_DIR [STEP]    the programs that take the most time
+//! ```
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+use swathe_arc::{Evaluator, Grid, Library, Limits, Order, Task, encode, parse, score};
+
+fn main() {
+    let args: Vec<String> = std::env::args().collect();
+    let [mode, programs, tasks] = &args[1..4] else {
+        panic!("usage: solvers MODE PROGRAMS TASKS …")
+    };
+    let start = Instant::now();
+    let parsed = parse(
+        programs,
+        &fs::read_to_string(programs).expect("a file of programs"),
+    );
+    for error in &parsed.errors {
+        eprintln!("{error}");
+    }
+    let tasks = read_tasks(tasks);
+    let n_programs = parsed.programs.len();
+    match mode.as_str() {
+        "own" => own(parsed, &tasks),
+        mode => {
+            let t = Instant::now();
+            let library = Library::new(parsed.programs);
+            eprintln!(
+                "{n_programs} programs merged in {:?}; ready after {:?}",
+                t.elapsed(),
+                start.elapsed()
+            );
+            match mode {
+                "cross" => {
+                    let number = |k: usize, default: usize| {
+                        args.get(k)
+                            .map_or(default, |s| s.parse().expect("a number"))
+                    };
+                    cross(&library, &tasks, number(4, 1), number(5, 1));
+                }
+                "slow" => slow(
+                    &library,
+                    &tasks,
+                    args.get(4).map_or(10, |s| s.parse().expect("a number")),
+                ),
+                "list" => list(
+                    &library,
+                    &tasks,
+                    &fs::read_to_string(&args[4]).expect("a file of calls"),
+                ),
+                _ => panic!("unknown mode {mode}"),
+            }
+        }
+    }
+}
+
+fn read_tasks(folder: &str) -> Vec<Task> {
+    let mut paths: Vec<_> = fs::read_dir(folder)
+        .expect("a folder")
+        .map(|e| e.expect("an entry").path())
+        .collect();
+    paths.sort();
+    let tasks = paths
+        .iter()
+        .filter(|p| p.extension().is_some_and(|e| e == "json"))
+        .map(|p| {
+            let name = p.file_stem().expect("a name").to_string_lossy();
+            Task::from_json(&name, &fs::read_to_string(p).expect("a readable task"))
+                .expect("a valid task")
+        });
+    tasks.collect()
+}
+
+fn inputs(tasks: &[Task]) -> Vec<(String, &Grid)> {
+    let mut all = Vec::new();
+    for task in tasks {
+        for (split, samples) in [("train", &task.train), ("test", &task.test)] {
+            for (k, sample) in samples.iter().enumerate() {
+                all.push((format!("{} {split} {k}", task.name), &sample.input));
+            }
+        }
+    }
+    all
+}
+
+fn own(parsed: swathe_arc::Parsed, tasks: &[Task]) {
+    let (mut n_solved, mut n_samples) = (0, 0);
+    let mut times = Vec::new();
+    let libraries: Vec<(String, Library)> = parsed
+        .programs
+        .into_iter()
+        .map(|p| (p.name.replace("solve_", ""), Library::new(vec![p])))
+        .collect();
+    let mut best = f64::MAX;
+    for round in 0..5 {
+        let start = Instant::now();
+        for (name, library) in &libraries {
+            let Some(task) = tasks.iter().find(|t| t.name == *name) else {
+                continue;
+            };
+            let t = Instant::now();
+            let mut evaluator = Evaluator::new(library, Order::Cpython, Limits::default());
+            let mut is_solved = true;
+            for sample in task.train.iter().chain(&task.test) {
+                evaluator.run(&sample.input, |_, result| {
+                    let equal = result
+                        .is_ok_and(|v| score(v, sample.output.as_ref().expect("an output")).equal);
+                    is_solved &= equal;
+                    n_samples += usize::from(round == 0);
+                });
+            }
+            if round == 0 {
+                times.push((t.elapsed(), name.clone()));
+                n_solved += usize::from(is_solved);
+                if !is_solved {
+                    println!("not solved: {name}");
+                }
+            }
+        }
+        best = best.min(start.elapsed().as_secs_f64());
+    }
+    times.sort();
+    println!(
+        "{n_solved} of {} solved, {n_samples} samples, best {best:.4} s",
+        libraries.len()
+    );
+    println!("slowest {:?}", &times[times.len().saturating_sub(5)..]);
+}
+
+fn cross(library: &Library, tasks: &[Task], n_threads: usize, step: usize) {
+    let inputs: Vec<_> = inputs(tasks).into_iter().step_by(step).collect();
+    let next = AtomicUsize::new(0);
+    let start = Instant::now();
+    let worker = || {
+        let mut evaluator = Evaluator::new(library, Order::Cpython, Limits::default());
+        let mut kinds: BTreeMap<&'static str, usize> = BTreeMap::new();
+        while let Some((_, input)) = inputs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            evaluator.run(input, |_, result| {
+                *kinds
+                    .entry(result.map_or_else(|f| f.name(), |_| "ok"))
+                    .or_default() += 1;
+            });
+        }
+        kinds
+    };
+    let kinds = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..n_threads).map(|_| scope.spawn(worker)).collect();
+        let mut all: BTreeMap<&'static str, usize> = BTreeMap::new();
+        for thread in threads {
+            for (kind, n) in thread.join().expect("a worker") {
+                *all.entry(kind).or_default() += n;
+            }
+        }
+        all
+    });
+    let (n, s) = (inputs.len() * library.len(), start.elapsed().as_secs_f64());
+    println!(
+        "{n} calls in {s:.3} s on {n_threads} threads: {:.0} calls/s; {kinds:?}",
+        n as f64 / s
+    );
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    println!(
+        "{}",
+        status
+            .lines()
+            .find(|l| l.starts_with("VmHWM"))
+            .unwrap_or_default()
+    );
+}
+
+fn slow(library: &Library, tasks: &[Task], step: usize) {
+    let inputs: Vec<_> = inputs(tasks).into_iter().step_by(step).collect();
+    let mut times: Vec<(f64, &str)> = library.names().map(|n| (0.0, n)).collect();
+    let mut evaluator = Evaluator::new(library, Order::Cpython, Limits::default());
+    for (_, input) in &inputs {
+        let mut last = Instant::now();
+        evaluator.run(input, |k, _| {
+            times[k].0 += last.elapsed().as_secs_f64();
+            last = Instant::now();
+        });
+    }
+    let total: f64 = times.iter().map(|t| t.0).sum();
+    times.sort_by(|a, b| b.0.total_cmp(&a.0));
+    for (t, name) in times.iter().take(25) {
+        println!(
+            "{:5.1} % {:9.1} us/sample {name}",
+            100.0 * t / total,
+            1e6 * t / inputs.len() as f64
+        );
+    }
+}
+
+fn list(library: &Library, tasks: &[Task], calls: &str) {
+    let inputs: BTreeMap<String, &Grid> = inputs(tasks).into_iter().collect();
+    let mut by_input: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for line in calls.lines() {
+        let (program, sample) = line.split_once(' ').expect("a program and a sample");
+        by_input
+            .entry(sample)
+            .or_default()
+            .push(library.position(program).expect("a known program"));
+    }
+    let names: Vec<&str> = library.names().collect();
+    let mut evaluator = Evaluator::new(library, Order::Cpython, Limits::default());
+    for (sample, mut programs) in by_input {
+        programs.sort_unstable();
+        evaluator.run_some(inputs[sample], programs, |k, result| match result {
+            Ok(value) => println!("{} {sample} {}", names[k], encode(value)),
+            Err(fault) => println!("{} {sample} {fault}", names[k]),
+        });
+    }
+}

@@ -1,0 +1,225 @@
+use crate::closure::call;
+use crate::fault::{Fault, Result};
+use crate::grid::Grid;
+use crate::library::{Head, Library, Node};
+use crate::meter::{self, Limits, Order, Usage};
+use crate::primitive::PRIMITIVES;
+use crate::value::Value;
+
+/// Runs every program of a library on one input grid.
+///
+/// A call's work is summed over all its statements, shared ones in full, so an outcome does not depend on
+/// which other programs are in the library.
+///
+/// ```
+/// use swathe_arc::{Fault, Grid, Library, Limits, Order, encode, evaluate, parse};
+/// let text = "
+/// def mirror(I):
+///     return vmirror(I)
+/// def fails(I):
+///     x1 = ofcolor(I, FIVE)
+///     return first(x1)
+/// ";
+/// let library = Library::new(parse("mine.py", text).programs);
+/// let grid = Grid::from_rows(&[vec![1, 2]]).unwrap();
+/// let results = evaluate(&library, &grid, Order::Cpython, Limits::default());
+/// assert_eq!(encode(results[0].as_ref().unwrap()), r#"{"grid":[[2,1]]}"#);
+/// assert_eq!(results[1], Err(Fault::StopIteration));
+/// ```
+pub fn evaluate(
+    library: &Library,
+    input: &Grid,
+    order: Order,
+    limits: Limits,
+) -> Vec<std::result::Result<Value, Fault>> {
+    let mut results = Vec::with_capacity(library.len());
+    Evaluator::new(library, order, limits).run(input, |_, result| {
+        results.push(result.cloned().map_err(|fault| *fault))
+    });
+    results
+}
+
+/// Evaluates a library on many samples, one after the other, on one thread.
+///
+/// What does not depend on the input is evaluated once and kept.
+pub struct Evaluator<'a> {
+    library: &'a Library,
+    order: Order,
+    limits: Limits,
+    depends_on_input: Vec<bool>,
+    slots: Vec<Option<Done>>,
+    /// For each node the last program that uses it: the value is dropped after that.
+    last_user: Vec<u32>,
+    dropped_after: Vec<Vec<u32>>,
+}
+
+/// A node that was evaluated.
+struct Done {
+    result: Result,
+    usage: Usage,
+}
+
+impl<'a> Evaluator<'a> {
+    /// An evaluator for this thread.
+    pub fn new(library: &'a Library, order: Order, limits: Limits) -> Evaluator<'a> {
+        let depends_on_input = library.depends_on_input();
+        let mut last_user = vec![u32::MAX; library.nodes.len()];
+        for (k, entry) in library.entries.iter().enumerate() {
+            for &step in &entry.steps {
+                last_user[step as usize] = k as u32;
+            }
+        }
+        let mut dropped_after = vec![Vec::new(); library.entries.len()];
+        for (node, &user) in last_user.iter().enumerate() {
+            if user != u32::MAX && depends_on_input[node] {
+                dropped_after[user as usize].push(node as u32);
+            }
+        }
+        let slots = library.nodes.iter().map(|_| None).collect();
+        Evaluator {
+            library,
+            order,
+            limits,
+            depends_on_input,
+            slots,
+            last_user,
+            dropped_after,
+        }
+    }
+
+    /// Runs all programs on one input; `done` receives each program's number and result, in order.
+    pub fn run(
+        &mut self,
+        input: &Grid,
+        done: impl FnMut(usize, std::result::Result<&Value, &Fault>),
+    ) {
+        let all = 0..self.library.len();
+        self.run_some(input, all, done);
+    }
+
+    /// Runs these programs, given in ascending order.
+    pub fn run_some(
+        &mut self,
+        input: &Grid,
+        programs: impl IntoIterator<Item = usize>,
+        mut done: impl FnMut(usize, std::result::Result<&Value, &Fault>),
+    ) {
+        meter::set_order(self.order);
+        let input = input.clone().into();
+        self.slots[0] = Some(Done {
+            result: Ok(input),
+            usage: Usage::default(),
+        });
+        let mut touched = Vec::new();
+        for program in programs {
+            match self.program(program, &mut touched) {
+                Err(fault) => done(program, Err(&fault)),
+                Ok(()) => {
+                    let output = self.library.entries[program].output;
+                    let output = self.slots[output as usize]
+                        .as_ref()
+                        .expect("the output is a step");
+                    done(program, output.result.as_ref());
+                }
+            }
+            for &node in &self.dropped_after[program] {
+                self.slots[node as usize] = None;
+            }
+        }
+        // Programs that were left out may have kept values alive.
+        for node in touched {
+            if self.last_user[node as usize] != u32::MAX {
+                self.slots[node as usize] = None;
+            }
+        }
+        self.slots[0] = None;
+    }
+
+    /// Evaluates the steps of a program up to the first that fails.
+    fn program(&mut self, program: usize, touched: &mut Vec<u32>) -> Result<()> {
+        let mut total = Usage::default();
+        let library = self.library;
+        let entry = &library.entries[program];
+        for &step in &entry.steps {
+            if self.slots[step as usize].is_none() {
+                let done = self.node(step);
+                self.slots[step as usize] = Some(done);
+                if self.depends_on_input[step as usize] {
+                    touched.push(step);
+                }
+            }
+            let done = self.slots[step as usize].as_ref().expect("just evaluated");
+            total.work += done.usage.work;
+            total.bytes += done.usage.bytes;
+            // A step that failed by itself says why; one that was too much in sum is a limit of the call.
+            if let Err(fault) = &done.result {
+                return Err(*fault);
+            }
+            if total.bytes > self.limits.bytes_max {
+                return Err(Fault::Memory);
+            }
+            if total.work > self.limits.work_max {
+                return Err(Fault::Timeout);
+            }
+        }
+        if self.slots[entry.output as usize].is_none() {
+            // A program may return a constant that no statement mentions.
+            let done = self.node(entry.output);
+            self.slots[entry.output as usize] = Some(done);
+        }
+        Ok(())
+    }
+
+    fn node(&mut self, id: u32) -> Done {
+        let limits = self.limits;
+        let (result, usage) = match &self.library.nodes[id as usize] {
+            Node::Input => unreachable!("the input is always there"),
+            Node::Constant(c) => (c.value(), Usage::default()),
+            Node::Call(head, args) => {
+                for &arg in args.iter().chain(if let Head::Node(f) = head {
+                    Some(f)
+                } else {
+                    None
+                }) {
+                    if self.slots[arg as usize].is_none() {
+                        // Only constants are not steps themselves.
+                        let done = self.node(arg);
+                        self.slots[arg as usize] = Some(done);
+                    }
+                }
+                meter::measured(&limits, || self.call(*head, args))
+            }
+        };
+        Done { result, usage }
+    }
+
+    fn call(&self, head: Head, args: &[u32]) -> Result {
+        let value = |id: u32| match &self.slots[id as usize] {
+            Some(done) => done.result.clone(),
+            None => unreachable!("arguments come before calls"),
+        };
+        let mut buffer = [const { Value::None }; 4];
+        let long;
+        let values: &[Value] = if args.len() <= 4 {
+            for (k, &arg) in args.iter().enumerate() {
+                buffer[k] = value(arg)?;
+            }
+            &buffer[..args.len()]
+        } else {
+            long = args.iter().map(|&a| value(a)).collect::<Result<Vec<_>>>()?;
+            &long
+        };
+        meter::spend(1)?;
+        match head {
+            Head::Primitive(p) => {
+                let primitive = &PRIMITIVES[p as usize];
+                if usize::from(primitive.n_args) != values.len() {
+                    return Err(Fault::TypeError);
+                }
+                meter::nested(1, || (primitive.run)(values))
+            }
+            Head::Node(f) => call(&value(f)?, values),
+            Head::Tuple => Value::tuple(values.to_vec()),
+        }
+    }
+}

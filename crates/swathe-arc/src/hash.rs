@@ -1,0 +1,87 @@
+//! CPython's hashes of integers, tuples and frozensets, as 64-bit values.
+
+const PRIME_1: u64 = 11_400_714_785_074_694_791;
+const PRIME_2: u64 = 14_029_467_366_897_019_727;
+const PRIME_5: u64 = 2_870_177_450_012_600_261;
+const MODULUS: i64 = (1 << 61) - 1;
+
+/// CPython 3.12's hash of None; earlier versions use an address.
+pub(crate) const NONE: u64 = 0xfca8_6420;
+
+#[inline]
+pub(crate) fn int(v: i64) -> u64 {
+    let r = if (-MODULUS..MODULUS).contains(&v) {
+        v
+    } else {
+        v % MODULUS
+    };
+    if r == -1 { -2i64 as u64 } else { r as u64 }
+}
+
+/// A tuple's hash, taken element by element.
+#[derive(Clone, Copy)]
+pub(crate) struct TupleHash {
+    acc: u64,
+    n: u64,
+}
+
+impl TupleHash {
+    #[inline]
+    pub(crate) fn new() -> TupleHash {
+        TupleHash { acc: PRIME_5, n: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, hash: u64) {
+        self.acc = lane(self.acc, hash);
+        self.n += 1;
+    }
+
+    #[inline]
+    pub(crate) fn finish(self) -> u64 {
+        finish(self.acc, self.n)
+    }
+}
+
+#[inline]
+fn lane(acc: u64, hash: u64) -> u64 {
+    acc.wrapping_add(hash.wrapping_mul(PRIME_2))
+        .rotate_left(31)
+        .wrapping_mul(PRIME_1)
+}
+
+#[inline]
+fn finish(acc: u64, n: u64) -> u64 {
+    let h = acc.wrapping_add(n ^ (PRIME_5 ^ 3_527_539));
+    if h == u64::MAX { 1_546_275_796 } else { h }
+}
+
+/// The hash of a tuple of two elements with these hashes.
+#[inline]
+pub(crate) fn two(a: u64, b: u64) -> u64 {
+    finish(lane(lane(PRIME_5, a), b), 2)
+}
+
+#[inline]
+pub(crate) fn pair(i: i32, j: i32) -> u64 {
+    two(int(i64::from(i)), int(i64::from(j)))
+}
+
+#[inline]
+pub(crate) fn cell(c: i32, i: i32, j: i32) -> u64 {
+    two(int(i64::from(c)), pair(i, j))
+}
+
+/// A frozenset's hash: it depends on the elements alone, not on their order or their table.
+pub(crate) fn set(hashes: impl Iterator<Item = u64>) -> u64 {
+    let mut x = 0u64;
+    let mut n = 0u64;
+    for h in hashes {
+        x ^= ((h ^ 89_869_747) ^ (h << 16)).wrapping_mul(3_644_798_167);
+        n += 1;
+    }
+    x ^= (n + 1).wrapping_mul(1_927_868_237);
+    x ^= (x >> 11) ^ (x >> 25);
+    x = x.wrapping_mul(69_069).wrapping_add(907_133_923);
+    if x == u64::MAX { 590_923_713 } else { x }
+}

@@ -1,0 +1,287 @@
+//! Connected components of a grid, and the replay of how the reference grows them.
+
+use crate::fault::Result;
+use crate::grid::{Grid, KnownGrid};
+use crate::hash;
+use crate::memo;
+use crate::meter::{self, Order};
+use crate::packed;
+use crate::recipe::Recipe;
+use crate::set;
+use crate::table::{PackedTable, Table};
+use crate::value::Value;
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+/// The components of a grid: of equal colour, or of everything that is not background.
+pub(crate) struct Labels {
+    /// The component of each cell, `NO_LABEL` on the background.
+    label: Vec<u32>,
+    /// The packed cells of each component.
+    components: Vec<Vec<u32>>,
+    hashes: OnceCell<Vec<u64>>,
+}
+
+const NO_LABEL: u32 = u32::MAX;
+
+/// `objects`: all ways of asking share the labelling of their grid.
+pub(crate) fn objects(
+    grid: &Rc<KnownGrid>,
+    univalued: bool,
+    diagonal: bool,
+    background: Option<i8>,
+) -> Result {
+    meter::build(grid.cells().len(), 8)?;
+    let slot = usize::from(univalued) * 2 + usize::from(diagonal);
+    let labels = if univalued {
+        // The background's own components are labelled too and left out below.
+        grid.labels(slot)
+            .get_or_init(|| Rc::new(label(grid, true, diagonal, None)))
+            .clone()
+    } else if background.is_some() {
+        // A grid has one background, so this labelling can be kept as well.
+        grid.labels(slot)
+            .get_or_init(|| Rc::new(label(grid, false, diagonal, background)))
+            .clone()
+    } else {
+        Rc::new(label(grid, false, diagonal, None))
+    };
+    let hashes = labels.hashes.get_or_init(|| {
+        labels
+            .components
+            .iter()
+            .map(|c| hash::set(c.iter().map(|&p| packed::hash(p, true))))
+            .collect()
+    });
+    let kept: Vec<u32> = (0..labels.components.len() as u32)
+        .filter(|&k| {
+            let color = packed::color(labels.components[k as usize][0]);
+            !univalued || background.is_none_or(|b| i32::from(b) != color)
+        })
+        .collect();
+    if kept.is_empty() {
+        return Ok(set::empty());
+    }
+    let growth = Rc::new(Growth {
+        grid: grid.clone(),
+        labels: labels.clone(),
+        univalued,
+        diagonal,
+        background,
+        visits: OnceCell::new(),
+    });
+    let items: Vec<Value> = kept
+        .iter()
+        .map(|&k| {
+            let object = set::packed(
+                labels.components[k as usize].clone(),
+                true,
+                Recipe::Grown(growth.clone(), k),
+            );
+            if let Value::Set(s) = &object {
+                s.set_hash(hashes[k as usize]);
+            }
+            object
+        })
+        .collect();
+    let hashes: Vec<u64> = kept.iter().map(|&k| hashes[k as usize]).collect();
+    let table = match meter::order() {
+        Order::Sorted => Table::new(),
+        Order::Cpython => outer_table(&hashes, &kept, &growth),
+    };
+    set::with_table(items, hashes, &table)
+}
+
+/// The table of the set of objects, which are added as the reference visits them.
+fn outer_table(hashes: &[u64], kept: &[u32], growth: &Growth) -> Table {
+    let hash_of = |k: u32| hashes[k as usize];
+    let build = |sequence: &[u32]| {
+        let mut table = Table::new();
+        for &k in sequence {
+            table.insert_new(k, &hash_of);
+        }
+        table.copied(&hash_of)
+    };
+    let mut sequence: Vec<u32> = (0..hashes.len() as u32).collect();
+    let table = build(&sequence);
+    // When every element sits in its first slot the order of insertion has left no trace.
+    let mask = table.mask();
+    let settled = |(slot, &key): (usize, &u32)| {
+        key >= crate::table::DUMMY || hashes[key as usize] as usize & mask == slot
+    };
+    if hashes.len() == 1 || table.slots.iter().enumerate().all(settled) {
+        return table;
+    }
+    let visits = growth.visits();
+    sequence.sort_unstable_by_key(|&k| visits.rank[kept[k as usize] as usize]);
+    build(&sequence)
+}
+
+/// Finds the components, scanning row by row.
+fn label(grid: &Grid, univalued: bool, diagonal: bool, background: Option<i8>) -> Labels {
+    let (h, w, cells) = (grid.height(), grid.width(), grid.cells());
+    let mut label = vec![NO_LABEL; cells.len()];
+    let mut components = Vec::new();
+    let mut stack = Vec::new();
+    for start in 0..cells.len() {
+        if label[start] != NO_LABEL || background == Some(cells[start]) {
+            continue;
+        }
+        let id = components.len() as u32;
+        let color = cells[start];
+        let mut component = Vec::new();
+        label[start] = id;
+        stack.push(start);
+        while let Some(at) = stack.pop() {
+            let (i, j) = (at / w, at % w);
+            component.push(packed::cell(cells[at].into(), i as i32, j as i32));
+            let mut visit = |to: usize| {
+                let joins = if univalued {
+                    cells[to] == color
+                } else {
+                    background != Some(cells[to])
+                };
+                if label[to] == NO_LABEL && joins {
+                    label[to] = id;
+                    stack.push(to);
+                }
+            };
+            let (up, down, left, right) = (i > 0, i + 1 < h, j > 0, j + 1 < w);
+            if up {
+                visit(at - w);
+            }
+            if down {
+                visit(at + w);
+            }
+            if left {
+                visit(at - 1);
+            }
+            if right {
+                visit(at + 1);
+            }
+            if diagonal {
+                if up && left {
+                    visit(at - w - 1);
+                }
+                if up && right {
+                    visit(at - w + 1);
+                }
+                if down && left {
+                    visit(at + w - 1);
+                }
+                if down && right {
+                    visit(at + w + 1);
+                }
+            }
+        }
+        components.push(component);
+    }
+    Labels {
+        label,
+        components,
+        hashes: OnceCell::new(),
+    }
+}
+
+/// What is needed to replay the growth of one object when its order is asked for.
+pub(crate) struct Growth {
+    grid: Rc<KnownGrid>,
+    labels: Rc<Labels>,
+    univalued: bool,
+    diagonal: bool,
+    background: Option<i8>,
+    visits: OnceCell<Visits>,
+}
+
+/// When the reference comes to each component.
+struct Visits {
+    /// The cell at which it starts.
+    start: Vec<u32>,
+    /// How many cells belong to earlier objects.
+    n_occupied: Vec<u32>,
+    rank: Vec<u32>,
+}
+
+impl Growth {
+    fn visits(&self) -> &Visits {
+        self.visits.get_or_init(|| {
+            let n = self.labels.components.len();
+            let mut visits = Visits {
+                start: vec![0; n],
+                n_occupied: vec![0; n],
+                rank: vec![u32::MAX; n],
+            };
+            let (mut rank, mut n_occupied) = (0, 0);
+            let Value::Set(indices) = memo::indices(self.grid.height(), self.grid.width()) else {
+                unreachable!("indices are a set")
+            };
+            for &at in &indices.layout().perm {
+                if self.univalued && self.background == Some(self.grid.cells()[at as usize]) {
+                    continue;
+                }
+                let k = self.labels.label[at as usize];
+                if k == NO_LABEL || visits.rank[k as usize] != u32::MAX {
+                    continue;
+                }
+                visits.rank[k as usize] = rank;
+                visits.start[k as usize] = at;
+                visits.n_occupied[k as usize] = n_occupied;
+                rank += 1;
+                n_occupied += self.labels.components[k as usize].len() as u32;
+            }
+            visits
+        })
+    }
+
+    /// The table of object k after the reference's breadth-first growth.
+    pub(crate) fn replay(&self, k: u32) -> PackedTable {
+        let (h, w) = (self.grid.height() as i32, self.grid.width() as i32);
+        let number = |p: u32| (packed::row(p) * w + packed::col(p)) as usize;
+        let visits = self.visits();
+        let rank = visits.rank[k as usize];
+        let start = visits.start[k as usize] as usize;
+        let start_place = packed::place(start as i32 / w, start as i32 % w);
+        let color = self.grid.cells()[start];
+        let mut mine = vec![false; (h * w) as usize];
+        let mut n_occupied = visits.n_occupied[k as usize] as usize;
+        let mut object =
+            PackedTable::collect(true, [packed::color_bits(color.into()) | start_place]);
+        let mut candidates = PackedTable::collect(false, [start_place]);
+        while candidates.table.used > 0 {
+            let mut neighborhood = PackedTable::new(false);
+            for p in candidates.table.keys() {
+                let c = self.grid.cells()[number(p)];
+                let joins = if self.univalued {
+                    c == color
+                } else {
+                    self.background != Some(c)
+                };
+                if !joins {
+                    continue;
+                }
+                object.add(packed::color_bits(c.into()) | p);
+                if !std::mem::replace(&mut mine[number(p)], true) {
+                    n_occupied += 1;
+                }
+                let (i, j) = (packed::row(p), packed::col(p));
+                let around = if self.diagonal {
+                    memo::neighbors(i, j)
+                } else {
+                    memo::dneighbors(i, j)
+                };
+                let on_grid = around.table.keys().filter(|&q| {
+                    (0..h).contains(&packed::row(q)) && (0..w).contains(&packed::col(q))
+                });
+                neighborhood.absorb(&PackedTable::collect(false, on_grid));
+            }
+            candidates = neighborhood.minus(n_occupied, |p| {
+                let at = number(p);
+                mine[at] || {
+                    let other = self.labels.label[at];
+                    other != NO_LABEL && visits.rank[other as usize] < rank
+                }
+            });
+        }
+        object.copied()
+    }
+}

@@ -1,0 +1,258 @@
+use crate::PRIMITIVES;
+use crate::program::{Callee, Constant, Operand, Program};
+use std::collections::HashMap;
+
+/// Many programs merged into one graph: equal subexpressions are one node, whichever program they are in.
+///
+/// A library is plain data and can be shared between threads; values are made by [`evaluate`](crate::evaluate).
+///
+/// ```
+/// use swathe_arc::{Library, parse};
+/// let text = "
+/// def a(I):
+///     x1 = hmirror(I)
+///     O = vmirror(x1)
+///     return O
+/// def b(I):
+///     O = hmirror(I)
+///     return O
+/// ";
+/// let library = Library::new(parse("mine.py", text).programs);
+/// assert_eq!((library.counts().n_statements, library.counts().n_distinct), (3, 2));
+/// ```
+#[derive(Debug)]
+pub struct Library {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) entries: Vec<Entry>,
+}
+
+/// A value of the graph.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Node {
+    Input,
+    Constant(Constant),
+    Call(Head, Box<[u32]>),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Head {
+    Primitive(u8),
+    /// A function that another node gives.
+    Node(u32),
+    Tuple,
+}
+
+/// A program of the library.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) name: String,
+    pub(crate) n_statements: usize,
+    /// The nodes to evaluate, in the program's order: the first failure is the program's failure.
+    pub(crate) steps: Vec<u32>,
+    pub(crate) output: u32,
+}
+
+/// How much a library holds and how much of it is shared.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Counts {
+    /// Programs.
+    pub n_programs: usize,
+    /// Statements of all programs.
+    pub n_statements: usize,
+    /// Different ones among them.
+    pub n_distinct: usize,
+    /// Distinct statements that more than one program uses.
+    pub n_shared: usize,
+    /// Distinct statements that do not depend on the input and are evaluated once.
+    pub n_folded: usize,
+    /// Statements of no effect that were dropped: not used, and unable to fail.
+    pub n_dropped: usize,
+    /// Distinct statements by what they call, most frequent first; a function held in a variable has no name.
+    pub by_primitive: Vec<(Option<&'static str>, usize)>,
+}
+
+impl Library {
+    /// Merges programs.
+    pub fn new(programs: Vec<Program>) -> Library {
+        let mut graph = Graph {
+            nodes: vec![Node::Input],
+            ids: HashMap::from([(Node::Input, 0)]),
+        };
+        let entries = programs.iter().map(|p| graph.add(p)).collect();
+        Library {
+            nodes: graph.nodes,
+            entries,
+        }
+    }
+
+    /// The number of programs.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The programs' names in the order they were given.
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.entries.iter().map(|e| e.name.as_str())
+    }
+
+    /// The number of a program.
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.entries.iter().position(|e| e.name == name)
+    }
+
+    /// The number of statements of a program.
+    pub fn n_statements(&self, program: usize) -> usize {
+        self.entries[program].n_statements
+    }
+
+    /// Which nodes depend on the input.
+    pub(crate) fn depends_on_input(&self) -> Vec<bool> {
+        let mut depends: Vec<bool> = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            depends.push(match node {
+                Node::Input => true,
+                Node::Constant(_) => false,
+                Node::Call(head, args) => {
+                    args.iter().any(|&a| depends[a as usize])
+                        || matches!(head, Head::Node(f) if depends[*f as usize])
+                }
+            });
+        }
+        depends
+    }
+
+    /// The figures of the merge.
+    pub fn counts(&self) -> Counts {
+        let mut n_users = vec![0usize; self.nodes.len()];
+        for entry in &self.entries {
+            let mut steps = entry.steps.clone();
+            steps.sort_unstable();
+            steps.dedup();
+            for step in steps {
+                n_users[step as usize] += 1;
+            }
+        }
+        let depends = self.depends_on_input();
+        let used = || (0..self.nodes.len()).filter(|&k| n_users[k] > 0);
+        let mut by_primitive: HashMap<Option<&'static str>, usize> = HashMap::new();
+        for k in used() {
+            if let Node::Call(head, _) = &self.nodes[k] {
+                let name = match head {
+                    Head::Primitive(p) => Some(PRIMITIVES[*p as usize].name),
+                    Head::Node(_) | Head::Tuple => None,
+                };
+                *by_primitive.entry(name).or_default() += 1;
+            }
+        }
+        let mut by_primitive: Vec<_> = by_primitive.into_iter().collect();
+        by_primitive.sort_by_key(|(name, n)| (std::cmp::Reverse(*n), *name));
+        Counts {
+            n_programs: self.entries.len(),
+            n_statements: self.entries.iter().map(|e| e.n_statements).sum(),
+            n_distinct: used().count(),
+            n_shared: used().filter(|&k| n_users[k] > 1).count(),
+            n_folded: used().filter(|&k| !depends[k]).count(),
+            n_dropped: self
+                .entries
+                .iter()
+                .map(|e| e.n_statements - e.steps.len())
+                .sum(),
+            by_primitive,
+        }
+    }
+}
+
+struct Graph {
+    nodes: Vec<Node>,
+    ids: HashMap<Node, u32>,
+}
+
+impl Graph {
+    fn node(&mut self, node: Node) -> u32 {
+        if let Some(&id) = self.ids.get(&node) {
+            return id;
+        }
+        let id = self.nodes.len() as u32;
+        self.nodes.push(node.clone());
+        self.ids.insert(node, id);
+        id
+    }
+
+    fn operand(&mut self, operand: &Operand, results: &[u32]) -> u32 {
+        match operand {
+            Operand::Input => 0,
+            Operand::Constant(c) => self.node(Node::Constant(c.clone())),
+            Operand::Result(k) => results[*k as usize],
+        }
+    }
+
+    fn add(&mut self, program: &Program) -> Entry {
+        let mut results: Vec<u32> = Vec::with_capacity(program.statements.len());
+        for statement in &program.statements {
+            let args = statement
+                .args
+                .iter()
+                .map(|a| self.operand(a, &results))
+                .collect();
+            let head = match &statement.callee {
+                Callee::Tuple => Head::Tuple,
+                Callee::Function(Operand::Constant(Constant::Primitive(p))) => Head::Primitive(*p),
+                Callee::Function(f) => Head::Node(self.operand(f, &results)),
+            };
+            results.push(self.node(Node::Call(head, args)));
+        }
+        let output = self.operand(&program.output, &results);
+        let steps = self.live(&results, output);
+        Entry {
+            name: program.name.clone(),
+            n_statements: program.statements.len(),
+            steps,
+            output,
+        }
+    }
+
+    /// The statements that can change the outcome: what is used, and what can fail.
+    fn live(&self, results: &[u32], output: u32) -> Vec<u32> {
+        let mut is_used: std::collections::HashSet<u32> = [output].into();
+        let mut live = Vec::with_capacity(results.len());
+        for &id in results.iter().rev() {
+            if is_used.contains(&id) || self.may_fail(id) {
+                live.push(id);
+                if let Node::Call(head, args) = &self.nodes[id as usize] {
+                    is_used.extend(args);
+                    if let Head::Node(f) = head {
+                        is_used.insert(*f);
+                    }
+                }
+            }
+        }
+        live.reverse();
+        live
+    }
+
+    /// Whether a call can fail though its arguments did not. Only what is certain counts.
+    fn may_fail(&self, id: u32) -> bool {
+        let Node::Call(Head::Primitive(p), args) = &self.nodes[id as usize] else {
+            return true;
+        };
+        let primitive = &PRIMITIVES[*p as usize];
+        let is_safe = match primitive.name {
+            "identity" | "flip" | "both" | "either" | "branch" | "toivec" | "tojvec"
+            | "astuple" => true,
+            "compose" | "chain" | "matcher" | "fork" => true,
+            "rbind" | "lbind" => args.first().is_some_and(|&f| {
+                matches!(
+                    self.nodes[f as usize],
+                    Node::Constant(Constant::Primitive(_))
+                )
+            }),
+            _ => false,
+        };
+        !is_safe || usize::from(primitive.n_args) != args.len()
+    }
+}

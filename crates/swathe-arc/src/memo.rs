@@ -1,0 +1,95 @@
+//! Sets that recur on every sample, kept per thread: indices of grids and neighbourhoods.
+
+use crate::packed;
+use crate::recipe::Recipe;
+use crate::set;
+use crate::table::PackedTable;
+use crate::value::Value;
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+/// Indices of grids up to this size are kept; larger ones are rare.
+const SIDE_MAX: usize = 60;
+const N_PLACES: usize = 1 << 13;
+
+#[derive(Default)]
+struct Memo {
+    indices: HashMap<(usize, usize), Value>,
+    /// Finished sets by a key that says which primitive made them of what.
+    sets: Vec<(u64, Value)>,
+}
+
+thread_local! {
+    static MEMO: RefCell<Memo> = RefCell::default();
+}
+
+/// Forgets everything, for the set order has changed.
+pub(crate) fn clear() {
+    MEMO.with(|m| *m.borrow_mut() = Memo::default());
+}
+
+/// The set of all indices of an h × w grid, inserted row by row; both sides fit the packed range.
+pub(crate) fn indices(h: usize, w: usize) -> Value {
+    if let Some(v) = MEMO.with(|m| m.borrow().indices.get(&(h, w)).cloned()) {
+        return v;
+    }
+    let mut items = Vec::with_capacity(h * w);
+    for i in 0..h as i32 {
+        items.extend((0..w as i32).map(|j| packed::place(i, j)));
+    }
+    let v = set::packed(items, false, Recipe::Sequence);
+    if h <= SIDE_MAX && w <= SIDE_MAX {
+        MEMO.with(|m| m.borrow_mut().indices.insert((h, w), v.clone()));
+    }
+    v
+}
+
+/// The set with this key, made at most once while it stays in its place of the direct-mapped memo.
+#[inline]
+pub(crate) fn set(key: u64, make: impl FnOnce() -> Value) -> Value {
+    let at = (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - N_PLACES.trailing_zeros())) as usize;
+    let found = MEMO.with(|m| {
+        let memo = m.borrow();
+        memo.sets
+            .get(at)
+            .filter(|e| e.0 == key)
+            .map(|e| e.1.clone())
+    });
+    found.unwrap_or_else(|| {
+        let v = make();
+        let old = MEMO.with(|m| {
+            let mut memo = m.borrow_mut();
+            if memo.sets.is_empty() {
+                memo.sets = vec![(u64::MAX, Value::None); N_PLACES];
+            }
+            std::mem::replace(&mut memo.sets[at], (key, v.clone()))
+        });
+        // Dropped outside the borrow: a set's recipe may hold sets of its own.
+        drop(old);
+        v
+    })
+}
+
+/// The reference's table of the four places beside (i, j).
+pub(crate) fn dneighbors(i: i32, j: i32) -> PackedTable {
+    four([(i - 1, j), (i + 1, j), (i, j - 1), (i, j + 1)])
+}
+
+/// The four places diagonal to (i, j).
+pub(crate) fn ineighbors(i: i32, j: i32) -> PackedTable {
+    four([
+        (i - 1, j - 1),
+        (i - 1, j + 1),
+        (i + 1, j - 1),
+        (i + 1, j + 1),
+    ])
+}
+
+/// All eight places around (i, j).
+pub(crate) fn neighbors(i: i32, j: i32) -> PackedTable {
+    dneighbors(i, j).union(&ineighbors(i, j))
+}
+
+fn four(places: [(i32, i32); 4]) -> PackedTable {
+    PackedTable::collect(false, places.map(|(i, j)| packed::place(i, j))).copied()
+}

@@ -1,0 +1,171 @@
+use crate::fault::{Fault, Result};
+use std::cell::Cell;
+
+/// The order in which programs see the elements of a set.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Order {
+    /// The order of CPython's hash tables (3.8 to 3.13): bit-exact with the Python reference.
+    #[default]
+    Cpython,
+    /// Ascending: None, integers, tuples element by element, sets by their ascending elements.
+    Sorted,
+}
+
+/// What one call (one program on one sample) may use.
+///
+/// ```
+/// let limits = swathe_arc::Limits::default();
+/// assert_eq!(limits.n_frames_max, 1000);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Units of work; a unit is about one call of a function or eight elements of a set. The unit is
+    /// deterministic: whether a call ends as a timeout never depends on the machine.
+    pub work_max: u64,
+    /// Bytes that a call's statements build, summed.
+    pub bytes_max: u64,
+    /// Nested calls, as Python's recursion limit.
+    pub n_frames_max: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            work_max: 4_000_000,
+            bytes_max: 512 << 20,
+            n_frames_max: 1000,
+        }
+    }
+}
+
+/// Frames that stand on Python's stack when a program's first statement runs: the module, the
+/// function that drives the programs, and the program.
+const N_FRAMES_BASE: u32 = 3;
+
+struct Meter {
+    work_left: Cell<i64>,
+    bytes_left: Cell<i64>,
+    n_frames_left: Cell<u32>,
+    order: Cell<Order>,
+}
+
+thread_local! {
+    static METER: Meter = const {
+        Meter {
+            work_left: Cell::new(i64::MAX / 2),
+            bytes_left: Cell::new(i64::MAX / 2),
+            n_frames_left: Cell::new(1000 - N_FRAMES_BASE),
+            order: Cell::new(Order::Cpython),
+        }
+    };
+}
+
+/// What one statement used.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Usage {
+    pub(crate) work: u64,
+    pub(crate) bytes: u64,
+}
+
+/// Runs `body` with fresh limits and says what it used; a limit is never exceeded by more than one charge.
+#[inline]
+pub(crate) fn measured<T>(limits: &Limits, body: impl FnOnce() -> T) -> (T, Usage) {
+    let (work, bytes) = (limits.work_max as i64, limits.bytes_max as i64);
+    METER.with(|m| {
+        m.work_left.set(work);
+        m.bytes_left.set(bytes);
+        m.n_frames_left
+            .set(limits.n_frames_max.saturating_sub(N_FRAMES_BASE));
+    });
+    let result = body();
+    let usage = METER.with(|m| Usage {
+        work: (work - m.work_left.get()).max(0) as u64,
+        bytes: (bytes - m.bytes_left.get()).max(0) as u64,
+    });
+    (result, usage)
+}
+
+/// Takes `n` units of work.
+#[inline]
+pub(crate) fn spend(n: usize) -> Result<()> {
+    METER.with(|m| {
+        let left = m.work_left.get().saturating_sub_unsigned(n as u64);
+        m.work_left.set(left);
+        if left < 0 {
+            Err(Fault::Timeout)
+        } else {
+            Ok(())
+        }
+    })
+}
+
+/// Takes room for `n` things of `size` bytes before they are built, and an eighth of a unit of work for each.
+#[inline]
+pub(crate) fn build(n: usize, size: usize) -> Result<()> {
+    METER.with(|m| {
+        let bytes = (n as u64).saturating_mul(size as u64);
+        let left = m.bytes_left.get().saturating_sub_unsigned(bytes);
+        m.bytes_left.set(left);
+        if left < 0 {
+            return Err(Fault::Memory);
+        }
+        let left = m.work_left.get().saturating_sub_unsigned(n as u64 / 8);
+        m.work_left.set(left);
+        if left < 0 {
+            Err(Fault::Timeout)
+        } else {
+            Ok(())
+        }
+    })
+}
+
+/// Runs `body` inside `n` more frames of Python's stack.
+#[inline]
+pub(crate) fn nested<T>(n: u32, body: impl FnOnce() -> Result<T>) -> Result<T> {
+    let left = METER.with(|m| m.n_frames_left.get());
+    if left < n {
+        return Err(Fault::RecursionError);
+    }
+    METER.with(|m| m.n_frames_left.set(left - n));
+    let result = body();
+    METER.with(|m| m.n_frames_left.set(left));
+    result
+}
+
+/// Frames that may still be entered.
+pub(crate) fn n_frames_left() -> u32 {
+    METER.with(|m| m.n_frames_left.get())
+}
+
+/// Forcing an order is paid for when the set is made, so it runs outside the meter: whoever looks
+/// first would otherwise pay, and results would depend on what else is in the library.
+pub(crate) fn unmetered<T>(body: impl FnOnce() -> T) -> T {
+    let (work, bytes, frames) = METER.with(|m| {
+        (
+            m.work_left.replace(i64::MAX / 2),
+            m.bytes_left.replace(i64::MAX / 2),
+            m.n_frames_left.get(),
+        )
+    });
+    let result = body();
+    METER.with(|m| {
+        m.work_left.set(work);
+        m.bytes_left.set(bytes);
+        m.n_frames_left.set(frames);
+    });
+    result
+}
+
+/// The set order that values on this thread follow.
+#[inline]
+pub(crate) fn order() -> Order {
+    METER.with(|m| m.order.get())
+}
+
+/// Chooses the set order; sets that were kept for reuse on this thread are forgotten when it changes.
+pub fn set_order(order: Order) {
+    let before = METER.with(|m| m.order.replace(order));
+    if before != order {
+        crate::memo::clear();
+    }
+}

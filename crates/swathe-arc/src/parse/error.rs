@@ -1,0 +1,117 @@
+use std::fmt;
+
+/// Why a program was rejected, and where.
+///
+/// Displayed with the line and the token underlined.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ParseError {
+    /// The file's name as it was given.
+    pub file: String,
+    /// Counted from 1.
+    pub line: usize,
+    /// In characters, counted from 1.
+    pub column: usize,
+    /// The program's name, if it got that far.
+    pub program: Option<String>,
+    /// The offending token; empty at the end of a line.
+    pub token: String,
+    /// The whole line.
+    pub source: String,
+    /// What is wrong with it.
+    pub reason: Reason,
+}
+
+/// What is wrong with a program.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Reason {
+    /// Something else had to stand here.
+    #[error("expected {wanted}")]
+    Expected {
+        /// What was expected.
+        wanted: &'static str,
+    },
+    /// A call of something that does not exist.
+    #[error("unknown function `{name}`{}", suggestion(.nearest))]
+    UnknownFunction {
+        /// The name that was called.
+        name: String,
+        /// The most similar primitive.
+        nearest: Option<String>,
+    },
+    /// A name that is neither a variable, a constant nor a primitive.
+    #[error("unknown name `{name}`{}", suggestion(.nearest))]
+    UnknownName {
+        /// The name.
+        name: String,
+        /// The most similar name that is known.
+        nearest: Option<String>,
+    },
+    /// A variable that is set further down only.
+    #[error("`{name}` is used before it is set")]
+    UsedBeforeSet {
+        /// The variable.
+        name: String,
+    },
+    /// A program that calls itself.
+    #[error("`{name}` calls itself; programs are straight lines")]
+    Recursive {
+        /// The program.
+        name: String,
+    },
+    /// A second program with the same name.
+    #[error("`{name}` is defined in line {line} already")]
+    DefinedBefore {
+        /// The program.
+        name: String,
+        /// The line of the first definition.
+        line: usize,
+    },
+    /// Not an integer, or not one of 64 bits.
+    #[error("not an integer of 64 bits")]
+    BadInteger,
+    /// Expressions inside expressions without end.
+    #[error("nested too deeply")]
+    TooDeep,
+    /// A program without an output.
+    #[error("no `return`")]
+    NoReturn,
+    /// Statements that would never run.
+    #[error("nothing may follow `return`")]
+    AfterReturn,
+}
+
+fn suggestion(nearest: &Option<String>) -> String {
+    nearest
+        .as_ref()
+        .map(|n| format!("; did you mean `{n}`?"))
+        .unwrap_or_default()
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = self.line.to_string();
+        let margin = " ".repeat(number.len());
+        // Tabs stay tabs, so that the underline stands below the token.
+        let lead = self.source.chars().take(self.column - 1);
+        let lead: String = lead.map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        let underline = "^".repeat(
+            self.token
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .chars()
+                .count()
+                .max(1),
+        );
+        writeln!(
+            f,
+            "{}:{}:{}: {}",
+            self.file, self.line, self.column, self.reason
+        )?;
+        writeln!(f, "{margin} |")?;
+        writeln!(f, "{number} | {}", self.source)?;
+        write!(f, "{margin} | {lead}{underline}")
+    }
+}
+
+impl std::error::Error for ParseError {}

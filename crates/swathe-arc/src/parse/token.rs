@@ -1,0 +1,150 @@
+/// The smallest piece of a program's text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Token<'a> {
+    pub(super) kind: Kind,
+    pub(super) text: &'a str,
+    /// Counted from 1.
+    pub(super) line: usize,
+    /// In characters, counted from 1.
+    pub(super) column: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Name,
+    Number,
+    /// A string, which only doc strings are.
+    Text,
+    /// Punctuation, and any character that has no place in a program.
+    Mark,
+}
+
+/// The tokens of one logical line: lines inside parentheses go on.
+#[derive(Debug)]
+pub(super) struct Line<'a> {
+    pub(super) tokens: Vec<Token<'a>>,
+}
+
+impl Line<'_> {
+    pub(super) fn is_assignment(&self) -> bool {
+        self.tokens.len() > 1 && self.tokens[0].kind == Kind::Name && self.tokens[1].text == "="
+    }
+}
+
+/// The logical lines that are not empty.
+pub(super) fn lines(text: &str) -> Vec<Line<'_>> {
+    let mut scan = Scan {
+        text,
+        at: 0,
+        line: 1,
+        line_start: 0,
+    };
+    let mut lines = Vec::new();
+    let mut tokens: Vec<Token<'_>> = Vec::new();
+    let mut n_open = 0;
+    loop {
+        let token = scan.next();
+        let ends_line = match &token {
+            None => true,
+            Some(Piece::NewLine) => n_open == 0,
+            // A definition cannot stand inside parentheses: whoever forgot to close them loses one program, not all.
+            Some(Piece::Token(t)) => n_open > 0 && t.text == "def" && t.column == 1,
+        };
+        if ends_line {
+            n_open = 0;
+            if !tokens.is_empty() {
+                lines.push(Line {
+                    tokens: std::mem::take(&mut tokens),
+                });
+            }
+        }
+        match token {
+            None => return lines,
+            Some(Piece::NewLine) => {}
+            Some(Piece::Token(t)) => {
+                match t.text {
+                    "(" => n_open += 1,
+                    ")" => n_open -= usize::from(n_open > 0),
+                    _ => {}
+                }
+                tokens.push(t);
+            }
+        }
+    }
+}
+
+enum Piece<'a> {
+    Token(Token<'a>),
+    NewLine,
+}
+
+struct Scan<'a> {
+    text: &'a str,
+    at: usize,
+    line: usize,
+    line_start: usize,
+}
+
+impl<'a> Scan<'a> {
+    fn next(&mut self) -> Option<Piece<'a>> {
+        loop {
+            let rest = &self.text[self.at..];
+            let c = rest.chars().next()?;
+            match c {
+                '\n' => {
+                    self.at += 1;
+                    self.new_line();
+                    return Some(Piece::NewLine);
+                }
+                '#' => self.at += rest.find('\n').unwrap_or(rest.len()),
+                '\\' if rest[1..].starts_with('\n') => {
+                    self.at += 2;
+                    self.new_line();
+                }
+                c if c.is_whitespace() || c == '\u{feff}' => self.at += c.len_utf8(),
+                _ => return Some(Piece::Token(self.token(c))),
+            }
+        }
+    }
+
+    fn new_line(&mut self) {
+        self.line += 1;
+        self.line_start = self.at;
+    }
+
+    fn token(&mut self, first: char) -> Token<'a> {
+        let rest = &self.text[self.at..];
+        let run = |f: fn(char) -> bool| rest.find(|c| !f(c)).unwrap_or(rest.len());
+        let (kind, n) = match first {
+            c if c.is_alphabetic() || c == '_' => {
+                (Kind::Name, run(|c| c.is_alphanumeric() || c == '_'))
+            }
+            '0'..='9' => (Kind::Number, run(|c| c.is_alphanumeric() || c == '_')),
+            '"' | '\'' => (Kind::Text, quoted(rest, first)),
+            c => (Kind::Mark, c.len_utf8()),
+        };
+        let column = self.text[self.line_start..self.at].chars().count() + 1;
+        let token = Token {
+            kind,
+            text: &rest[..n],
+            line: self.line,
+            column,
+        };
+        for (k, _) in token.text.match_indices('\n') {
+            self.line += 1;
+            self.line_start = self.at + k + 1;
+        }
+        self.at += n;
+        token
+    }
+}
+
+/// The length of a string with its quotes; one that is not closed ends with its line.
+fn quoted(rest: &str, quote: char) -> usize {
+    let triple: String = [quote; 3].iter().collect();
+    if rest.starts_with(&triple) {
+        return rest[3..].find(&triple).map_or(rest.len(), |n| n + 6);
+    }
+    let line = &rest[..rest.find('\n').unwrap_or(rest.len())];
+    line[1..].find(quote).map_or(line.len(), |n| n + 2)
+}

@@ -1,0 +1,427 @@
+//! Containers: what is in them, put together, taken apart.
+
+use crate::fault::{Fault, Result};
+use crate::memo;
+use crate::meter;
+use crate::operator as op;
+use crate::packed;
+use crate::recipe::{self, Recipe};
+use crate::set::{self, Items, Members, Set};
+use crate::value::{Value, nesting_of};
+use crate::value_table::ValueTable;
+use std::rc::Rc;
+
+pub(crate) fn contained(a: &[Value]) -> Result {
+    contains(&a[1], &a[0]).map(Value::Bool)
+}
+
+/// `value in container`.
+pub(crate) fn contains(container: &Value, value: &Value) -> Result<bool> {
+    meter::spend(op::len(container)? / 8)?;
+    match container {
+        Value::Set(s) => Ok(s.contains(value)),
+        Value::Tuple(t) => Ok(t.items.contains(value)),
+        _ => Ok(op::items(container)?.contains(value)),
+    }
+}
+
+pub(crate) fn combine(a: &[Value]) -> Result {
+    if let (Value::Set(_), Value::Set(_)) = (&a[0], &a[1])
+        && let Some(all) = recipe::union(vec![a[0].clone(), a[1].clone()], Recipe::Chained)
+    {
+        return all;
+    }
+    let mut all = op::items(&a[0])?;
+    all.extend(op::items(&a[1])?);
+    op::rebuilt(&a[0], all)
+}
+
+/// `a & b`: bitwise for integers; for sets the smaller is iterated, the second if they are equal in size.
+pub(crate) fn intersection(a: &[Value]) -> Result {
+    match (&a[0], &a[1]) {
+        (Value::Bool(x), Value::Bool(y)) => return Ok(Value::Bool(x & y)),
+        (Value::Set(x), Value::Set(y)) => {
+            let (larger, smaller) = if y.len() > x.len() { (y, x) } else { (x, y) };
+            return keep(smaller, larger, true);
+        }
+        _ => {}
+    }
+    match (a[0].as_int(), a[1].as_int()) {
+        (Some(x), Some(y)) => Ok(Value::Int(x & y)),
+        _ => Err(Fault::TypeError),
+    }
+}
+
+pub(crate) fn difference(a: &[Value]) -> Result {
+    if let (Value::Set(x), Value::Set(y)) = (&a[0], &a[1]) {
+        return keep(x, y, false);
+    }
+    let mut kept = Vec::new();
+    for e in op::items(&a[0])? {
+        if !contains(&a[1], &e)? {
+            kept.push(e);
+        }
+    }
+    op::rebuilt(&a[0], kept)
+}
+
+/// The elements of `set` that are in `other`, or those that are not, inserted as `set` is iterated.
+fn keep(set: &Rc<Set>, other: &Set, wanted: bool) -> Result {
+    let kept = positions(set, other, wanted)?;
+    Ok(at_positions(set, kept, Recipe::Kept))
+}
+
+/// `set - other`, by either of CPython's ways.
+pub(crate) fn minus(set: &Rc<Set>, other: &Rc<Set>) -> Result {
+    let kept = positions(set, other, false)?;
+    let n_other = other.len();
+    Ok(at_positions(set, kept, |parent, kept| {
+        Recipe::Minus(parent, kept, n_other)
+    }))
+}
+
+/// The positions of the elements of `set` whose membership of `other` is as wanted.
+fn positions(set: &Set, other: &Set, wanted: bool) -> Result<Vec<u32>> {
+    meter::build(set.len() + other.len(), 8)?;
+    let all = 0..set.len() as u32;
+    if let (Some((x, is_cell)), Some((y, other_is_cell))) = (set.packed(), other.packed()) {
+        if is_cell != other_is_cell || y.is_empty() {
+            return Ok(if wanted { Vec::new() } else { all.collect() });
+        }
+        let members = Members::new(y, x.len());
+        return Ok(all
+            .filter(|&k| members.has(x[k as usize]) == wanted)
+            .collect());
+    }
+    meter::spend(set.len() * other.len() / 8)?;
+    Ok(all
+        .filter(|&k| other.contains(&set.get(k as usize)) == wanted)
+        .collect())
+}
+
+/// The set of the elements at these positions; the recipe is told the parent and the positions.
+pub(crate) fn at_positions(
+    set: &Rc<Set>,
+    kept: Vec<u32>,
+    recipe: impl FnOnce(Rc<Set>, Vec<u32>) -> Recipe,
+) -> Value {
+    let at = kept.iter().map(|&k| k as usize);
+    match set.items() {
+        Items::Packed(v, is_cell) => {
+            let items = at.map(|k| v[k]).collect();
+            set::packed(items, *is_cell, recipe(set.clone(), kept))
+        }
+        Items::Duos(v, is_cell) => {
+            let items = at.map(|k| v[k]).collect();
+            set::duos(items, *is_cell, recipe(set.clone(), kept))
+        }
+        Items::General(v, hashes) => {
+            let items = at.clone().map(|k| v[k].clone()).collect();
+            let hashes = at.map(|k| hashes[k]).collect();
+            set::general(items, hashes, recipe(set.clone(), kept), set.nesting())
+        }
+    }
+}
+
+pub(crate) fn dedupe(a: &[Value]) -> Result {
+    let all = op::items(&a[0])?;
+    if !a[0].is_tuple() && !all.is_empty() {
+        // The reference asks for the position of each element, and sets have none.
+        return Err(Fault::AttributeError);
+    }
+    let mut hashes = std::collections::HashMap::<u64, Vec<u32>>::new();
+    let mut kept: Vec<Value> = Vec::new();
+    meter::spend(all.len())?;
+    for e in all {
+        let same_hash = hashes.entry(e.py_hash()).or_default();
+        if !same_hash.iter().any(|&k| kept[k as usize] == e) {
+            same_hash.push(kept.len() as u32);
+            kept.push(e);
+        }
+    }
+    Value::tuple(kept)
+}
+
+pub(crate) fn repeat(a: &[Value]) -> Result {
+    let n = usize::try_from(op::int(&a[1])?).unwrap_or(0);
+    meter::build(n, 16)?;
+    Value::tuple(vec![a[0].clone(); n])
+}
+
+pub(crate) fn size(a: &[Value]) -> Result {
+    Ok(Value::Int(op::len(&a[0])? as i64))
+}
+
+pub(crate) fn merge(a: &[Value]) -> Result {
+    merged(&a[0])
+}
+
+/// The elements of the containers in a container, in one container of the outer kind.
+pub(crate) fn merged(containers: &Value) -> Result {
+    match containers {
+        Value::Set(s) => {
+            if let Items::General(items, _) = s.items() {
+                let in_order = || {
+                    s.layout()
+                        .perm
+                        .iter()
+                        .map(|&k| items[k as usize].clone())
+                        .collect()
+                };
+                if items.iter().all(|v| matches!(v, Value::Set(_)))
+                    && let Some(all) = recipe::union(in_order(), Recipe::Chained)
+                {
+                    return all;
+                }
+            }
+        }
+        Value::Tuple(t) => {
+            let grids: Option<Vec<_>> = t
+                .items
+                .iter()
+                .map(|v| {
+                    if let Value::Grid(g) = v {
+                        Some(g)
+                    } else {
+                        None
+                    }
+                })
+                .collect();
+            if let Some(grids) =
+                grids.filter(|g| g.windows(2).all(|p| p[0].width() == p[1].width()))
+                && let Some(first) = grids.first()
+            {
+                meter::build(grids.iter().map(|g| g.cells().len()).sum(), 1)?;
+                let cells: Vec<i8> = grids.iter().flat_map(|g| g.cells()).copied().collect();
+                return crate::grid::value(cells.len() / first.width(), first.width(), cells);
+            }
+        }
+        _ => {}
+    }
+    let mut all = Vec::new();
+    for c in op::items(containers)? {
+        all.extend(op::items(&c)?);
+    }
+    op::rebuilt(containers, all)
+}
+
+pub(crate) fn maximum(a: &[Value]) -> Result {
+    extreme(&a[0], true)
+}
+
+pub(crate) fn minimum(a: &[Value]) -> Result {
+    extreme(&a[0], false)
+}
+
+fn extreme(container: &Value, greatest: bool) -> Result {
+    if let Value::Pair(i, j) = *container {
+        return Ok(Value::Int(
+            if greatest { i.max(j) } else { i.min(j) }.into(),
+        ));
+    }
+    Ok(op::extreme(op::items(container)?, greatest)?.unwrap_or(Value::Int(0)))
+}
+
+pub(crate) fn mostcommon(a: &[Value]) -> Result {
+    common(&a[0], true)
+}
+
+pub(crate) fn leastcommon(a: &[Value]) -> Result {
+    common(&a[0], false)
+}
+
+/// The first element of `set(container)` with the extreme count.
+fn common(container: &Value, most: bool) -> Result {
+    let all = op::items(container)?;
+    if !container.is_tuple() {
+        return Err(Fault::AttributeError);
+    }
+    let best = most_counted(&all, most)?;
+    best.ok_or(Fault::ValueError)
+}
+
+/// The first value in set order that occurs most often, or least.
+pub(crate) fn most_counted(all: &[Value], most: bool) -> Result<Option<Value>> {
+    meter::spend(all.len())?;
+    let mut distinct: Vec<(Value, usize)> = Vec::new();
+    let mut by_hash = std::collections::HashMap::<u64, Vec<usize>>::new();
+    for v in all {
+        let same_hash = by_hash.entry(v.py_hash()).or_default();
+        match same_hash.iter().find(|&&k| distinct[k].0 == *v) {
+            Some(&k) => distinct[k].1 += 1,
+            None => {
+                same_hash.push(distinct.len());
+                distinct.push((v.clone(), 1));
+            }
+        }
+    }
+    let count = distinct.iter().map(|d| d.1);
+    let Some(best) = (if most { count.max() } else { count.min() }) else {
+        return Ok(None);
+    };
+    let set = ValueTable::collect(distinct.iter().map(|d| d.0.clone()));
+    let is_best = |v: &&Value| distinct.iter().any(|d| d.1 == best && d.0 == **v);
+    Ok(set.iter().find(is_best).cloned())
+}
+
+pub(crate) fn initset(a: &[Value]) -> Result {
+    match a[0].packed() {
+        Some((p, is_cell)) => {
+            let key = (6 + u64::from(is_cell)) << 56 | u64::from(p);
+            Ok(memo::set(key, || {
+                set::packed(vec![p], is_cell, Recipe::Sequence)
+            }))
+        }
+        None => set::from_values(vec![a[0].clone()]),
+    }
+}
+
+pub(crate) fn totuple(a: &[Value]) -> Result {
+    Value::tuple(op::items(&a[0])?)
+}
+
+pub(crate) fn first(a: &[Value]) -> Result {
+    op::first(&a[0])
+}
+
+pub(crate) fn last(a: &[Value]) -> Result {
+    match &a[0] {
+        Value::Set(s) => s
+            .layout()
+            .perm
+            .last()
+            .map(|&k| s.get(k as usize))
+            .ok_or(Fault::ValueError),
+        v => match v.tuple_len() {
+            Some(0) => Err(Fault::ValueError),
+            Some(n) => Ok(v.tuple_item(n - 1)),
+            None => Err(Fault::TypeError),
+        },
+    }
+}
+
+/// `container.union({value})`.
+pub(crate) fn insert(a: &[Value]) -> Result {
+    let (value, Value::Set(s)) = (&a[0], &a[1]) else {
+        return Err(Fault::AttributeError);
+    };
+    meter::build(s.len() + 1, 16)?;
+    if s.is_empty() {
+        return set::from_values(vec![value.clone()]);
+    }
+    let is_new = !s.contains(value);
+    let recipe = Recipe::Inserted(s.clone(), value.clone());
+    if let Items::Packed(items, is_cell) = s.items() {
+        let added = value.packed().filter(|p| p.1 == *is_cell).map(|p| p.0);
+        if !is_new || added.is_some() {
+            let mut items = items.clone();
+            items.extend(added.filter(|_| is_new));
+            return Ok(set::packed(items, *is_cell, recipe));
+        }
+    }
+    let mut items: Vec<Value> = (0..s.len()).map(|k| s.get(k)).collect();
+    let mut hashes = s.hashes();
+    if is_new {
+        items.push(value.clone());
+        hashes.push(value.py_hash());
+    }
+    let nesting = nesting_of(items.iter())?;
+    Ok(set::general(items, hashes, recipe, nesting))
+}
+
+pub(crate) fn remove(a: &[Value]) -> Result {
+    removed(&a[0], &a[1])
+}
+
+pub(crate) fn other(a: &[Value]) -> Result {
+    op::first(&removed(&a[1], &a[0])?)
+}
+
+fn removed(value: &Value, container: &Value) -> Result {
+    if let Value::Set(s) = container {
+        meter::build(s.len(), 8)?;
+        let kept: Vec<u32> = match (s.packed(), value.packed()) {
+            (Some((items, is_cell)), Some((p, value_is_cell))) => {
+                let gone = |k: &u32| is_cell == value_is_cell && items[*k as usize] == p;
+                (0..s.len() as u32).filter(|k| !gone(k)).collect()
+            }
+            _ => (0..s.len() as u32)
+                .filter(|&k| s.get(k as usize) != *value)
+                .collect(),
+        };
+        return Ok(at_positions(s, kept, Recipe::Kept));
+    }
+    let mut all = op::items(container)?;
+    all.retain(|e| e != value);
+    Value::tuple(all)
+}
+
+pub(crate) fn product(a: &[Value]) -> Result {
+    if let (Value::Set(x), Value::Set(y)) = (&a[0], &a[1])
+        && let (Some((p, is_cell)), Some((q, other_is_cell))) = (x.packed(), y.packed())
+        && is_cell == other_is_cell
+    {
+        meter::build(p.len() * q.len(), 8)?;
+        let mut items = Vec::with_capacity(p.len() * q.len());
+        for &j in q {
+            items.extend(p.iter().map(|&i| u64::from(i) << 32 | u64::from(j)));
+        }
+        return Ok(set::duos(
+            items,
+            is_cell,
+            Recipe::Product(x.clone(), y.clone()),
+        ));
+    }
+    let second = op::items(&a[1])?;
+    if second.is_empty() {
+        return Ok(set::empty());
+    }
+    let firsts = op::items(&a[0])?;
+    meter::build(firsts.len() * second.len(), 16)?;
+    let mut all = Vec::with_capacity(firsts.len() * second.len());
+    for j in &second {
+        for i in &firsts {
+            all.push(Value::two(i.clone(), j.clone())?);
+        }
+    }
+    set::from_values(all)
+}
+
+pub(crate) fn pair(a: &[Value]) -> Result {
+    let (x, y) = (op::items(&a[0])?, op::items(&a[1])?);
+    Value::tuple(
+        x.into_iter()
+            .zip(y)
+            .map(|(p, q)| Value::two(p, q))
+            .collect::<Result<_>>()?,
+    )
+}
+
+pub(crate) fn sizefilter(a: &[Value]) -> Result {
+    let mut kept = Vec::new();
+    for e in op::items(&a[0])? {
+        if Value::Int(op::len(&e)? as i64) == a[1] {
+            kept.push(e);
+        }
+    }
+    set::from_values(kept)
+}
+
+/// The packed elements of a set and whether they are cells, if the set is packed and not empty.
+#[inline]
+pub(crate) fn packed_set(v: &Value) -> Option<(&Rc<Set>, &[u32], bool)> {
+    match v {
+        Value::Set(s) => s
+            .packed()
+            .filter(|(items, _)| !items.is_empty())
+            .map(|(items, c)| (s, items, c)),
+        _ => None,
+    }
+}
+
+/// Whether all the packed elements share one colour.
+pub(crate) fn one_color(items: &[u32]) -> bool {
+    items
+        .iter()
+        .all(|x| (x ^ items[0]) & !packed::PLACE_MASK == 0)
+}

@@ -1,0 +1,339 @@
+//! Colours of grids and objects.
+
+use super::collection::{most_counted, one_color, packed_set};
+use crate::fault::{Fault, Result};
+use crate::grid::{self, Grid, dense};
+use crate::hash;
+use crate::layout::Layout;
+use crate::meter::{self, Order};
+use crate::operator as op;
+use crate::packed;
+use crate::recipe::Recipe;
+use crate::set;
+use crate::value::Value;
+use crate::value_table::ValueTable;
+
+pub(crate) fn mostcolor(a: &[Value]) -> Result {
+    most_color(&a[0])
+}
+
+pub(crate) fn leastcolor(a: &[Value]) -> Result {
+    by_count(&a[0], false)
+}
+
+/// The most common colour; a grid remembers it.
+pub(crate) fn most_color(v: &Value) -> Result {
+    if let Value::Grid(g) = v {
+        meter::spend(g.cells().len() / 16)?;
+        if let Some(c) = g.background().get() {
+            return Ok(Value::Int(c.into()));
+        }
+        let c = by_count(v, true)?;
+        g.background().set(grid::cell(&c));
+        return Ok(c);
+    }
+    by_count(v, true)
+}
+
+fn by_count(v: &Value, most: bool) -> Result {
+    let Some(counts) = Counts::of(v)? else {
+        return most_counted(&all_values(v)?, most)?.ok_or(Fault::ValueError);
+    };
+    let present = || counts.n.iter().copied().filter(|&n| n > 0);
+    let best = if most {
+        present().max()
+    } else {
+        present().min()
+    };
+    let best = best.expect("a grid or object has cells");
+    let tied: Vec<i64> = counts
+        .colors()
+        .filter(|&c| counts.of_color(c) == best)
+        .collect();
+    if let [only] = tied[..] {
+        return Ok(Value::Int(only));
+    }
+    let first = counts
+        .in_set_order(v)
+        .into_iter()
+        .find(|c| tied.contains(c));
+    Ok(Value::Int(first.expect("a tied colour is present")))
+}
+
+/// `[v for r in element for v in r]` of a tuple, `[v for v, _ in element]` of anything else.
+fn all_values(element: &Value) -> Result<Vec<Value>> {
+    let mut values = Vec::new();
+    for e in op::items(element)? {
+        if element.is_tuple() {
+            values.extend(op::items(&e)?);
+        } else {
+            values.push(op::unpack(&e)?.0);
+        }
+    }
+    Ok(values)
+}
+
+/// How often each colour occurs in a grid or a packed object.
+struct Counts {
+    n: [u32; 256],
+}
+
+impl Counts {
+    fn of(v: &Value) -> Result<Option<Counts>> {
+        let mut n = [0; 256];
+        if let Some((_, items, true)) = packed_set(v) {
+            meter::spend(items.len() / 8)?;
+            for x in items {
+                n[(x >> 24) as usize] += 1;
+            }
+        } else if let Some(g) = dense(v) {
+            meter::spend(g.cells().len() / 16)?;
+            for &c in g.cells() {
+                n[(i32::from(c) + 128) as usize] += 1;
+            }
+        } else {
+            return Ok(None);
+        }
+        Ok(Some(Counts { n }))
+    }
+
+    fn of_color(&self, c: i64) -> u32 {
+        self.n[(c + 128) as usize]
+    }
+
+    /// The colours that occur, ascending.
+    fn colors(&self) -> impl Iterator<Item = i64> + '_ {
+        (0..256).filter(|&k| self.n[k] > 0).map(|k| k as i64 - 128)
+    }
+
+    /// The colours in the iteration order of the set of them.
+    fn in_set_order(&self, v: &Value) -> Vec<i64> {
+        if meter::order() == Order::Sorted {
+            return self.colors().collect();
+        }
+        let sequence = self.insertion_sequence(v);
+        let hashes: Vec<u64> = sequence.iter().map(|&c| hash::int(c)).collect();
+        Layout::of_hashes(&hashes, None)
+            .perm
+            .iter()
+            .map(|&k| sequence[k as usize])
+            .collect()
+    }
+
+    /// The colours in an order of insertion that gives the same table as the true one.
+    fn insertion_sequence(&self, v: &Value) -> Vec<i64> {
+        let ascending: Vec<i64> = self.colors().collect();
+        let hashes: Vec<u64> = ascending.iter().map(|&c| hash::int(c)).collect();
+        let layout = Layout::of_hashes(&hashes, None);
+        let mask = layout.n_slots - 1;
+        let settled = |(k, slot): (&u32, &u32)| hashes[*k as usize] as u32 & mask == *slot;
+        if layout.perm.iter().zip(&layout.slots).all(settled) {
+            // Every colour sits in its first slot, whatever the order was; an object need not be put in order.
+            return ascending;
+        }
+        let mut seen = [false; 256];
+        let mut sequence = Vec::with_capacity(ascending.len());
+        let mut add = |c: i64| {
+            if !std::mem::replace(&mut seen[(c + 128) as usize], true) {
+                sequence.push(c);
+            }
+        };
+        if let Some((s, _, true)) = packed_set(v) {
+            s.packed_in_order()
+                .expect("the set is packed")
+                .iter()
+                .for_each(|&x| add(packed::color(x).into()));
+        } else if let Some(g) = dense(v) {
+            g.cells().iter().for_each(|&c| add(c.into()));
+        }
+        sequence
+    }
+}
+
+pub(crate) fn palette(a: &[Value]) -> Result {
+    palette_table(&a[0])?.into_value()
+}
+
+/// `frozenset({…colours…})`.
+fn palette_table(element: &Value) -> Result<ValueTable> {
+    let values = match Counts::of(element)? {
+        Some(counts) => counts
+            .insertion_sequence(element)
+            .into_iter()
+            .map(Value::Int)
+            .collect(),
+        None => all_values(element)?,
+    };
+    Ok(ValueTable::collect(values).copied())
+}
+
+pub(crate) fn numcolors(a: &[Value]) -> Result {
+    let n = match Counts::of(&a[0])? {
+        Some(counts) => counts.colors().count(),
+        None => palette_table(&a[0])?.len(),
+    };
+    Ok(Value::Int(n as i64))
+}
+
+pub(crate) fn color(a: &[Value]) -> Result {
+    if let Some((_, items, true)) = packed_set(&a[0])
+        && one_color(items)
+    {
+        return Ok(Value::Int(packed::color(items[0]).into()));
+    }
+    op::item(&op::first(&a[0])?, 0)
+}
+
+pub(crate) fn colorcount(a: &[Value]) -> Result {
+    let (element, value) = (&a[0], &a[1]);
+    if let Some(counts) = Counts::of(element)? {
+        let n = value
+            .as_int()
+            .filter(|c| packed::color_fits(*c))
+            .map_or(0, |c| counts.of_color(c));
+        return Ok(Value::Int(n.into()));
+    }
+    let mut n = 0;
+    for e in op::items(element)? {
+        if !element.is_tuple() {
+            n += i64::from(op::unpack(&e)?.0 == *value);
+        } else if e.is_tuple() {
+            n += op::items(&e)?.iter().filter(|v| *v == value).count() as i64;
+        } else {
+            // Only tuples can be asked to count.
+            return Err(Fault::AttributeError);
+        }
+    }
+    Ok(Value::Int(n))
+}
+
+pub(crate) fn colorfilter(a: &[Value]) -> Result {
+    let mut kept = Vec::new();
+    for e in op::items(&a[0])? {
+        let color = match packed_set(&e) {
+            Some((_, items, true)) if one_color(items) => {
+                Value::Int(packed::color(items[0]).into())
+            }
+            _ => op::item(&op::first(&e).map_err(Fault::through_generator)?, 0)?,
+        };
+        if color == a[1] {
+            kept.push(e);
+        }
+    }
+    set::from_values(kept)
+}
+
+pub(crate) fn ofcolor(a: &[Value]) -> Result {
+    let (element, value) = (&a[0], &a[1]);
+    if let Some(g) = dense(element).filter(|g| fits(g)) {
+        meter::build(g.cells().len(), 4)?;
+        let Some(c) = value.as_int().filter(|c| packed::color_fits(*c)) else {
+            return Ok(set::empty());
+        };
+        return Ok(set::packed(places_of(&g, c as i8), false, Recipe::Sequence));
+    }
+    let mut places = Vec::new();
+    for (i, row) in op::items(element)?.iter().enumerate() {
+        for (j, v) in op::items(row)?.iter().enumerate() {
+            if v == value {
+                places.push(Value::pair(i as i64, j as i64)?);
+            }
+        }
+    }
+    set::from_values(places)
+}
+
+/// Whether all indices of the grid can be packed.
+pub(crate) fn fits(g: &Grid) -> bool {
+    packed::fits(g.height() as i64, g.width() as i64)
+}
+
+fn places_of(g: &Grid, c: i8) -> Vec<u32> {
+    let mut places = Vec::new();
+    for (i, row) in g.rows().enumerate() {
+        for (j, &v) in row.iter().enumerate() {
+            if v == c {
+                places.push(packed::place(i as i32, j as i32));
+            }
+        }
+    }
+    places
+}
+
+pub(crate) fn replace(a: &[Value]) -> Result {
+    recolored(&a[0], |v| if *v == a[1] { a[2].clone() } else { v.clone() })
+}
+
+pub(crate) fn switch(a: &[Value]) -> Result {
+    let (x, y) = (&a[1], &a[2]);
+    let is_one = x == y;
+    recolored(&a[0], |v| {
+        let to = if v == x && !is_one {
+            y
+        } else if v == y {
+            x
+        } else {
+            v
+        };
+        to.clone()
+    })
+}
+
+fn recolored(grid: &Value, map: impl Fn(&Value) -> Value) -> Result {
+    if let Some(g) = dense(grid) {
+        meter::build(g.cells().len(), 1)?;
+        let mut table = [None; 256];
+        let cells: Option<Vec<i8>> = g
+            .cells()
+            .iter()
+            .map(|&c| {
+                *table[(i32::from(c) + 128) as usize]
+                    .get_or_insert_with(|| grid::cell(&map(&Value::Int(c.into()))))
+            })
+            .collect();
+        if let Some(cells) = cells {
+            return grid::value(g.height(), g.width(), cells);
+        }
+    }
+    let mut rows = Vec::new();
+    for row in op::items(grid)? {
+        rows.push(Value::tuple(op::items(&row)?.iter().map(&map).collect())?);
+    }
+    Value::tuple(rows)
+}
+
+pub(crate) fn partition(a: &[Value]) -> Result {
+    let colors = palette_table(&a[0])?;
+    parts(&a[0], colors.iter())
+}
+
+pub(crate) fn fgpartition(a: &[Value]) -> Result {
+    let palette = palette_table(&a[0])?;
+    let background = ValueTable::collect([most_color(&a[0])?]);
+    parts(&a[0], palette.minus(&background).iter())
+}
+
+/// The set of the cells of each colour.
+fn parts<'a>(grid: &Value, colors: impl Iterator<Item = &'a Value>) -> Result {
+    let dense = dense(grid).filter(|g| fits(g));
+    let mut all = Vec::new();
+    for color in colors {
+        if let (Some(g), Some(c)) = (&dense, grid::cell(color)) {
+            meter::build(g.cells().len(), 4)?;
+            let bits = packed::color_bits(c.into());
+            let cells = places_of(g, c).into_iter().map(|p| p | bits).collect();
+            all.push(set::packed(cells, true, Recipe::Sequence));
+            continue;
+        }
+        let mut cells = Vec::new();
+        for (i, row) in op::items(grid)?.iter().enumerate() {
+            for (j, v) in op::items(row)?.into_iter().enumerate() {
+                if v == *color {
+                    cells.push(Value::two(v, Value::pair(i as i64, j as i64)?)?);
+                }
+            }
+        }
+        all.push(set::from_values(cells)?);
+    }
+    set::from_values(all)
+}

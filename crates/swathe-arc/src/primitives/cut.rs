@@ -1,0 +1,320 @@
+//! Grids cut up and put together.
+
+use super::extent::{corner, shape_of};
+use super::mirror::{diagonal, quarter_turn, three_quarter_turn};
+use super::paint::sides;
+use crate::fault::{Fault, Result};
+use crate::grid::{self, Grid, dense};
+use crate::meter;
+use crate::operator as op;
+use crate::packed;
+use crate::table::PackedTable;
+use crate::value::Value;
+use crate::value_table::ValueTable;
+
+pub(crate) fn crop(a: &[Value]) -> Result {
+    cropped(&a[0], &a[1], &a[2])
+}
+
+/// `tuple(r[start[1]:start[1]+dims[1]] for r in grid[start[0]:start[0]+dims[0]])`.
+fn cropped(grid: &Value, start: &Value, dims: &Value) -> Result {
+    if let (Value::Grid(g), &Value::Pair(i, j), &Value::Pair(h, w)) = (grid, start, dims) {
+        return window(g, (i.into(), j.into()), (h.into(), w.into()));
+    }
+    let span = |k: usize| -> Result<(i64, i64)> {
+        let from = op::item(start, k)?;
+        let to = op::add(&from, &op::item(dims, k)?)?;
+        Ok((op::int(&from)?, op::int(&to)?))
+    };
+    let (from, to) = span(0)?;
+    let rows = op::items(&op::slice(grid, from, to)?)?;
+    let mut cut = Vec::with_capacity(rows.len());
+    for row in rows {
+        let (from, to) = span(1)?;
+        cut.push(op::slice(&row, from, to)?);
+    }
+    Value::tuple(cut)
+}
+
+fn window(g: &Grid, start: (i64, i64), dims: (i64, i64)) -> Result {
+    let (top, bottom) = op::clamp_slice(start.0, start.0 + dims.0, g.height());
+    let (left, right) = op::clamp_slice(start.1, start.1 + dims.1, g.width());
+    meter::build((bottom - top) * (right - left), 1)?;
+    let mut cells = Vec::with_capacity((bottom - top) * (right - left));
+    for i in top..bottom {
+        cells.extend_from_slice(&g.row(i)[left..right]);
+    }
+    grid::value(bottom - top, right - left, cells)
+}
+
+pub(crate) fn subgrid(a: &[Value]) -> Result {
+    let start = corner(&a[0], [false, false])?;
+    cropped(&a[1], &start, &shape_of(&a[0])?)
+}
+
+pub(crate) fn trim(a: &[Value]) -> Result {
+    if let Value::Grid(g) = &a[0] {
+        return window(
+            g,
+            (1, 1),
+            (
+                (g.height() as i64 - 2).max(0),
+                (g.width() as i64 - 2).max(0),
+            ),
+        );
+    }
+    let rows = op::items(&op::slice(&a[0], 1, -1)?)?;
+    Value::tuple(
+        rows.iter()
+            .map(|r| op::slice(r, 1, -1))
+            .collect::<Result<_>>()?,
+    )
+}
+
+pub(crate) fn tophalf(a: &[Value]) -> Result {
+    upper(&a[0])
+}
+
+fn upper(grid: &Value) -> Result {
+    op::slice(grid, 0, op::len(grid)? as i64 / 2)
+}
+
+pub(crate) fn bottomhalf(a: &[Value]) -> Result {
+    lower(&a[0])
+}
+
+fn lower(grid: &Value) -> Result {
+    let n = op::len(grid)? as i64;
+    op::slice(grid, n / 2 + n % 2, n)
+}
+
+pub(crate) fn lefthalf(a: &[Value]) -> Result {
+    if let Value::Grid(g) = &a[0]
+        && g.width() > 1
+    {
+        return window(g, (0, 0), (g.height() as i64, g.width() as i64 / 2));
+    }
+    three_quarter_turn(&upper(&quarter_turn(&a[0])?)?)
+}
+
+pub(crate) fn righthalf(a: &[Value]) -> Result {
+    if let Value::Grid(g) = &a[0]
+        && g.width() > 1
+    {
+        let from = (g.width() / 2 + g.width() % 2) as i64;
+        return window(g, (0, from), (g.height() as i64, g.width() as i64 - from));
+    }
+    three_quarter_turn(&lower(&quarter_turn(&a[0])?)?)
+}
+
+pub(crate) fn hsplit(a: &[Value]) -> Result {
+    let (h, w) = sides(&a[0])?;
+    split(&a[0], &a[1], w, |at, size| ((0, at), (h as i64, size)))
+}
+
+pub(crate) fn vsplit(a: &[Value]) -> Result {
+    let h = op::len(&a[0])?;
+    let n = op::int(&a[1])?;
+    op::floor_div_int(h as i64, n)?;
+    let (h, w) = sides(&a[0])?;
+    split(&a[0], &a[1], h, |at, size| ((at, 0), (size, w as i64)))
+}
+
+type Span = ((i64, i64), (i64, i64));
+
+/// n parts along an axis of this length; what does not divide is left between them.
+fn split(grid: &Value, n: &Value, length: usize, part: impl Fn(i64, i64) -> Span) -> Result {
+    let n = op::int(n)?;
+    let size = op::floor_div_int(length as i64, n)?;
+    let offset = i64::from(op::rem_int(length as i64, n)? != 0);
+    meter::build(usize::try_from(n).unwrap_or(0), 64)?;
+    let mut parts = Vec::new();
+    for k in 0..n {
+        let ((i, j), (h, w)) = part(size * k + k * offset, size);
+        parts.push(cropped(grid, &Value::pair(i, j)?, &Value::pair(h, w)?)?);
+    }
+    Value::tuple(parts)
+}
+
+pub(crate) fn hconcat(a: &[Value]) -> Result {
+    if let (Some(x), Some(y)) = (dense(&a[0]), dense(&a[1])) {
+        meter::build(x.cells().len() + y.cells().len(), 1)?;
+        let h = x.height().min(y.height());
+        let mut cells = Vec::with_capacity(h * (x.width() + y.width()));
+        for i in 0..h {
+            cells.extend_from_slice(x.row(i));
+            cells.extend_from_slice(y.row(i));
+        }
+        return grid::value(h, x.width() + y.width(), cells);
+    }
+    let (x, y) = (op::items(&a[0])?, op::items(&a[1])?);
+    Value::tuple(
+        x.iter()
+            .zip(&y)
+            .map(|(i, j)| op::add(i, j))
+            .collect::<Result<_>>()?,
+    )
+}
+
+pub(crate) fn vconcat(a: &[Value]) -> Result {
+    if let (Value::Grid(x), Value::Grid(y)) = (&a[0], &a[1])
+        && x.width() == y.width()
+    {
+        meter::build(x.cells().len() + y.cells().len(), 1)?;
+        let cells = [x.cells(), y.cells()].concat();
+        return grid::value(x.height() + y.height(), x.width(), cells);
+    }
+    op::add(&a[0], &a[1])
+}
+
+pub(crate) fn cellwise(a: &[Value]) -> Result {
+    if let (Some(x), Some(y), Some(fallback)) = (dense(&a[0]), dense(&a[1]), grid::cell(&a[2]))
+        && y.height() >= x.height()
+        && y.width() >= x.width()
+    {
+        meter::build(x.cells().len(), 1)?;
+        let mut cells = Vec::with_capacity(x.cells().len());
+        for i in 0..x.height() {
+            cells.extend(
+                x.row(i)
+                    .iter()
+                    .zip(y.row(i))
+                    .map(|(&p, &q)| if p == q { p } else { fallback }),
+            );
+        }
+        return grid::value(x.height(), x.width(), cells);
+    }
+    let (h, w) = sides(&a[0])?;
+    let mut rows = Vec::new();
+    for i in 0..h {
+        let mut row = Vec::new();
+        meter::build(w, 16)?;
+        for j in 0..w {
+            let x = op::item(&op::item(&a[0], i)?, j)?;
+            let y = op::item(&op::item(&a[1], i)?, j)?;
+            row.push(if x == y { x } else { a[2].clone() });
+        }
+        rows.push(Value::tuple(row)?);
+    }
+    Value::tuple(rows)
+}
+
+/// The rows and the columns that hold one value only.
+fn uniform(grid: &Value) -> Result<(Vec<usize>, Vec<usize>)> {
+    if let Some(g) = dense(grid) {
+        meter::spend(g.cells().len() / 8)?;
+        let rows = (0..g.height()).filter(|&i| g.row(i).iter().all(|c| *c == g.row(i)[0]));
+        let columns = (0..g.width()).filter(|&j| (0..g.height()).all(|i| g.at(i, j) == g.at(0, j)));
+        return Ok((rows.collect(), columns.collect()));
+    }
+    let lines = |v: &Value| -> Result<Vec<usize>> {
+        let mut all = Vec::new();
+        for (k, line) in op::items(v)?.iter().enumerate() {
+            let items = op::items(line)?;
+            if !items.is_empty() && items.iter().all(|v| *v == items[0]) {
+                all.push(k);
+            }
+        }
+        Ok(all)
+    };
+    let rows = lines(grid)?;
+    Ok((rows, lines(&diagonal(grid)?)?))
+}
+
+pub(crate) fn compress(a: &[Value]) -> Result {
+    let (rows, columns) = uniform(&a[0])?;
+    let kept = |k: usize, without: &[usize]| without.binary_search(&k).is_err();
+    if let Some(g) = dense(&a[0]) {
+        meter::build(g.cells().len(), 1)?;
+        let kept_rows: Vec<usize> = (0..g.height()).filter(|&i| kept(i, &rows)).collect();
+        let kept_columns: Vec<usize> = (0..g.width()).filter(|&j| kept(j, &columns)).collect();
+        let mut cells = Vec::with_capacity(kept_rows.len() * kept_columns.len());
+        for &i in &kept_rows {
+            cells.extend(kept_columns.iter().map(|&j| g.at(i, j)));
+        }
+        return grid::value(kept_rows.len(), kept_columns.len(), cells);
+    }
+    let mut out = Vec::new();
+    for (i, row) in op::items(&a[0])?.iter().enumerate() {
+        if kept(i, &rows) {
+            let cells = op::items(row)?.into_iter().enumerate();
+            out.push(Value::tuple(
+                cells
+                    .filter(|(j, _)| kept(*j, &columns))
+                    .map(|(_, v)| v)
+                    .collect(),
+            )?);
+        }
+    }
+    Value::tuple(out)
+}
+
+pub(crate) fn frontiers(a: &[Value]) -> Result {
+    let grid = &a[0];
+    let (h, w) = sides(grid)?;
+    let (rows, columns) = uniform(grid)?;
+    meter::build(rows.len() * w + columns.len() * h, 16)?;
+    let horizontal = lines(grid, rows.iter().map(|&i| (0..w).map(|j| (i, j)).collect()))?;
+    let vertical = lines(
+        grid,
+        columns.iter().map(|&j| (0..h).map(|i| (i, j)).collect()),
+    )?;
+    horizontal.union(&vertical).into_value()
+}
+
+/// `frozenset({frozenset({(grid[i][j], (i, j)) …}) …})`.
+fn lines(grid: &Value, places: impl Iterator<Item = Vec<(usize, usize)>>) -> Result<ValueTable> {
+    let dense = dense(grid).filter(|g| super::color::fits(g));
+    let mut all = Vec::new();
+    for line in places {
+        if let Some(g) = &dense {
+            let cells = line
+                .iter()
+                .map(|&(i, j)| packed::cell(g.at(i, j).into(), i as i32, j as i32));
+            let items: Vec<u32> = cells.collect();
+            let inserted = items.clone();
+            let rebuild = move || PackedTable::collect(true, inserted.iter().copied()).copied();
+            all.push(crate::set::packed(
+                items,
+                true,
+                crate::recipe::Recipe::Rebuilt(Box::new(rebuild)),
+            ));
+            continue;
+        }
+        let mut cells = Vec::new();
+        for (i, j) in line {
+            let value = op::item(&op::item(grid, i)?, j)?;
+            cells.push(Value::two(value, Value::pair(i as i64, j as i64)?)?);
+        }
+        all.push(ValueTable::collect(cells).copied().into_value()?);
+    }
+    Ok(ValueTable::collect(all).copied())
+}
+
+pub(crate) fn downscale(a: &[Value]) -> Result {
+    let (h, w) = sides(&a[0])?;
+    let factor = op::int(&a[1])?;
+    if factor == 0 {
+        return Err(Fault::ZeroDivisionError);
+    }
+    let step = usize::try_from(factor.unsigned_abs()).unwrap_or(usize::MAX);
+    if let Some(g) = dense(&a[0]) {
+        meter::build(g.cells().len(), 1)?;
+        let mut cells = Vec::new();
+        for i in (0..h).step_by(step) {
+            cells.extend(g.row(i).iter().step_by(step));
+        }
+        return grid::value(h.div_ceil(step), w.div_ceil(step), cells);
+    }
+    let mut rows = Vec::new();
+    for i in 0..h {
+        let mut row = Vec::new();
+        for j in (0..w).step_by(step) {
+            row.push(op::item(&op::item(&a[0], i)?, j)?);
+        }
+        if i % step == 0 {
+            rows.push(Value::tuple(row)?);
+        }
+    }
+    Value::tuple(rows)
+}

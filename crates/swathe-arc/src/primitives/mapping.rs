@@ -1,0 +1,367 @@
+//! Functions applied to the elements of containers.
+//!
+//! A set's elements are visited in content order, not in table order, so that the order need not be known.
+//! Only if a call fails is everything done again in table order: the first failure there decides.
+
+use super::collection::{at_positions, merged};
+use super::sorting;
+use crate::closure::{Form, call};
+use crate::fault::{Fault, Result};
+use crate::meter;
+use crate::operator as op;
+use crate::primitive;
+use crate::recipe::{self, Recipe};
+use crate::set::{self, Set};
+use crate::value::Value;
+use std::rc::Rc;
+
+/// Calls f on an element inside a generator expression.
+#[inline]
+fn call_in_generator(f: &Value, args: &[Value]) -> Result {
+    call(f, args).map_err(Fault::through_generator)
+}
+
+/// The results of f on the elements of a set, by position; None if a call failed.
+fn by_position(f: &Value, s: &Set) -> Result<Option<Vec<Value>>> {
+    meter::build(s.len(), 16)?;
+    let mut results = Vec::with_capacity(s.len());
+    for k in 0..s.len() {
+        match call(f, &[s.get(k)]) {
+            Ok(v) => results.push(v),
+            Err(fault) if fault.is_limit() => return Err(fault),
+            Err(_) => return Ok(None),
+        }
+    }
+    Ok(Some(results))
+}
+
+/// The results of f on the elements in the order programs see.
+fn in_order(f: &Value, container: &Value) -> Result<Vec<Value>> {
+    op::items(container)?
+        .into_iter()
+        .map(|e| call_in_generator(f, &[e]))
+        .collect()
+}
+
+pub(crate) fn apply(a: &[Value]) -> Result {
+    meter::nested(1, || applied(&a[0], &a[1]))
+}
+
+fn applied(f: &Value, container: &Value) -> Result {
+    match container {
+        Value::Pair(i, j) => {
+            let x = call_in_generator(f, &[Value::Int(i64::from(*i))])?;
+            Value::two(x, call_in_generator(f, &[Value::Int(i64::from(*j))])?)
+        }
+        Value::Set(s) if s.len() > 1 => match by_position(f, s)? {
+            Some(results) => collected(s, results),
+            None => set::from_values(in_order(f, container)?),
+        },
+        _ => op::rebuilt(container, in_order(f, container)?),
+    }
+}
+
+/// The set of results that were computed from the items of `parent`, one each.
+fn collected(parent: &Rc<Set>, results: Vec<Value>) -> Result {
+    meter::build(results.len(), 16)?;
+    if let Some((_, is_cell)) = results[0].packed() {
+        let packed: Option<Vec<u32>> = results
+            .iter()
+            .map(|v| v.packed().filter(|p| p.1 == is_cell).map(|p| p.0))
+            .collect();
+        if let Some(packed) = packed {
+            let items = recipe::distinct(packed.clone());
+            return Ok(set::packed(
+                items,
+                is_cell,
+                Recipe::Mapped(parent.clone(), packed),
+            ));
+        }
+    }
+    set::from_values(
+        parent
+            .layout()
+            .perm
+            .iter()
+            .map(|&k| results[k as usize].clone())
+            .collect(),
+    )
+}
+
+pub(crate) fn rapply(a: &[Value]) -> Result {
+    meter::nested(1, || {
+        let results = op::items(&a[0])?
+            .into_iter()
+            .map(|f| call_in_generator(&f, std::slice::from_ref(&a[1])))
+            .collect::<Result<_>>()?;
+        op::rebuilt(&a[0], results)
+    })
+}
+
+pub(crate) fn mapply(a: &[Value]) -> Result {
+    let (f, container) = (&a[0], &a[1]);
+    meter::nested(2, || {
+        let Value::Set(s) = container else {
+            return merged(&applied(f, container)?);
+        };
+        if let Some(shifted) = shifted_everywhere(f, s) {
+            return shifted;
+        }
+        let results = if s.len() > 1 {
+            by_position(f, s)?
+        } else {
+            None
+        };
+        let Some(results) = results else {
+            let results = in_order(f, container)?;
+            return match recipe::union(results.clone(), Recipe::Merged) {
+                Some(all) => all,
+                None => merged(&set::from_values(results)?),
+            };
+        };
+        match recipe::union(results.clone(), |sets| Recipe::MergedOver(s.clone(), sets)) {
+            Some(all) => all,
+            None => {
+                let in_order = s
+                    .layout()
+                    .perm
+                    .iter()
+                    .map(|&k| results[k as usize].clone())
+                    .collect();
+                merged(&set::from_values(in_order)?)
+            }
+        }
+    })
+}
+
+/// `mapply(lbind(shift, object), indices)` without making the shifted objects.
+fn shifted_everywhere(f: &Value, places: &Rc<Set>) -> Option<Result> {
+    let Value::Closure(c) = f else { return None };
+    let (Form::LeftBound(2), Value::Primitive(p), Value::Set(object)) =
+        (c.form, &c.parts[0], &c.parts[1])
+    else {
+        return None;
+    };
+    let (steps, false) = places.packed()? else {
+        return None;
+    };
+    let (items, is_cell) = object.packed()?;
+    if !primitive::is_shift(*p) || items.is_empty() || steps.len() < 2 {
+        return None;
+    }
+    let (b, d) = (object.bounds(), places.bounds());
+    if !b.moved(d.top, d.left).fits() || !b.moved(d.bottom, d.right).fits() {
+        return None;
+    }
+    if let Err(fault) =
+        meter::build(items.len() * steps.len(), 4).and_then(|()| meter::spend(steps.len()))
+    {
+        return Some(Err(fault));
+    }
+    let mut all = Vec::with_capacity(items.len() * steps.len());
+    for &to in steps {
+        let step = crate::packed::step(crate::packed::row(to), crate::packed::col(to));
+        all.extend(items.iter().map(|x| x.wrapping_add(step)));
+    }
+    let (object, places) = (object.clone(), places.clone());
+    let rebuild = move || {
+        let shifted = places.iter().map(|d| {
+            super::patch::shifted(&Value::Set(object.clone()), &d).expect("the bounds were checked")
+        });
+        let mut table = crate::table::PackedTable::new(is_cell);
+        if let Ok(Value::Set(outer)) = set::from_values(shifted.collect()) {
+            for inner in outer.iter() {
+                if let Value::Set(s) = inner {
+                    for x in s.packed_in_order().expect("shifted objects are packed") {
+                        table.add(x);
+                    }
+                }
+            }
+        }
+        table
+    };
+    Some(Ok(set::packed(
+        recipe::distinct(all),
+        is_cell,
+        Recipe::Rebuilt(Box::new(rebuild)),
+    )))
+}
+
+pub(crate) fn papply(a: &[Value]) -> Result {
+    meter::nested(1, || Value::tuple(pairwise(a)?))
+}
+
+pub(crate) fn mpapply(a: &[Value]) -> Result {
+    meter::nested(2, || merged(&Value::tuple(pairwise(a)?)?))
+}
+
+fn pairwise(a: &[Value]) -> Result<Vec<Value>> {
+    let (x, y) = (op::items(&a[1])?, op::items(&a[2])?);
+    x.into_iter()
+        .zip(y)
+        .map(|(i, j)| call_in_generator(&a[0], &[i, j]))
+        .collect()
+}
+
+pub(crate) fn prapply(a: &[Value]) -> Result {
+    meter::nested(1, || {
+        let second = op::items(&a[2])?;
+        if second.is_empty() {
+            return Ok(set::empty());
+        }
+        let firsts = op::items(&a[1])?;
+        let mut results = Vec::new();
+        for j in &second {
+            for i in &firsts {
+                results.push(call_in_generator(&a[0], &[i.clone(), j.clone()])?);
+            }
+        }
+        set::from_values(results)
+    })
+}
+
+pub(crate) fn sfilter(a: &[Value]) -> Result {
+    meter::nested(1, || filtered(&a[0], &a[1]))
+}
+
+pub(crate) fn mfilter(a: &[Value]) -> Result {
+    meter::nested(2, || merged(&filtered(&a[0], &a[1])?))
+}
+
+fn filtered(container: &Value, condition: &Value) -> Result {
+    if let Value::Set(s) = container
+        && s.len() > 1
+    {
+        meter::build(s.len(), 8)?;
+        let mut kept = Vec::with_capacity(s.len());
+        let mut failed = false;
+        for k in 0..s.len() {
+            match call(condition, &[s.get(k)]) {
+                Ok(v) if v.truth() => kept.push(k as u32),
+                Ok(_) => {}
+                Err(fault) if fault.is_limit() => return Err(fault),
+                Err(_) => {
+                    failed = true;
+                    break;
+                }
+            }
+        }
+        if !failed {
+            return Ok(at_positions(s, kept, Recipe::Kept));
+        }
+    }
+    let mut kept = Vec::new();
+    for e in op::items(container)? {
+        if call_in_generator(condition, std::slice::from_ref(&e))?.truth() {
+            kept.push(e);
+        }
+    }
+    op::rebuilt(container, kept)
+}
+
+pub(crate) fn extract(a: &[Value]) -> Result {
+    meter::nested(1, || {
+        for e in op::items(&a[0])? {
+            if call_in_generator(&a[1], std::slice::from_ref(&e))?.truth() {
+                return Ok(e);
+            }
+        }
+        Err(Fault::StopIteration)
+    })
+}
+
+pub(crate) fn order(a: &[Value]) -> Result {
+    let all = op::items(&a[0])?;
+    let keys = all
+        .iter()
+        .map(|e| key(&a[1], e))
+        .collect::<Result<Vec<_>>>()?;
+    meter::spend(all.len())?;
+    let order = sorting::sorted(&keys)?;
+    Value::tuple(order.into_iter().map(|k| all[k as usize].clone()).collect())
+}
+
+/// A key function of None stands for the element itself.
+fn key(f: &Value, element: &Value) -> Result {
+    match f {
+        Value::None => Ok(element.clone()),
+        _ => call(f, std::slice::from_ref(element)),
+    }
+}
+
+pub(crate) fn argmax(a: &[Value]) -> Result {
+    best(&a[0], &a[1], true)?
+        .map(|b| b.0)
+        .ok_or(Fault::ValueError)
+}
+
+pub(crate) fn argmin(a: &[Value]) -> Result {
+    best(&a[0], &a[1], false)?
+        .map(|b| b.0)
+        .ok_or(Fault::ValueError)
+}
+
+pub(crate) fn valmax(a: &[Value]) -> Result {
+    value_of_best(a, true)
+}
+
+pub(crate) fn valmin(a: &[Value]) -> Result {
+    value_of_best(a, false)
+}
+
+/// The reference calls the function once more on the best element; the key is that value already.
+fn value_of_best(a: &[Value], greatest: bool) -> Result {
+    match best(&a[0], &a[1], greatest)? {
+        Some(_) if matches!(a[1], Value::None) => Err(Fault::TypeError),
+        Some((_, key)) => Ok(key),
+        None => call(&a[1], &[Value::Int(0)]),
+    }
+}
+
+/// The first element with the extreme key, and the key.
+fn best(container: &Value, f: &Value, greatest: bool) -> Result<Option<(Value, Value)>> {
+    if let Value::Set(s) = container
+        && s.len() > 1
+        && let Some(found) = best_without_order(s, f, greatest)?
+    {
+        return Ok(Some(found));
+    }
+    let mut best: Option<(Value, Value)> = None;
+    for e in op::items(container)? {
+        let key = key(f, &e)?;
+        let better = match &best {
+            None => true,
+            Some((_, b)) if greatest => op::less(b, &key)?,
+            Some((_, b)) => op::less(&key, b)?,
+        };
+        if better {
+            best = Some((e, key));
+        }
+    }
+    Ok(best)
+}
+
+/// The best element if all keys are integers and exactly one of them is extreme: no order is needed then.
+fn best_without_order(s: &Set, f: &Value, greatest: bool) -> Result<Option<(Value, Value)>> {
+    let mut best: Option<(usize, i64)> = None;
+    let mut is_tied = false;
+    for k in 0..s.len() {
+        let key = match key(f, &s.get(k)) {
+            Ok(Value::Int(key)) => key,
+            Err(fault) if fault.is_limit() => return Err(fault),
+            _ => return Ok(None),
+        };
+        match best {
+            Some((_, b)) if b == key => is_tied = true,
+            Some((_, b)) if (greatest && key < b) || (!greatest && key > b) => {}
+            _ => {
+                best = Some((k, key));
+                is_tied = false;
+            }
+        }
+    }
+    if is_tied {
+        return Ok(None);
+    }
+    Ok(best.map(|(k, key)| (s.get(k), Value::Int(key))))
+}

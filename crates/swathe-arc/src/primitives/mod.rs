@@ -1,0 +1,19 @@
+//! The primitives, one function each, in files by what they are about.
+//!
+//! Each follows the Python reference statement by statement in its general path, so that ragged grids, odd
+//! elements and errors come out alike; the common forms have a fast path before it.
+
+pub(crate) mod collection;
+pub(crate) mod color;
+pub(crate) mod cut;
+pub(crate) mod extent;
+pub(crate) mod function;
+pub(crate) mod line;
+pub(crate) mod mapping;
+pub(crate) mod mirror;
+pub(crate) mod number;
+pub(crate) mod object;
+pub(crate) mod paint;
+pub(crate) mod patch;
+pub(crate) mod scale;
+pub(crate) mod sorting;

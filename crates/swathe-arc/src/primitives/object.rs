@@ -1,0 +1,208 @@
+//! Objects on grids: finding all of them, and finding one again.
+
+use super::collection::packed_set;
+use super::color::{fits, most_color};
+use super::extent::shape_of;
+use super::line;
+use super::paint::{asindices, sides};
+use super::patch::{normalized, shifted};
+use crate::fault::Result;
+use crate::grid::{self, Grid, dense};
+use crate::labels;
+use crate::meter;
+use crate::operator as op;
+use crate::packed;
+use crate::recipe::Recipe;
+use crate::set;
+use crate::table::PackedTable;
+use crate::value::Value;
+use crate::value_table::ValueTable;
+
+pub(crate) fn objects(a: &[Value]) -> Result {
+    let grid = &a[0];
+    let [univalued, diagonal, without_background] = [a[1].truth(), a[2].truth(), a[3].truth()];
+    let background = if without_background {
+        Some(most_color(grid)?)
+    } else {
+        None
+    };
+    if let Some(g) = dense(grid).filter(|g| fits(g)) {
+        let background = background
+            .as_ref()
+            .map(|b| grid::cell(b).expect("a colour of the grid"));
+        return labels::objects(&g, univalued, diagonal, background);
+    }
+    grown(grid, univalued, diagonal, background.unwrap_or(Value::None))
+}
+
+/// The reference's own loop, for grids that are ragged or hold other things than small integers.
+fn grown(grid: &Value, univalued: bool, diagonal: bool, background: Value) -> Result {
+    let (h, w) = sides(grid)?;
+    let indices = asindices(std::slice::from_ref(grid))?;
+    let at = |place: &Value| -> Result {
+        op::item_at(&op::item(grid, row(place))?, &op::item(place, 1)?)
+    };
+    let mut objects = Vec::new();
+    let mut occupied: std::collections::HashSet<(i64, i64)> = Default::default();
+    for loc in op::items(&indices)? {
+        if occupied.contains(&coordinates(&loc)) {
+            continue;
+        }
+        let value = at(&loc)?;
+        if value == background {
+            continue;
+        }
+        let mut object = ValueTable::collect([Value::two(value.clone(), loc.clone())?]);
+        let mut candidates = ValueTable::collect([loc]);
+        while candidates.len() > 0 {
+            meter::spend(candidates.len() * 4)?;
+            let mut neighborhood = ValueTable::collect([]);
+            for place in candidates.iter() {
+                let v = at(place)?;
+                if if univalued {
+                    v != value
+                } else {
+                    v == background
+                } {
+                    continue;
+                }
+                object.add(Value::two(v, place.clone())?);
+                occupied.insert(coordinates(place));
+                let around = std::slice::from_ref(place);
+                let around = if diagonal {
+                    line::neighbors(around)?
+                } else {
+                    line::dneighbors(around)?
+                };
+                let on_grid = op::items(&around)?.into_iter().filter(|p| {
+                    let (i, j) = coordinates(p);
+                    (0..h as i64).contains(&i) && (0..w as i64).contains(&j)
+                });
+                neighborhood.absorb(&ValueTable::collect(on_grid));
+            }
+            candidates =
+                neighborhood.minus_where(occupied.len(), |p| occupied.contains(&coordinates(p)));
+        }
+        objects.push(object.copied().into_value()?);
+    }
+    ValueTable::collect(objects).copied().into_value()
+}
+
+fn row(place: &Value) -> usize {
+    coordinates(place).0 as usize
+}
+
+/// A pair of integers that this file made.
+fn coordinates(place: &Value) -> (i64, i64) {
+    match op::unpack(place) {
+        Ok((i, j)) => (i.as_int().unwrap_or(-1), j.as_int().unwrap_or(-1)),
+        Err(_) => (-1, -1),
+    }
+}
+
+pub(crate) fn occurrences(a: &[Value]) -> Result {
+    let (grid, obj) = (&a[0], &a[1]);
+    let normal = normalized(obj)?;
+    let (h, w) = sides(grid)?;
+    let (oh, ow) = op::unpack(&shape_of(obj)?)?;
+    if let (Some(g), Some((_, items, true))) =
+        (dense(grid).filter(|g| fits(g)), packed_set(&normal))
+    {
+        let (n_rows, n_columns) = (h as i64 - op::int(&oh)? + 1, w as i64 - op::int(&ow)? + 1);
+        if n_rows <= 0 || n_columns <= 0 {
+            return Ok(set::empty());
+        }
+        let places = matches(&g, items, n_rows as usize, n_columns as usize)?;
+        let inserted = places.clone();
+        let rebuild = move || PackedTable::collect(false, inserted.iter().copied()).copied();
+        return Ok(set::packed(
+            places,
+            false,
+            Recipe::Rebuilt(Box::new(rebuild)),
+        ));
+    }
+    let rows = op::int(&op::add(
+        &op::sub(&Value::Int(h as i64), &oh)?,
+        &Value::Int(1),
+    )?)?;
+    let columns = op::int(&op::add(
+        &op::sub(&Value::Int(w as i64), &ow)?,
+        &Value::Int(1),
+    )?)?;
+    let mut found = Vec::new();
+    for i in 0..rows {
+        for j in 0..columns {
+            meter::spend(1)?;
+            if occurs(grid, h, w, &shifted(&normal, &Value::pair(i, j)?)?)? {
+                found.push(Value::pair(i, j)?);
+            }
+        }
+    }
+    ValueTable::collect(found).copied().into_value()
+}
+
+fn occurs(grid: &Value, h: usize, w: usize, object: &Value) -> Result<bool> {
+    for e in op::items(object)? {
+        let (value, place) = op::unpack(&e)?;
+        let (i, j) = op::unpack(&place)?;
+        let inside = (0..h as i64).contains(&op::int(&i)?) && (0..w as i64).contains(&op::int(&j)?);
+        if !inside || op::item_at(&op::item_at(grid, &i)?, &j)? != value {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The places where every cell of the object meets its colour, row by row.
+///
+/// Each colour of the grid is a plane of bits; a row of candidates is the AND of shifted rows.
+fn matches(g: &Grid, object: &[u32], n_rows: usize, n_columns: usize) -> Result<Vec<u32>> {
+    let n_words = g.width().div_ceil(64) + 1;
+    let mut planes: Vec<Option<Vec<u64>>> = vec![None; 256];
+    for (i, row) in g.rows().enumerate() {
+        for (j, &c) in row.iter().enumerate() {
+            let plane = planes[(i32::from(c) + 128) as usize]
+                .get_or_insert_with(|| vec![0; g.height() * n_words]);
+            plane[i * n_words + j / 64] |= 1 << (j % 64);
+        }
+    }
+    let mut cells = Vec::with_capacity(object.len());
+    for &x in object {
+        let Some(plane) = &planes[(x >> 24) as usize] else {
+            return Ok(Vec::new());
+        };
+        cells.push((plane, packed::row(x) as usize, packed::col(x) as usize));
+    }
+    let mut places = Vec::new();
+    for i in 0..n_rows {
+        for word in 0..n_columns.div_ceil(64) {
+            let n_left = n_columns - word * 64;
+            let mut open = if n_left >= 64 {
+                u64::MAX
+            } else {
+                (1 << n_left) - 1
+            };
+            let mut n_tests = 0;
+            for &(plane, di, dj) in &cells {
+                n_tests += 1;
+                let at = (i + di) * n_words + word + dj / 64;
+                let (low, high) = (plane[at], plane.get(at + 1).copied().unwrap_or(0));
+                open &= if dj % 64 == 0 {
+                    low
+                } else {
+                    low >> (dj % 64) | high << (64 - dj % 64)
+                };
+                if open == 0 {
+                    break;
+                }
+            }
+            meter::spend(n_tests / 2 + 1)?;
+            while open != 0 {
+                let j = open.trailing_zeros();
+                open &= open - 1;
+                places.push(packed::place(i as i32, (word * 64) as i32 + j as i32));
+            }
+        }
+    }
+    Ok(places)
+}

@@ -1,0 +1,290 @@
+//! Grids made of patches and patches made of grids.
+
+use super::collection::{one_color, packed_set};
+use super::color::{fits, most_color};
+use super::patch::{shifted, to_indices};
+use crate::fault::{Fault, Result};
+use crate::grid::{self, Grid, dense};
+use crate::memo;
+use crate::meter;
+use crate::operator as op;
+use crate::packed::{self, PLACE_MASK};
+use crate::recipe::{self, Recipe};
+use crate::set;
+use crate::value::Value;
+
+/// `len(grid), len(grid[0])`.
+pub(crate) fn sides(grid: &Value) -> Result<(usize, usize)> {
+    let h = op::len(grid)?;
+    Ok((h, op::len(&op::item(grid, 0)?)?))
+}
+
+pub(crate) fn fill(a: &[Value]) -> Result {
+    filled(&a[0], &a[1], &a[2], None)
+}
+
+pub(crate) fn underfill(a: &[Value]) -> Result {
+    sides(&a[0])?;
+    let background = most_color(&a[0])?;
+    filled(&a[0], &a[1], &a[2], Some(&background))
+}
+
+pub(crate) fn cover(a: &[Value]) -> Result {
+    covered(&a[0], &a[1])
+}
+
+fn covered(grid: &Value, patch: &Value) -> Result {
+    let background = most_color(grid)?;
+    if packed_set(patch).is_some() {
+        return filled(grid, &background, patch, None);
+    }
+    filled(grid, &background, &to_indices(patch)?, None)
+}
+
+pub(crate) fn r#move(a: &[Value]) -> Result {
+    let covered = covered(&a[0], &a[1])?;
+    painted(&covered, &shifted(&a[1], &a[2])?, None)
+}
+
+/// Sets the cells of the patch to a value, where they are on the grid and, if asked, hold the background.
+fn filled(grid: &Value, value: &Value, patch: &Value, under: Option<&Value>) -> Result {
+    if let (Some(g), Some(c), Value::Set(s)) = (dense(grid), grid::cell(value), patch)
+        && let Some((items, _)) = s.packed()
+        && let Some(under) = small(under)
+    {
+        meter::build(g.cells().len() + items.len(), 1)?;
+        let mut cells = g.cells().to_vec();
+        for &x in items {
+            if let Some(at) = on_grid(&g, x)
+                && under.is_none_or(|b| cells[at] == b)
+            {
+                cells[at] = c;
+            }
+        }
+        return grid::value(g.height(), g.width(), cells);
+    }
+    let mut board = Board::new(grid)?;
+    for index in op::items(&to_indices(patch)?)? {
+        let (i, j) = op::unpack(&index)?;
+        board.put(&i, &j, value, under)?;
+    }
+    board.finish()
+}
+
+pub(crate) fn paint(a: &[Value]) -> Result {
+    painted(&a[0], &a[1], None)
+}
+
+pub(crate) fn underpaint(a: &[Value]) -> Result {
+    sides(&a[0])?;
+    let background = most_color(&a[0])?;
+    painted(&a[0], &a[1], Some(&background))
+}
+
+fn painted(grid: &Value, obj: &Value, under: Option<&Value>) -> Result {
+    if let (Some(g), Value::Set(s)) = (dense(grid), obj)
+        && let Some((items, is_cell)) = s.packed()
+        && (is_cell || items.is_empty())
+        && let Some(under) = small(under)
+    {
+        meter::build(g.cells().len() + items.len(), 1)?;
+        let mut cells = g.cells().to_vec();
+        let mut put = |x: u32| {
+            if let Some(at) = on_grid(&g, x)
+                && under.is_none_or(|b| cells[at] == b)
+            {
+                cells[at] = packed::color(x) as i8;
+            }
+        };
+        // The order matters only where two cells share a place.
+        if items.is_empty() || one_color(items) || has_distinct_places(items) {
+            items.iter().for_each(|&x| put(x));
+        } else {
+            s.packed_in_order()
+                .expect("the set is packed")
+                .iter()
+                .for_each(|&x| put(x));
+        }
+        return grid::value(g.height(), g.width(), cells);
+    }
+    let mut board = Board::new(grid)?;
+    for e in op::items(obj)? {
+        let (value, place) = op::unpack(&e)?;
+        let (i, j) = op::unpack(&place)?;
+        board.put(&i, &j, &value, under)?;
+    }
+    board.finish()
+}
+
+fn has_distinct_places(items: &[u32]) -> bool {
+    recipe::distinct(items.iter().map(|x| x & PLACE_MASK).collect()).len() == items.len()
+}
+
+/// The background as a grid's cell; None if it is something a grid cannot hold.
+#[expect(
+    clippy::option_option,
+    reason = "no background and one that does not fit are different answers"
+)]
+fn small(under: Option<&Value>) -> Option<Option<i8>> {
+    match under {
+        None => Some(None),
+        Some(v) => grid::cell(v).map(Some),
+    }
+}
+
+/// The number of the cell at a packed place, if it is on the grid.
+#[inline]
+fn on_grid(g: &Grid, x: u32) -> Option<usize> {
+    let (i, j) = (packed::row(x), packed::col(x));
+    let inside = i >= 0 && j >= 0 && (i as usize) < g.height() && (j as usize) < g.width();
+    inside.then(|| i as usize * g.width() + j as usize)
+}
+
+/// Any tuple of rows, as lists that can be written to.
+struct Board {
+    h: i64,
+    w: i64,
+    rows: Vec<Vec<Value>>,
+}
+
+impl Board {
+    fn new(grid: &Value) -> Result<Board> {
+        let (h, w) = sides(grid)?;
+        let rows = op::items(grid)?
+            .iter()
+            .map(op::items)
+            .collect::<Result<_>>()?;
+        Ok(Board {
+            h: h as i64,
+            w: w as i64,
+            rows,
+        })
+    }
+
+    fn put(&mut self, i: &Value, j: &Value, value: &Value, under: Option<&Value>) -> Result<()> {
+        if !(0..self.h).contains(&op::int(i)?) || !(0..self.w).contains(&op::int(j)?) {
+            return Ok(());
+        }
+        let row = &mut self.rows[op::int(i)? as usize];
+        let cell = row.get_mut(op::int(j)? as usize).ok_or(Fault::IndexError)?;
+        if under.is_none_or(|b| cell == b) {
+            *cell = value.clone();
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result {
+        Value::tuple(
+            self.rows
+                .into_iter()
+                .map(Value::tuple)
+                .collect::<Result<_>>()?,
+        )
+    }
+}
+
+pub(crate) fn asindices(a: &[Value]) -> Result {
+    if let Some(g) = dense(&a[0]).filter(|g| fits(g)) {
+        meter::build(g.cells().len(), 4)?;
+        return Ok(memo::indices(g.height(), g.width()));
+    }
+    let h = op::len(&a[0])?;
+    if h == 0 {
+        return Ok(set::empty());
+    }
+    let w = op::len(&op::item(&a[0], 0)?)?;
+    meter::build(h * w, 16)?;
+    let all = (0..h as i64).flat_map(|i| (0..w as i64).map(move |j| Value::pair(i, j)));
+    set::from_values(all.collect::<Result<_>>()?)
+}
+
+pub(crate) fn asobject(a: &[Value]) -> Result {
+    if let Some(g) = dense(&a[0]).filter(|g| fits(g)) {
+        meter::build(g.cells().len(), 4)?;
+        let mut cells = Vec::with_capacity(g.cells().len());
+        for (i, row) in g.rows().enumerate() {
+            cells.extend(
+                row.iter()
+                    .enumerate()
+                    .map(|(j, &c)| packed::cell(c.into(), i as i32, j as i32)),
+            );
+        }
+        return Ok(set::packed(cells, true, Recipe::Sequence));
+    }
+    let mut cells = Vec::new();
+    for (i, row) in op::items(&a[0])?.iter().enumerate() {
+        for (j, v) in op::items(row)?.into_iter().enumerate() {
+            cells.push(Value::two(v, Value::pair(i as i64, j as i64)?)?);
+        }
+    }
+    set::from_values(cells)
+}
+
+pub(crate) fn toobject(a: &[Value]) -> Result {
+    let (patch, grid) = (&a[0], &a[1]);
+    let (h, w) = sides(grid)?;
+    let indices = to_indices(patch)?;
+    if let (Some(g), Some((s, items, false))) = (dense(grid), packed_set(&indices)) {
+        meter::build(items.len(), 4)?;
+        let colored =
+            |x: u32| on_grid(&g, x).map(|at| x | packed::color_bits(g.cells()[at].into()));
+        if s.bounds().inside(h, w) {
+            let cells = items.iter().filter_map(|&x| colored(x)).collect();
+            return Ok(set::packed_within(
+                cells,
+                true,
+                Recipe::Via(s.clone()),
+                Some(s.bounds()),
+            ));
+        }
+        let kept = (0..items.len() as u32)
+            .filter(|&k| on_grid(&g, items[k as usize]).is_some())
+            .collect();
+        let cells = items.iter().filter_map(|&x| colored(x)).collect();
+        return Ok(set::packed(cells, true, Recipe::Kept(s.clone(), kept)));
+    }
+    let mut cells = Vec::new();
+    for index in op::items(&indices)? {
+        let (i, j) = op::unpack(&index)?;
+        if (0..h as i64).contains(&op::int(&i)?) && (0..w as i64).contains(&op::int(&j)?) {
+            let value = op::item_at(&op::item_at(grid, &i)?, &j)?;
+            cells.push(Value::two(value, Value::two(i, j)?)?);
+        }
+    }
+    set::from_values(cells)
+}
+
+pub(crate) fn index(a: &[Value]) -> Result {
+    let (grid, loc) = (&a[0], &a[1]);
+    if let (Value::Grid(g), &Value::Pair(i, j)) = (grid, loc) {
+        let inside = i >= 0 && j >= 0 && (i as usize) < g.height() && (j as usize) < g.width();
+        return Ok(if inside {
+            Value::Int(g.at(i as usize, j as usize).into())
+        } else {
+            Value::None
+        });
+    }
+    let (i, j) = op::unpack(loc)?;
+    let (h, w) = sides(grid)?;
+    if !(0..h as i64).contains(&op::int(&i)?) || !(0..w as i64).contains(&op::int(&j)?) {
+        return Ok(Value::None);
+    }
+    let row = op::item_at(grid, &op::item(loc, 0)?)?;
+    op::item_at(&row, &op::item(loc, 1)?)
+}
+
+pub(crate) fn canvas(a: &[Value]) -> Result {
+    let (value, dimensions) = (&a[0], &a[1]);
+    let h = usize::try_from(op::int(&op::item(dimensions, 0)?)?).unwrap_or(0);
+    if h == 0 {
+        return Value::tuple(vec![]);
+    }
+    let w = usize::try_from(op::int(&op::item(dimensions, 1)?)?).unwrap_or(0);
+    if let Some(c) = grid::cell(value) {
+        meter::build(h.saturating_mul(w.max(1)), 1)?;
+        return grid::value(h, w, vec![c; h * w]);
+    }
+    meter::build(h.saturating_mul(w.max(1)), 16)?;
+    let row = Value::tuple(vec![value.clone(); w])?;
+    Value::tuple(vec![row; h])
+}

@@ -1,0 +1,261 @@
+//! Patches: sets of cells or of indices.
+
+use super::collection::{minus, packed_set};
+use super::extent::{bounds, corner, height_of, left, top, width_of};
+use crate::fault::{Fault, Result};
+use crate::meter;
+use crate::operator as op;
+use crate::packed;
+use crate::recipe::{self, Recipe};
+use crate::set;
+use crate::value::Value;
+use crate::value_table::ValueTable;
+
+/// Whether the first element's second part is a tuple: the reference's test for cells.
+pub(crate) fn has_cells(patch: &Value) -> Result<bool> {
+    if let Some((_, _, is_cell)) = packed_set(patch) {
+        return Ok(is_cell);
+    }
+    Ok(op::item(&op::first(patch)?, 1)?.is_tuple())
+}
+
+pub(crate) fn toindices(a: &[Value]) -> Result {
+    to_indices(&a[0])
+}
+
+pub(crate) fn to_indices(patch: &Value) -> Result {
+    if let Some((s, items, is_cell)) = packed_set(patch) {
+        if !is_cell {
+            return Ok(patch.clone());
+        }
+        meter::build(items.len(), 4)?;
+        let places: Vec<u32> = items.iter().map(|x| x & packed::PLACE_MASK).collect();
+        if super::collection::one_color(items) {
+            return Ok(set::packed_within(
+                places,
+                false,
+                Recipe::Via(s.clone()),
+                s.known_bounds(),
+            ));
+        }
+        let items = recipe::distinct(places.clone());
+        return Ok(set::packed(items, false, Recipe::Mapped(s.clone(), places)));
+    }
+    if op::len(patch)? == 0 {
+        return Ok(set::empty());
+    }
+    if !has_cells(patch)? {
+        return Ok(patch.clone());
+    }
+    let indices = op::items(patch)?
+        .iter()
+        .map(|e| Ok(op::unpack(e)?.1))
+        .collect::<Result<_>>()?;
+    set::from_values(indices)
+}
+
+pub(crate) fn recolor(a: &[Value]) -> Result {
+    let (value, indices) = (&a[0], to_indices(&a[1])?);
+    if let (Some((s, items, false)), &Value::Int(c)) = (packed_set(&indices), value)
+        && packed::color_fits(c)
+    {
+        meter::build(items.len(), 4)?;
+        let bits = packed::color_bits(c as i32);
+        let cells = items.iter().map(|p| p | bits).collect();
+        return Ok(set::packed_within(
+            cells,
+            true,
+            Recipe::Via(s.clone()),
+            s.known_bounds(),
+        ));
+    }
+    let cells = op::items(&indices)?
+        .into_iter()
+        .map(|e| Value::two(value.clone(), e))
+        .collect::<Result<_>>()?;
+    set::from_values(cells)
+}
+
+pub(crate) fn shift(a: &[Value]) -> Result {
+    shifted(&a[0], &a[1])
+}
+
+pub(crate) fn shifted(patch: &Value, directions: &Value) -> Result {
+    if let (Some((s, items, is_cell)), &Value::Pair(di, dj)) = (packed_set(patch), directions)
+        && packed::fits(di.into(), dj.into())
+    {
+        meter::build(items.len(), 4)?;
+        let to = s.bounds().moved(di, dj);
+        if to.fits() {
+            let step = packed::step(di, dj);
+            let moved = items.iter().map(|x| x.wrapping_add(step)).collect();
+            return Ok(set::packed_within(
+                moved,
+                is_cell,
+                Recipe::Via(s.clone()),
+                Some(to),
+            ));
+        }
+    }
+    if op::len(patch)? == 0 {
+        return Ok(patch.clone());
+    }
+    let (di, dj) = op::unpack(directions)?;
+    map_places(patch, |i, j| Ok((op::add(i, &di)?, op::add(j, &dj)?)))
+}
+
+/// The patch with every place mapped; cells keep their colour.
+pub(crate) fn map_places(
+    patch: &Value,
+    f: impl Fn(&Value, &Value) -> Result<(Value, Value)>,
+) -> Result {
+    let with_colors = has_cells(patch)?;
+    let mut all = Vec::new();
+    for e in op::items(patch)? {
+        if with_colors {
+            let (value, place) = op::unpack(&e)?;
+            let (i, j) = op::unpack(&place)?;
+            let (i, j) = f(&i, &j)?;
+            all.push(Value::two(value, Value::two(i, j)?)?);
+        } else {
+            let (i, j) = op::unpack(&e)?;
+            let (i, j) = f(&i, &j)?;
+            all.push(Value::two(i, j)?);
+        }
+    }
+    set::from_values(all)
+}
+
+pub(crate) fn normalize(a: &[Value]) -> Result {
+    normalized(&a[0])
+}
+
+pub(crate) fn normalized(patch: &Value) -> Result {
+    if op::len(patch)? == 0 {
+        return Ok(patch.clone());
+    }
+    let up = op::neg(&top(patch)?)?;
+    let to = Value::two(up, op::neg(&left(patch)?)?)?;
+    shifted(patch, &to)
+}
+
+pub(crate) fn corners(a: &[Value]) -> Result {
+    let patch = &a[0];
+    let all = [[false, false], [false, true], [true, false], [true, true]];
+    let all = all
+        .into_iter()
+        .map(|g| corner(patch, g))
+        .collect::<Result<Vec<_>>>()?;
+    ValueTable::collect(all).copied().into_value()
+}
+
+pub(crate) fn backdrop(a: &[Value]) -> Result {
+    backdrop_of(&a[0])
+}
+
+pub(crate) fn backdrop_of(patch: &Value) -> Result {
+    if let Some(b) = bounds(patch) {
+        meter::build(b.area(), 4)?;
+        let mut items = Vec::with_capacity(b.area());
+        for i in b.top..=b.bottom {
+            items.extend((b.left..=b.right).map(|j| packed::place(i, j)));
+        }
+        return Ok(set::packed_within(items, false, Recipe::Sequence, Some(b)));
+    }
+    if op::len(patch)? == 0 {
+        return Ok(set::empty());
+    }
+    let indices = to_indices(patch)?;
+    let (si, sj) = op::unpack(&corner(&indices, [false, false])?)?;
+    let (ei, ej) = op::unpack(&corner(patch, [true, true])?)?;
+    let mut all = Vec::new();
+    for i in range(op::int(&si)?, end(&ei)?)? {
+        for j in range(op::int(&sj)?, end(&ej)?)? {
+            all.push(Value::pair(i, j)?);
+        }
+    }
+    set::from_values(all)
+}
+
+/// `v + 1`, as the end of a range.
+fn end(v: &Value) -> Result<i64> {
+    op::int(&op::add(v, &Value::Int(1))?)
+}
+
+/// `range(from, to)`, paid for before it is walked.
+pub(crate) fn range(from: i64, to: i64) -> Result<std::ops::Range<i64>> {
+    let n = i128::from(to) - i128::from(from);
+    meter::build(usize::try_from(n.max(0)).unwrap_or(usize::MAX), 16)?;
+    Ok(from..to)
+}
+
+pub(crate) fn delta(a: &[Value]) -> Result {
+    let patch = &a[0];
+    if op::len(patch)? == 0 {
+        return Ok(set::empty());
+    }
+    let all = backdrop_of(patch)?;
+    match (&all, &to_indices(patch)?) {
+        (Value::Set(all), Value::Set(own)) => minus(all, own),
+        _ => Err(Fault::TypeError),
+    }
+}
+
+pub(crate) fn hperiod(a: &[Value]) -> Result {
+    period(&a[0], 1)
+}
+
+pub(crate) fn vperiod(a: &[Value]) -> Result {
+    period(&a[0], 0)
+}
+
+/// The least shift along the axis under which the object repeats itself.
+fn period(obj: &Value, axis: usize) -> Result {
+    let normal = normalized(obj)?;
+    let n = if axis == 1 {
+        width_of(&normal)?
+    } else {
+        height_of(&normal)?
+    };
+    if let Some((_, items, true)) = packed_set(&normal) {
+        let mut sorted = items.to_vec();
+        sorted.sort_unstable();
+        let n = op::int(&n)? as i32;
+        for p in 1..n {
+            meter::spend(items.len() / 4)?;
+            let step = if axis == 1 {
+                packed::step(0, p)
+            } else {
+                packed::step(p, 0)
+            };
+            let coordinate = if axis == 1 { packed::col } else { packed::row };
+            let repeats =
+                |x: &u32| coordinate(*x) < p || sorted.binary_search(&x.wrapping_sub(step)).is_ok();
+            if items.iter().all(repeats) {
+                return Ok(Value::Int(p.into()));
+            }
+        }
+        return Ok(Value::Int(n.into()));
+    }
+    for p in range(1, op::int(&n)?)? {
+        let by = if axis == 1 {
+            Value::pair(0, -p)?
+        } else {
+            Value::pair(-p, 0)?
+        };
+        let mut repeats = true;
+        for e in op::items(&shifted(&normal, &by)?)? {
+            let (_, place) = op::unpack(&e)?;
+            let (i, j) = op::unpack(&place)?;
+            let coordinate = if axis == 1 { j } else { i };
+            if !op::less(&coordinate, &Value::Int(0))? && !super::collection::contains(&normal, &e)?
+            {
+                repeats = false;
+            }
+        }
+        if repeats {
+            return Ok(Value::Int(p));
+        }
+    }
+    Ok(n)
+}

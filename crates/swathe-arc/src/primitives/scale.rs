@@ -1,0 +1,121 @@
+//! Pieces made larger.
+
+use super::collection::packed_set;
+use super::extent::{bounds, corner};
+use super::patch::{range, shifted};
+use crate::fault::Result;
+use crate::grid::{self, dense};
+use crate::meter;
+use crate::operator as op;
+use crate::packed;
+use crate::recipe::Recipe;
+use crate::set;
+use crate::table::PackedTable;
+use crate::value::Value;
+use crate::value_table::ValueTable;
+
+pub(crate) fn hupscale(a: &[Value]) -> Result {
+    upscaled(&a[0], &a[1], (false, true))
+}
+
+pub(crate) fn vupscale(a: &[Value]) -> Result {
+    upscaled(&a[0], &a[1], (true, false))
+}
+
+pub(crate) fn upscale(a: &[Value]) -> Result {
+    if a[0].is_tuple() {
+        return upscaled(&a[0], &a[1], (true, true));
+    }
+    upscaled_object(&a[0], &a[1])
+}
+
+/// Every row, every value or both repeated.
+fn upscaled(grid: &Value, factor: &Value, (rows, values): (bool, bool)) -> Result {
+    let times = |is_repeated: bool| -> Result<usize> {
+        if is_repeated {
+            Ok(usize::try_from(op::int(factor)?).unwrap_or(0))
+        } else {
+            Ok(1)
+        }
+    };
+    if let Some(g) = dense(grid) {
+        let (n, m) = (times(rows)?, times(values)?);
+        meter::build(g.cells().len().saturating_mul(n).saturating_mul(m), 1)?;
+        let mut cells = Vec::with_capacity(g.cells().len() * n * m);
+        for row in g.rows() {
+            let wide: Vec<i8> = row
+                .iter()
+                .flat_map(|&c| std::iter::repeat_n(c, m))
+                .collect();
+            for _ in 0..n {
+                cells.extend_from_slice(&wide);
+            }
+        }
+        return grid::value(g.height() * n, g.width() * m, cells);
+    }
+    let mut out = Vec::new();
+    for row in op::items(grid)? {
+        let mut wide = row.clone();
+        if values {
+            let mut cells = Vec::new();
+            for v in op::items(&row)? {
+                let m = times(true)?;
+                meter::build(m, 16)?;
+                cells.extend(std::iter::repeat_n(v, m));
+            }
+            wide = Value::tuple(cells)?;
+        }
+        let n = times(rows)?;
+        meter::build(n, 16)?;
+        out.extend(std::iter::repeat_n(wide, n));
+    }
+    Value::tuple(out)
+}
+
+fn upscaled_object(element: &Value, factor: &Value) -> Result {
+    if op::len(element)? == 0 {
+        return Ok(set::empty());
+    }
+    if let (Some(b), Some(f)) = (bounds(element), factor.as_int())
+        && let Some((_, items, true)) = packed_set(element)
+        && (1..64).contains(&f)
+        && packed::fits(i64::from(b.height()) * f, i64::from(b.width()) * f)
+        && packed::fits(
+            i64::from(b.top) + i64::from(b.height()) * f,
+            i64::from(b.left) + i64::from(b.width()) * f,
+        )
+    {
+        let f = f as i32;
+        meter::build(items.len() * (f * f) as usize, 4)?;
+        let normal = shifted(element, &Value::Pair(-b.top, -b.left))?;
+        let (normal, items, _) = packed_set(&normal).expect("the object is not empty");
+        let grow = move |x: u32| {
+            let (c, i, j) = (packed::color(x), packed::row(x) * f, packed::col(x) * f);
+            (0..f).flat_map(move |a| (0..f).map(move |d| packed::cell(c, i + a, j + d)))
+        };
+        let content: Vec<u32> = items.iter().flat_map(|&x| grow(x)).collect();
+        let normal = normal.clone();
+        let rebuild = move || {
+            let in_order = normal.packed_in_order().expect("the object is packed");
+            PackedTable::collect(true, in_order.into_iter().flat_map(grow)).copied()
+        };
+        let grown = set::packed(content, true, Recipe::Rebuilt(Box::new(rebuild)));
+        return shifted(&grown, &Value::Pair(b.top, b.left));
+    }
+    let (di, dj) = op::unpack(&corner(element, [false, false])?)?;
+    let normal = shifted(element, &Value::two(op::neg(&di)?, op::neg(&dj)?)?)?;
+    let mut cells = Vec::new();
+    for e in op::items(&normal)? {
+        let (value, place) = op::unpack(&e)?;
+        let (i, j) = op::unpack(&place)?;
+        let scaled = |v: &Value, by: i64| op::add(&op::mul(v, factor)?, &Value::Int(by));
+        for a in range(0, op::int(factor)?)? {
+            for d in range(0, op::int(factor)?)? {
+                let row = scaled(&i, a)?;
+                cells.push(Value::two(value.clone(), Value::two(row, scaled(&j, d)?)?)?);
+            }
+        }
+    }
+    let grown = ValueTable::collect(cells).copied().into_value()?;
+    shifted(&grown, &Value::two(di, dj)?)
+}

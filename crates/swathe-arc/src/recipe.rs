@@ -1,0 +1,340 @@
+//! How the order of a set follows from where it came from, and the replay of that in CPython's tables.
+
+use crate::labels::Growth;
+use crate::layout::Layout;
+use crate::packed::{self, Bounds, PLACE_MASK};
+use crate::set::{Items, Set, from_values};
+use crate::table::{DUMMY, PackedTable};
+use crate::value::Value;
+use std::rc::Rc;
+
+/// Where a set came from, kept until its order is asked for.
+pub(crate) enum Recipe {
+    /// The items stand in the order in which they were inserted.
+    Sequence,
+    /// Item k was made from the parent's item k; the parent was iterated.
+    Via(Rc<Set>),
+    /// The parent was iterated and the items at these positions kept.
+    Kept(Rc<Set>, Vec<u32>),
+    /// `parent - other` with this many elements in other; the items at these positions stayed.
+    Minus(Rc<Set>, Vec<u32>, usize),
+    /// The parent was iterated and these packed results (one per parent item) inserted; duplicates possible.
+    Mapped(Rc<Set>, Vec<u32>),
+    /// Tuples of an element of the first and one of the second: item j·n + i, second outermost.
+    Product(Rc<Set>, Rc<Set>),
+    /// The elements of these sets were inserted one set after the other.
+    Chained(Vec<Value>),
+    /// The sets were first put into a set of their own, then chained.
+    Merged(Vec<Value>),
+    /// The parent was iterated, these sets (one per parent item) put into a set of their own, then chained.
+    MergedOver(Rc<Set>, Vec<Value>),
+    /// An object grown from a grid.
+    Grown(Rc<Growth>, u32),
+    /// `parent.union({x})`: the parent's items, then x if it is new.
+    Inserted(Rc<Set>, Value),
+    /// The temporary tables of a primitive, rebuilt.
+    Rebuilt(Box<dyn Fn() -> PackedTable>),
+}
+
+impl Recipe {
+    /// The longest chain of recipes that this one waits for.
+    pub(crate) fn n_pending(&self) -> u32 {
+        let most = |l: &[Value]| {
+            l.iter()
+                .map(|v| {
+                    if let Value::Set(s) = v {
+                        s.n_pending()
+                    } else {
+                        0
+                    }
+                })
+                .max()
+                .unwrap_or(0)
+        };
+        match self {
+            Recipe::Sequence | Recipe::Grown(..) | Recipe::Rebuilt(_) => 0,
+            Recipe::Via(p) | Recipe::Kept(p, _) | Recipe::Minus(p, ..) | Recipe::Mapped(p, _) => {
+                p.n_pending()
+            }
+            Recipe::Inserted(p, _) => p.n_pending(),
+            Recipe::Product(a, b) => a.n_pending().max(b.n_pending()),
+            Recipe::Chained(l) | Recipe::Merged(l) => most(l),
+            Recipe::MergedOver(p, l) => p.n_pending().max(most(l)),
+        }
+    }
+}
+
+/// CPython's layout of a set that was made by this recipe.
+pub(crate) fn layout(set: &Set, recipe: &Recipe) -> Layout {
+    match recipe {
+        Recipe::Sequence => Layout::of_hashes(&set.hashes(), None),
+        Recipe::Via(parent) => Layout::of_hashes(&set.hashes(), Some(&parent.layout().perm)),
+        Recipe::Kept(parent, kept) => {
+            Layout::of_hashes(&set.hashes(), Some(&kept_in_order(parent, kept)))
+        }
+        Recipe::Minus(parent, kept, n_other) => minus(set, parent, kept, *n_other),
+        Recipe::Mapped(parent, results) => by_sequence(
+            set,
+            parent.layout().perm.iter().map(|&k| results[k as usize]),
+        ),
+        Recipe::Product(a, b) => {
+            let n = a.len() as u32;
+            let mut sequence = Vec::with_capacity(set.len());
+            for &j in &b.layout().perm {
+                sequence.extend(a.layout().perm.iter().map(|&i| j * n + i));
+            }
+            Layout::of_hashes(&set.hashes(), Some(&sequence))
+        }
+        Recipe::Chained(sets) => by_sequence(set, chained(sets)),
+        Recipe::Merged(sets) => by_sequence(set, chained(&as_set(sets.clone()))),
+        Recipe::MergedOver(parent, sets) => {
+            let in_order = parent
+                .layout()
+                .perm
+                .iter()
+                .map(|&k| sets[k as usize].clone())
+                .collect();
+            by_sequence(set, chained(&as_set(in_order)))
+        }
+        Recipe::Grown(growth, k) => by_table(set, &growth.replay(*k)),
+        Recipe::Inserted(parent, value) => inserted(set, parent, value),
+        Recipe::Rebuilt(build) => by_table(set, &build()),
+    }
+}
+
+/// Our positions of the kept items, in the parent's order.
+fn kept_in_order(parent: &Set, kept: &[u32]) -> Vec<u32> {
+    let mut position = vec![u32::MAX; parent.len()];
+    for (ours, &theirs) in kept.iter().enumerate() {
+        position[theirs as usize] = ours as u32;
+    }
+    parent
+        .layout()
+        .perm
+        .iter()
+        .map(|&k| position[k as usize])
+        .filter(|&k| k != u32::MAX)
+        .collect()
+}
+
+fn minus(set: &Set, parent: &Set, kept: &[u32], n_other: usize) -> Layout {
+    if parent.len() >> 2 <= n_other {
+        return Layout::of_hashes(&set.hashes(), Some(&kept_in_order(parent, kept)));
+    }
+    let hashes = parent.hashes();
+    let mut position = vec![DUMMY; parent.len()];
+    for (ours, &theirs) in kept.iter().enumerate() {
+        position[theirs as usize] = ours as u32;
+    }
+    let gone = |k: u32| position[k as usize] == DUMMY;
+    let mut rest = parent
+        .layout()
+        .table()
+        .minus(n_other, &|k| hashes[k as usize], gone);
+    for slot in &mut rest.slots {
+        if *slot < DUMMY {
+            *slot = position[*slot as usize];
+        }
+    }
+    Layout::of_table(&rest)
+}
+
+fn inserted(set: &Set, parent: &Set, value: &Value) -> Layout {
+    let mut hashes = parent.hashes();
+    let n = hashes.len() as u32;
+    let hash = value.py_hash();
+    hashes.push(hash);
+    let hash_of = |k: u32| hashes[k as usize];
+    let mut table = parent.layout().table().copied(&hash_of);
+    if (table.fill + 1) * 5 >= table.mask() * 3 {
+        table.resize((table.used + 1) * 2, &hash_of);
+    }
+    if set.len() > parent.len() {
+        table.insert_new(n, &hash_of);
+    }
+    Layout::of_table(&table)
+}
+
+/// The packed elements of sets, one set after the other in their own orders.
+fn chained(sets: &[Value]) -> impl Iterator<Item = u32> + '_ {
+    sets.iter()
+        .filter_map(|v| {
+            if let Value::Set(s) = v {
+                s.packed().map(|(items, _)| (s, items))
+            } else {
+                None
+            }
+        })
+        .filter(|(_, items)| !items.is_empty())
+        .flat_map(|(s, items)| {
+            // One element has one order; working out its layout would cost more than the rest.
+            let perm: &[u32] = if items.len() == 1 {
+                &[0]
+            } else {
+                &s.layout().perm
+            };
+            perm.iter().map(move |&k| items[k as usize])
+        })
+}
+
+/// The distinct sets among these in the iteration order of a set of them.
+fn as_set(sets: Vec<Value>) -> Vec<Value> {
+    match from_values(sets) {
+        Ok(Value::Set(s)) => s.iter().collect(),
+        _ => unreachable!("sets of packed sets are not nested deeply"),
+    }
+}
+
+/// The layout after inserting a sequence of packed elements in which every item occurs.
+fn by_sequence(set: &Set, elements: impl Iterator<Item = u32>) -> Layout {
+    let (items, is_cell) = set.packed().expect("only packed sets are chained");
+    let positions = Positions::new(items, set.bounds());
+    let mut sequence = Vec::with_capacity(items.len());
+    let mut seen = vec![false; items.len()];
+    for x in elements {
+        let k = positions.of(x);
+        if !std::mem::replace(&mut seen[k as usize], true) {
+            sequence.push(k);
+            if sequence.len() == items.len() {
+                break;
+            }
+        }
+    }
+    let hashes: Vec<u64> = items.iter().map(|&p| packed::hash(p, is_cell)).collect();
+    Layout::of_hashes(&hashes, Some(&sequence))
+}
+
+/// The layout of a table of the packed items themselves.
+fn by_table(set: &Set, table: &PackedTable) -> Layout {
+    let (items, _) = set.packed().expect("only packed sets are rebuilt");
+    let positions = Positions::new(items, set.bounds());
+    let mut table = table.table.clone();
+    for slot in &mut table.slots {
+        if *slot < DUMMY {
+            *slot = positions.of(*slot);
+        }
+    }
+    Layout::of_table(&table)
+}
+
+/// The position of each packed item.
+enum Positions<'a> {
+    Few(&'a [u32]),
+    /// Direct, by place; the items share one colour.
+    Direct(Vec<u32>, Bounds),
+    Sorted(Vec<(u32, u32)>),
+}
+
+impl<'a> Positions<'a> {
+    fn new(items: &'a [u32], bounds: Bounds) -> Positions<'a> {
+        if items.len() <= 8 {
+            return Positions::Few(items);
+        }
+        let one_color = items.iter().all(|x| (x ^ items[0]) & !PLACE_MASK == 0);
+        if one_color && bounds.area() <= 16 * items.len() + 1024 {
+            let mut direct = vec![0; bounds.area()];
+            for (k, &x) in items.iter().enumerate() {
+                direct[bounds.rank(x)] = k as u32;
+            }
+            return Positions::Direct(direct, bounds);
+        }
+        let mut sorted: Vec<(u32, u32)> = items.iter().copied().zip(0..).collect();
+        sorted.sort_unstable();
+        Positions::Sorted(sorted)
+    }
+
+    #[inline]
+    fn of(&self, x: u32) -> u32 {
+        match self {
+            Positions::Few(items) => items
+                .iter()
+                .position(|&y| y == x)
+                .expect("an item of the set") as u32,
+            Positions::Direct(direct, bounds) => direct[bounds.rank(x)],
+            Positions::Sorted(sorted) => {
+                sorted[sorted
+                    .binary_search_by_key(&x, |e| e.0)
+                    .expect("an item of the set")]
+                .1
+            }
+        }
+    }
+}
+
+/// The packed elements without duplicates, first occurrences kept.
+pub(crate) fn distinct(mut items: Vec<u32>) -> Vec<u32> {
+    let n = items.len();
+    if n <= 12 {
+        let mut k = 0;
+        for q in 0..n {
+            let x = items[q];
+            if !items[..k].contains(&x) {
+                items[k] = x;
+                k += 1;
+            }
+        }
+        items.truncate(k);
+        return items;
+    }
+    let bounds = Bounds::of(&items);
+    let (mut low, mut high) = (u32::MAX, 0);
+    for &x in &items {
+        low = low.min(x >> 24);
+        high = high.max(x >> 24);
+    }
+    let area = bounds.area();
+    let n_bits = area * (high - low + 1) as usize;
+    if n_bits <= 1 << 20 {
+        let mut bits = vec![0u64; n_bits.div_ceil(64)];
+        items.retain(|&x| {
+            let k = ((x >> 24) - low) as usize * area + bounds.rank(x);
+            let bit = 1 << (k & 63);
+            let is_new = bits[k >> 6] & bit == 0;
+            bits[k >> 6] |= bit;
+            is_new
+        });
+        return items;
+    }
+    let mut seen = std::collections::HashSet::with_capacity(n);
+    items.retain(|&x| seen.insert(x));
+    items
+}
+
+/// The set of all elements of these sets, or None unless all are sets of packed elements of one kind.
+///
+/// `recipe` receives the list to keep.
+pub(crate) fn union(
+    sets: Vec<Value>,
+    recipe: impl FnOnce(Vec<Value>) -> Recipe,
+) -> Option<crate::fault::Result> {
+    let mut kind = None;
+    let mut n = 0;
+    for v in &sets {
+        let Value::Set(s) = v else { return None };
+        if s.is_empty() {
+            continue;
+        }
+        let Items::Packed(items, is_cell) = s.items() else {
+            return None;
+        };
+        if *kind.get_or_insert(*is_cell) != *is_cell {
+            return None;
+        }
+        n += items.len();
+    }
+    let Some(is_cell) = kind else {
+        return Some(Ok(crate::set::empty()));
+    };
+    if let Err(fault) = crate::meter::build(n + sets.len(), 4) {
+        return Some(Err(fault));
+    }
+    let mut all = Vec::with_capacity(n);
+    for v in &sets {
+        if let Value::Set(s) = v
+            && let Some((items, _)) = s.packed()
+        {
+            all.extend_from_slice(items);
+        }
+    }
+    Some(Ok(crate::set::packed(distinct(all), is_cell, recipe(sets))))
+}

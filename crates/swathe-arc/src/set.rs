@@ -1,0 +1,456 @@
+use crate::fault::Result;
+use crate::hash;
+use crate::layout::Layout;
+use crate::meter::{self, Order};
+use crate::packed::{self, Bounds};
+use crate::recipe::{self, Recipe};
+use crate::table::Table;
+use crate::value::{Value, nesting_of};
+use std::cell::{Cell, OnceCell, RefCell};
+use std::cmp::Ordering;
+use std::rc::Rc;
+
+/// A frozenset: its content without duplicates, and a recipe for its order that is followed on demand.
+///
+/// Most sets are never iterated in a way that a program can see, so their order is not worked out:
+/// content-only sets are made some fifty times faster than replaying CPython's table.
+pub struct Set {
+    items: Items,
+    recipe: RefCell<Recipe>,
+    /// How many recipes must be followed one after the other to know the order.
+    n_pending: Cell<u32>,
+    layout: OnceCell<Box<Layout>>,
+    hash: Cell<Option<u64>>,
+    bounds: Cell<Option<Bounds>>,
+    nesting: u32,
+}
+
+/// The elements in an arbitrary but fixed order.
+pub(crate) enum Items {
+    /// Packed pairs, or packed cells.
+    Packed(Vec<u32>, bool),
+    /// Tuples of two packed pairs or of two packed cells: the first in the high half.
+    Duos(Vec<u64>, bool),
+    /// Anything, with the hashes.
+    General(Vec<Value>, Vec<u64>),
+}
+
+/// Recipes hold on to the sets they start from; longer chains are cut by following them at once.
+const N_PENDING_MAX: u32 = 64;
+
+thread_local! {
+    static EMPTY_SET: Rc<Set> = Rc::new(Set::bare(Items::Packed(Vec::new(), false), Recipe::Sequence, 0, 1));
+}
+
+/// The empty set; there is one per thread.
+pub(crate) fn empty() -> Value {
+    Value::Set(EMPTY_SET.with(Rc::clone))
+}
+
+/// A set of distinct packed elements; `recipe` tells their order.
+pub(crate) fn packed(items: Vec<u32>, is_cell: bool, recipe: Recipe) -> Value {
+    if items.is_empty() {
+        return empty();
+    }
+    Value::Set(Rc::new(Set::new(Items::Packed(items, is_cell), recipe, 2)))
+}
+
+/// As `packed`, where the bounds are known already.
+pub(crate) fn packed_within(
+    items: Vec<u32>,
+    is_cell: bool,
+    recipe: Recipe,
+    bounds: Option<Bounds>,
+) -> Value {
+    let set = packed(items, is_cell, recipe);
+    if let Value::Set(s) = &set
+        && !s.is_empty()
+    {
+        s.bounds.set(bounds);
+    }
+    set
+}
+
+/// A set of distinct tuples of two packed elements.
+pub(crate) fn duos(items: Vec<u64>, is_cell: bool, recipe: Recipe) -> Value {
+    if items.is_empty() {
+        return empty();
+    }
+    Value::Set(Rc::new(Set::new(Items::Duos(items, is_cell), recipe, 3)))
+}
+
+/// A set of distinct values of any kind with their hashes.
+pub(crate) fn general(items: Vec<Value>, hashes: Vec<u64>, recipe: Recipe, nesting: u32) -> Value {
+    if items.is_empty() {
+        return empty();
+    }
+    Value::Set(Rc::new(Set::new(
+        Items::General(items, hashes),
+        recipe,
+        nesting,
+    )))
+}
+
+/// A set whose table is known: `keys` of the table are positions in `items`, all of them in use.
+pub(crate) fn with_table(items: Vec<Value>, hashes: Vec<u64>, table: &Table) -> Result {
+    let nesting = nesting_of(items.iter())?;
+    let is_cell = items.first().and_then(Value::packed).map(|p| p.1);
+    let packed: Option<Vec<u32>> = items
+        .iter()
+        .map(|v| v.packed().filter(|p| Some(p.1) == is_cell).map(|p| p.0))
+        .collect();
+    let items = match packed {
+        Some(packed) if !packed.is_empty() => Items::Packed(packed, is_cell == Some(true)),
+        _ => Items::General(items, hashes),
+    };
+    let set = Set::new(items, Recipe::Sequence, nesting);
+    if meter::order() == Order::Cpython {
+        let _ = set.layout.set(Box::new(Layout::of_table(table)));
+    }
+    Ok(Value::Set(Rc::new(set)))
+}
+
+/// `frozenset(values)`: elements inserted one after the other.
+pub(crate) fn from_values(values: Vec<Value>) -> Result {
+    meter::build(values.len(), 16)?;
+    let Some(first) = values.first() else {
+        return Ok(empty());
+    };
+    if let Some((_, is_cell)) = first.packed() {
+        let items: Option<Vec<u32>> = values
+            .iter()
+            .map(|v| v.packed().filter(|p| p.1 == is_cell).map(|p| p.0))
+            .collect();
+        if let Some(items) = items {
+            return Ok(packed(recipe::distinct(items), is_cell, Recipe::Sequence));
+        }
+    }
+    if let &Value::Duo(_, _, is_cell) = first {
+        let items: Option<Vec<u64>> = values
+            .iter()
+            .map(|v| match *v {
+                Value::Duo(a, b, c) if c == is_cell => Some(u64::from(a) << 32 | u64::from(b)),
+                _ => None,
+            })
+            .collect();
+        if let Some(items) = items {
+            let mut seen = std::collections::HashSet::with_capacity(items.len());
+            let items = items.into_iter().filter(|d| seen.insert(*d)).collect();
+            return Ok(duos(items, is_cell, Recipe::Sequence));
+        }
+    }
+    let mut items: Vec<Value> = Vec::with_capacity(values.len());
+    let mut hashes: Vec<u64> = Vec::with_capacity(values.len());
+    let mut table = Table::new();
+    for v in values {
+        let hash = v.py_hash();
+        let key = items.len() as u32;
+        hashes.push(hash);
+        let known = &hashes;
+        let is_new = table.insert(key, hash, &|k| known[k as usize], |k| {
+            known[k as usize] == hash && items[k as usize] == v
+        });
+        if is_new {
+            items.push(v);
+        } else {
+            hashes.pop();
+        }
+    }
+    with_table(items, hashes, &table)
+}
+
+impl Set {
+    fn bare(items: Items, recipe: Recipe, n_pending: u32, nesting: u32) -> Set {
+        Set {
+            items,
+            recipe: RefCell::new(recipe),
+            n_pending: Cell::new(n_pending),
+            layout: OnceCell::new(),
+            hash: Cell::new(None),
+            bounds: Cell::new(None),
+            nesting,
+        }
+    }
+
+    fn new(items: Items, recipe: Recipe, nesting: u32) -> Set {
+        let n_pending = 1 + recipe.n_pending();
+        let set = Set::bare(items, recipe, n_pending, nesting);
+        if n_pending > N_PENDING_MAX {
+            set.layout();
+        }
+        set
+    }
+
+    /// The number of elements.
+    #[inline]
+    pub fn len(&self) -> usize {
+        match &self.items {
+            Items::Packed(v, _) => v.len(),
+            Items::Duos(v, _) => v.len(),
+            Items::General(v, _) => v.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The elements in the order that programs see.
+    pub fn iter(&self) -> impl Iterator<Item = Value> + '_ {
+        self.layout().perm.iter().map(|&k| self.get(k as usize))
+    }
+
+    /// The element that iteration meets first.
+    pub(crate) fn first(&self) -> Option<Value> {
+        if self.len() == 1 {
+            return Some(self.get(0));
+        }
+        self.layout().perm.first().map(|&k| self.get(k as usize))
+    }
+
+    pub(crate) fn items(&self) -> &Items {
+        &self.items
+    }
+
+    /// An element by its position in the content, which is not the order programs see.
+    #[inline]
+    pub(crate) fn get(&self, k: usize) -> Value {
+        match &self.items {
+            Items::Packed(v, is_cell) => Value::unpacked(v[k], *is_cell),
+            Items::Duos(v, is_cell) => Value::unpacked_duo(v[k], *is_cell),
+            Items::General(v, _) => v[k].clone(),
+        }
+    }
+
+    /// The packed elements and whether they are cells.
+    #[inline]
+    pub(crate) fn packed(&self) -> Option<(&[u32], bool)> {
+        match &self.items {
+            Items::Packed(v, is_cell) => Some((v, *is_cell)),
+            _ => None,
+        }
+    }
+
+    /// The packed elements in iteration order.
+    pub(crate) fn packed_in_order(&self) -> Option<Vec<u32>> {
+        let (items, _) = self.packed()?;
+        Some(
+            self.layout()
+                .perm
+                .iter()
+                .map(|&k| items[k as usize])
+                .collect(),
+        )
+    }
+
+    pub(crate) fn nesting(&self) -> u32 {
+        self.nesting
+    }
+
+    pub(crate) fn n_pending(&self) -> u32 {
+        if self.layout.get().is_some() {
+            0
+        } else {
+            self.n_pending.get()
+        }
+    }
+
+    /// The order, worked out at the first request.
+    #[inline]
+    pub(crate) fn layout(&self) -> &Layout {
+        if let Some(layout) = self.layout.get() {
+            return layout;
+        }
+        self.follow_recipe()
+    }
+
+    #[cold]
+    fn follow_recipe(&self) -> &Layout {
+        let layout = meter::unmetered(|| match meter::order() {
+            Order::Cpython => recipe::layout(self, &self.recipe.borrow()),
+            Order::Sorted => self.sorted_layout(),
+        });
+        // The recipe is done with: let go of the sets it started from.
+        self.recipe.replace(Recipe::Sequence);
+        self.layout.get_or_init(|| Box::new(layout))
+    }
+
+    fn sorted_layout(&self) -> Layout {
+        let mut perm: Vec<u32> = (0..self.len() as u32).collect();
+        match &self.items {
+            Items::Packed(v, _) => perm.sort_unstable_by_key(|&k| v[k as usize]),
+            Items::Duos(v, _) => perm.sort_unstable_by_key(|&k| v[k as usize]),
+            Items::General(v, _) => perm.sort_by(|&a, &b| v[a as usize].ascending(&v[b as usize])),
+        }
+        Layout::sorted(perm)
+    }
+
+    /// The hashes of the elements by position.
+    pub(crate) fn hashes(&self) -> Vec<u64> {
+        match &self.items {
+            Items::Packed(v, is_cell) => v.iter().map(|&p| packed::hash(p, *is_cell)).collect(),
+            Items::Duos(v, is_cell) => v.iter().map(|&d| packed::hash_duo(d, *is_cell)).collect(),
+            Items::General(_, hashes) => hashes.clone(),
+        }
+    }
+
+    pub(crate) fn py_hash(&self) -> u64 {
+        if let Some(h) = self.hash.get() {
+            return h;
+        }
+        let h = match &self.items {
+            Items::Packed(v, true) => hash::set(v.iter().map(|&p| packed::hash(p, true))),
+            Items::Packed(v, false) => hash::set(v.iter().map(|&p| packed::hash(p, false))),
+            Items::Duos(v, is_cell) => hash::set(v.iter().map(|&d| packed::hash_duo(d, *is_cell))),
+            Items::General(_, hashes) => hash::set(hashes.iter().copied()),
+        };
+        self.hash.set(Some(h));
+        h
+    }
+
+    /// Gives the set its hash when that was worked out elsewhere.
+    pub(crate) fn set_hash(&self, hash: u64) {
+        self.hash.set(Some(hash));
+    }
+
+    /// The rectangle around a non-empty packed set.
+    pub(crate) fn bounds(&self) -> Bounds {
+        if let Some(b) = self.bounds.get() {
+            return b;
+        }
+        let (items, _) = self.packed().expect("only packed sets have bounds");
+        let b = Bounds::of(items);
+        self.bounds.set(Some(b));
+        b
+    }
+
+    /// The bounds if they have been asked for.
+    pub(crate) fn known_bounds(&self) -> Option<Bounds> {
+        self.bounds.get()
+    }
+
+    /// Python's `value in self`.
+    pub(crate) fn contains(&self, value: &Value) -> bool {
+        match (&self.items, value) {
+            (Items::Packed(v, is_cell), Value::Pair(..) | Value::Cell(..)) => {
+                match value.packed() {
+                    Some((p, c)) => c == *is_cell && v.contains(&p),
+                    None => false,
+                }
+            }
+            (Items::Duos(v, is_cell), &Value::Duo(a, b, c)) => {
+                c == *is_cell && v.contains(&(u64::from(a) << 32 | u64::from(b)))
+            }
+            (Items::General(v, hashes), _) => {
+                let hash = value.py_hash();
+                hashes.iter().zip(v).any(|(&h, x)| h == hash && x == value)
+            }
+            // Other forms of tuples may be equal to packed ones: (True, 1) is (1, 1).
+            (_, Value::Tuple(_) | Value::Grid(_)) => (0..self.len()).any(|k| self.get(k) == *value),
+            _ => false,
+        }
+    }
+
+    pub(crate) fn equals(&self, other: &Set) -> bool {
+        if self.len() != other.len() {
+            return false;
+        }
+        match (&self.items, &other.items) {
+            (Items::Packed(a, x), Items::Packed(b, y)) => {
+                if a == b && (x == y || a.is_empty()) {
+                    return true;
+                }
+                if x != y || self.bounds() != other.bounds() {
+                    return false;
+                }
+            }
+            (Items::Duos(a, x), Items::Duos(b, y)) if x == y && a == b => return true,
+            _ => {}
+        }
+        if let (Some(a), Some(b)) = (self.hash.get(), other.hash.get())
+            && a != b
+        {
+            return false;
+        }
+        self.is_subset(other)
+    }
+
+    /// Python's `self <= other`.
+    pub(crate) fn is_subset(&self, other: &Set) -> bool {
+        if self.len() > other.len() {
+            return false;
+        }
+        match (&self.items, &other.items) {
+            (Items::Packed(a, x), Items::Packed(b, y)) => {
+                if a.is_empty() {
+                    return true;
+                }
+                if x != y {
+                    return false;
+                }
+                let members = Members::new(b, a.len());
+                a.iter().all(|&p| members.has(p))
+            }
+            (Items::General(a, hashes), Items::General(b, others)) if a.len() > 8 => {
+                let mut by_hash: Vec<(u64, u32)> = others.iter().copied().zip(0..).collect();
+                by_hash.sort_unstable();
+                a.iter().zip(hashes).all(|(v, &h)| {
+                    let start = by_hash.partition_point(|e| e.0 < h);
+                    by_hash[start..]
+                        .iter()
+                        .take_while(|e| e.0 == h)
+                        .any(|e| b[e.1 as usize] == *v)
+                })
+            }
+            (Items::Duos(a, x), Items::Duos(b, y)) if x == y => {
+                let known: std::collections::HashSet<u64> = b.iter().copied().collect();
+                a.iter().all(|d| known.contains(d))
+            }
+            _ => (0..self.len()).all(|k| other.contains(&self.get(k))),
+        }
+    }
+
+    pub(crate) fn ascending(&self, other: &Set) -> Ordering {
+        let sorted = |s: &Set| -> Vec<Value> {
+            let layout = s.sorted_layout();
+            layout.perm.iter().map(|&k| s.get(k as usize)).collect()
+        };
+        let (a, b) = (sorted(self), sorted(other));
+        for (x, y) in a.iter().zip(&b) {
+            let o = x.ascending(y);
+            if o.is_ne() {
+                return o;
+            }
+        }
+        a.len().cmp(&b.len())
+    }
+}
+
+/// Membership of packed elements: a scan when it is short, otherwise a sorted copy.
+pub(crate) enum Members<'a> {
+    Few(&'a [u32]),
+    Sorted(Vec<u32>),
+}
+
+impl<'a> Members<'a> {
+    /// Ready for about `n_questions` questions.
+    pub(crate) fn new(items: &'a [u32], n_questions: usize) -> Members<'a> {
+        if items.len() <= 16 || n_questions <= 4 {
+            return Members::Few(items);
+        }
+        let mut sorted = items.to_vec();
+        if !sorted.is_sorted() {
+            sorted.sort_unstable();
+        }
+        Members::Sorted(sorted)
+    }
+
+    #[inline]
+    pub(crate) fn has(&self, p: u32) -> bool {
+        match self {
+            Members::Few(items) => items.contains(&p),
+            Members::Sorted(items) => items.binary_search(&p).is_ok(),
+        }
+    }
+}

@@ -1,0 +1,364 @@
+use crate::closure::Closure;
+use crate::fault::{Fault, Result};
+use crate::grid::KnownGrid;
+use crate::hash::{self, TupleHash};
+use crate::packed;
+use crate::set::Set;
+use std::cmp::Ordering;
+use std::rc::Rc;
+
+/// A value of the DSL, as Python would hold it.
+///
+/// Small tuples that programs make by the million are kept inline. One tuple may have several forms
+/// (a 2×2 grid is also a tuple of two pairs); equality, hash and order do not depend on the form.
+/// Values are counted per thread (`Rc`) and do not leave it: what crosses threads is encoded text.
+///
+/// ```
+/// use swathe_arc::Value;
+/// let pair = Value::tuple(vec![Value::Int(1), Value::Int(2)])?;
+/// assert_eq!(pair, Value::Pair(1, 2));
+/// assert_eq!(Value::Bool(true), Value::Int(1)); // as in Python
+/// # Ok::<(), swathe_arc::Fault>(())
+/// ```
+#[derive(Clone)]
+pub enum Value {
+    /// `None`.
+    None,
+    /// `True` or `False`; equal to 1 or 0.
+    Bool(bool),
+    /// An integer of 64 bits; arithmetic that leaves them is an error of the call.
+    Int(i64),
+    /// A tuple of two integers.
+    Pair(i32, i32),
+    /// A tuple of a colour and a pair.
+    Cell(i32, i32, i32),
+    /// A tuple of two packed pairs or two packed cells (true: cells).
+    Duo(u32, u32, bool),
+    /// Any other tuple.
+    Tuple(Rc<Tuple>),
+    /// A tuple of equally long, non-empty tuples of small integers.
+    Grid(Rc<KnownGrid>),
+    /// A frozenset.
+    Set(Rc<Set>),
+    /// A function made by `compose`, `rbind` and the like.
+    Closure(Rc<Closure>),
+    /// A primitive, by its row in the table.
+    Primitive(u8),
+}
+
+/// The elements of a tuple that has no inline form.
+pub struct Tuple {
+    pub(crate) items: Vec<Value>,
+    nesting: u32,
+}
+
+/// Values nested deeper than this are refused: dropping and comparing them recurses.
+const NESTING_MAX: u32 = 2000;
+
+/// The nesting of a container with these elements.
+pub(crate) fn nesting_of<'a>(items: impl Iterator<Item = &'a Value>) -> Result<u32> {
+    let nesting = 1 + items.map(Value::nesting).max().unwrap_or(0);
+    if nesting > NESTING_MAX {
+        Err(Fault::RecursionError)
+    } else {
+        Ok(nesting)
+    }
+}
+
+impl Value {
+    /// A tuple of these elements, in its most compact form.
+    pub fn tuple(mut items: Vec<Value>) -> Result {
+        if items.len() == 2 {
+            let b = items.pop().expect("two items");
+            let a = items.pop().expect("two items");
+            return Value::two(a, b);
+        }
+        let nesting = nesting_of(items.iter())?;
+        Ok(Value::Tuple(Rc::new(Tuple { items, nesting })))
+    }
+
+    /// A frozenset built by inserting these elements one after the other.
+    pub fn set(items: Vec<Value>) -> Result {
+        crate::set::from_values(items)
+    }
+
+    /// A tuple of two elements.
+    #[inline]
+    pub(crate) fn two(a: Value, b: Value) -> Result {
+        match (&a, &b) {
+            (&Value::Int(x), &Value::Int(y)) => {
+                if let (Ok(x), Ok(y)) = (i32::try_from(x), i32::try_from(y)) {
+                    return Ok(Value::Pair(x, y));
+                }
+            }
+            (&Value::Int(c), &Value::Pair(i, j)) => {
+                if let Ok(c) = i32::try_from(c) {
+                    return Ok(Value::Cell(c, i, j));
+                }
+            }
+            (Value::Pair(..), Value::Pair(..)) | (Value::Cell(..), Value::Cell(..)) => {
+                if let (Some((x, is_cell)), Some((y, _))) = (a.packed(), b.packed()) {
+                    return Ok(Value::Duo(x, y, is_cell));
+                }
+            }
+            _ => {}
+        }
+        let nesting = nesting_of([&a, &b].into_iter())?;
+        Ok(Value::Tuple(Rc::new(Tuple {
+            items: vec![a, b],
+            nesting,
+        })))
+    }
+
+    /// A pair of integers.
+    #[inline]
+    pub(crate) fn pair(i: i64, j: i64) -> Result {
+        Value::two(Value::Int(i), Value::Int(j))
+    }
+
+    /// The packed form of a pair or a cell that fits, and whether it is a cell.
+    #[inline]
+    pub(crate) fn packed(&self) -> Option<(u32, bool)> {
+        match *self {
+            Value::Pair(i, j) if packed::fits(i.into(), j.into()) => {
+                Some((packed::place(i, j), false))
+            }
+            Value::Cell(c, i, j)
+                if packed::fits(i.into(), j.into()) && packed::color_fits(c.into()) =>
+            {
+                Some((packed::cell(c, i, j), true))
+            }
+            _ => None,
+        }
+    }
+
+    /// The pair or cell that a packed element stands for.
+    #[inline]
+    pub(crate) fn unpacked(p: u32, is_cell: bool) -> Value {
+        if is_cell {
+            Value::Cell(packed::color(p), packed::row(p), packed::col(p))
+        } else {
+            Value::Pair(packed::row(p), packed::col(p))
+        }
+    }
+
+    #[inline]
+    pub(crate) fn unpacked_duo(d: u64, is_cell: bool) -> Value {
+        Value::Duo((d >> 32) as u32, d as u32, is_cell)
+    }
+
+    /// The integer, if it is one; booleans are.
+    #[inline]
+    pub fn as_int(&self) -> Option<i64> {
+        match *self {
+            Value::Int(n) => Some(n),
+            Value::Bool(b) => Some(b.into()),
+            _ => None,
+        }
+    }
+
+    /// The number of elements, if it is a tuple.
+    #[inline]
+    pub fn tuple_len(&self) -> Option<usize> {
+        match self {
+            Value::Pair(..) | Value::Cell(..) | Value::Duo(..) => Some(2),
+            Value::Tuple(t) => Some(t.items.len()),
+            Value::Grid(g) => Some(g.height()),
+            _ => None,
+        }
+    }
+
+    /// An element of a tuple; the index must be below `tuple_len`.
+    #[inline]
+    pub(crate) fn tuple_item(&self, k: usize) -> Value {
+        match self {
+            Value::Pair(a, b) => Value::Int(i64::from(if k == 0 { *a } else { *b })),
+            Value::Cell(c, i, j) => {
+                if k == 0 {
+                    Value::Int(i64::from(*c))
+                } else {
+                    Value::Pair(*i, *j)
+                }
+            }
+            Value::Duo(a, b, is_cell) => Value::unpacked(if k == 0 { *a } else { *b }, *is_cell),
+            Value::Tuple(t) => t.items[k].clone(),
+            Value::Grid(g) => g.row_value(k),
+            _ => unreachable!("only tuples have items"),
+        }
+    }
+
+    /// Whether it is a tuple.
+    #[inline]
+    pub fn is_tuple(&self) -> bool {
+        matches!(
+            self,
+            Value::Pair(..) | Value::Cell(..) | Value::Duo(..) | Value::Tuple(_) | Value::Grid(_)
+        )
+    }
+
+    /// Whether it is a function.
+    pub fn is_function(&self) -> bool {
+        matches!(self, Value::Closure(_) | Value::Primitive(_))
+    }
+
+    /// The number of elements of a tuple or set.
+    pub fn len(&self) -> Option<usize> {
+        match self {
+            Value::Set(s) => Some(s.len()),
+            _ => self.tuple_len(),
+        }
+    }
+
+    /// Whether it is a container without elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == Some(0)
+    }
+
+    /// The elements of a tuple or set in the order a program sees them.
+    pub fn elements(&self) -> Option<Vec<Value>> {
+        match self {
+            Value::Set(s) => Some(s.iter().collect()),
+            Value::Tuple(t) => Some(t.items.clone()),
+            _ => Some((0..self.tuple_len()?).map(|k| self.tuple_item(k)).collect()),
+        }
+    }
+
+    /// Python's truth.
+    #[inline]
+    pub fn truth(&self) -> bool {
+        match self {
+            Value::None => false,
+            Value::Bool(b) => *b,
+            Value::Int(n) => *n != 0,
+            Value::Closure(_) | Value::Primitive(_) => true,
+            _ => !self.is_empty(),
+        }
+    }
+
+    pub(crate) fn nesting(&self) -> u32 {
+        match self {
+            Value::None | Value::Bool(_) | Value::Int(_) | Value::Primitive(_) => 0,
+            Value::Pair(..) => 1,
+            Value::Cell(..) | Value::Grid(_) => 2,
+            Value::Duo(..) => 3,
+            Value::Tuple(t) => t.nesting,
+            Value::Set(s) => s.nesting(),
+            Value::Closure(c) => c.nesting(),
+        }
+    }
+
+    /// CPython's hash. Functions, which Python hashes by address, are hashed by what they are made of.
+    pub(crate) fn py_hash(&self) -> u64 {
+        match self {
+            Value::None => hash::NONE,
+            Value::Bool(b) => u64::from(*b),
+            Value::Int(n) => hash::int(*n),
+            Value::Pair(i, j) => hash::pair(*i, *j),
+            Value::Cell(c, i, j) => hash::cell(*c, *i, *j),
+            Value::Duo(a, b, is_cell) => {
+                hash::two(packed::hash(*a, *is_cell), packed::hash(*b, *is_cell))
+            }
+            Value::Tuple(t) => {
+                let mut h = TupleHash::new();
+                for x in &t.items {
+                    h.push(x.py_hash());
+                }
+                h.finish()
+            }
+            Value::Grid(g) => {
+                let mut h = TupleHash::new();
+                for row in g.rows() {
+                    let mut r = TupleHash::new();
+                    for &c in row {
+                        r.push(hash::int(i64::from(c)));
+                    }
+                    h.push(r.finish());
+                }
+                h.finish()
+            }
+            Value::Set(s) => s.py_hash(),
+            Value::Primitive(p) => hash::two(0x7f00_0000, u64::from(*p)),
+            Value::Closure(c) => c.py_hash(),
+        }
+    }
+
+    /// Ascending order over all values: None, integers, tuples, sets, functions.
+    pub(crate) fn ascending(&self, other: &Value) -> Ordering {
+        fn class(v: &Value) -> u8 {
+            match v {
+                Value::None => 0,
+                Value::Bool(_) | Value::Int(_) => 1,
+                Value::Set(_) => 3,
+                Value::Closure(_) | Value::Primitive(_) => 4,
+                _ => 2,
+            }
+        }
+        class(self)
+            .cmp(&class(other))
+            .then_with(|| match (self, other) {
+                (Value::Pair(a, b), Value::Pair(c, d)) => (a, b).cmp(&(c, d)),
+                (Value::Cell(x, a, b), Value::Cell(y, c, d)) => (x, a, b).cmp(&(y, c, d)),
+                (Value::Set(a), Value::Set(b)) => a.ascending(b),
+                _ => match (
+                    self.as_int(),
+                    other.as_int(),
+                    self.tuple_len(),
+                    other.tuple_len(),
+                ) {
+                    (Some(a), Some(b), ..) => a.cmp(&b),
+                    (_, _, Some(n), Some(m)) => (0..n.min(m))
+                        .map(|k| self.tuple_item(k).ascending(&other.tuple_item(k)))
+                        .find(|o| o.is_ne())
+                        .unwrap_or(n.cmp(&m)),
+                    _ => self.py_hash().cmp(&other.py_hash()),
+                },
+            })
+    }
+}
+
+/// Python's `==`: sets by content, functions by identity, `True == 1`.
+impl PartialEq for Value {
+    fn eq(&self, other: &Value) -> bool {
+        match (self, other) {
+            (Value::Int(a), Value::Int(b)) => a == b,
+            (Value::Pair(a, b), Value::Pair(c, d)) => a == c && b == d,
+            (Value::Cell(x, a, b), Value::Cell(y, c, d)) => x == y && a == c && b == d,
+            (Value::Duo(a, b, x), Value::Duo(c, d, y)) => a == c && b == d && x == y,
+            (Value::Grid(a), Value::Grid(b)) => Rc::ptr_eq(a, b) || ***a == ***b,
+            (Value::Set(a), Value::Set(b)) => Rc::ptr_eq(a, b) || a.equals(b),
+            (Value::None, Value::None) => true,
+            (Value::Closure(a), Value::Closure(b)) => Rc::ptr_eq(a, b),
+            (Value::Primitive(a), Value::Primitive(b)) => a == b,
+            (Value::Tuple(a), Value::Tuple(b)) => Rc::ptr_eq(a, b) || a.items == b.items,
+            _ => {
+                if let (Some(a), Some(b)) = (self.as_int(), other.as_int()) {
+                    return a == b;
+                }
+                match (self.tuple_len(), other.tuple_len()) {
+                    (Some(n), Some(m)) => {
+                        n == m && (0..n).all(|k| self.tuple_item(k) == other.tuple_item(k))
+                    }
+                    _ => false,
+                }
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&crate::encode::encode(self))
+    }
+}
+
+impl From<i64> for Value {
+    fn from(n: i64) -> Value {
+        Value::Int(n)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(b: bool) -> Value {
+        Value::Bool(b)
+    }
+}
