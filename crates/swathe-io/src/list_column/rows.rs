@@ -95,7 +95,13 @@ impl Rows {
         let row = self.left.next()?;
         let idx = batch.n_done;
         batch.n_done += 1;
-        let content = content(&batch.lists, idx);
+        let content = match guarded(|| Ok(content(&batch.lists, idx))) {
+            Ok(content) => content,
+            Err(error) => {
+                (self.decoder, self.batch) = (None, None);
+                return Some(Err(error));
+            }
+        };
         let (name, content) = match (&batch.names, &self.names) {
             (Some(names), _) if names.is_valid(idx) => (names.value(idx).to_owned(), content),
             (Some(_), Some(column)) => (

@@ -49,7 +49,7 @@ pub(super) fn write(elements: &Elements, out: impl Write) -> io::Result<()> {
 trait Element: Copy + Default {
     const N_BYTES: usize;
     fn decode(bytes: &[u8], order: ByteOrder, out: &mut Vec<Self>);
-    fn encode(elements: &[Self], out: &mut Vec<u8>);
+    fn encode(elements: &[Self], out: &mut [u8]);
 }
 
 macro_rules! element {
@@ -65,8 +65,11 @@ macro_rules! element {
                 }
             }
 
-            fn encode(elements: &[$type], out: &mut Vec<u8>) {
-                out.extend(elements.iter().flat_map(|e| e.to_le_bytes()));
+            fn encode(elements: &[$type], out: &mut [u8]) {
+                let (chunks, _) = out.as_chunks_mut();
+                for (chunk, element) in chunks.iter_mut().zip(elements) {
+                    *chunk = element.to_le_bytes();
+                }
             }
         }
     )*};
@@ -226,11 +229,11 @@ fn make_room<T>(elements: &mut Vec<T>, n_more: usize) -> Result<(), NpyError> {
 
 fn write_as<T: Element>(elements: &[T], mut out: impl Write) -> io::Result<()> {
     let n_per_stage = STAGE_BYTES / T::N_BYTES;
-    let mut stage = Vec::with_capacity(STAGE_BYTES.min(size_of_val(elements)));
+    let mut stage = vec![0; STAGE_BYTES.min(size_of_val(elements))];
     for piece in elements.chunks(n_per_stage) {
-        stage.clear();
-        T::encode(piece, &mut stage);
-        out.write_all(&stage)?;
+        let bytes = &mut stage[..size_of_val(piece)];
+        T::encode(piece, bytes);
+        out.write_all(bytes)?;
     }
     Ok(())
 }
