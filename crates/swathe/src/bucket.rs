@@ -53,12 +53,14 @@ impl Bucket {
 
 /// The share of a set of buckets' volume that is padding, 0 to 1.
 pub fn waste(buckets: &[Bucket]) -> f64 {
-    let padded: u64 = buckets.iter().map(Bucket::volume_padded).sum();
-    let real: u64 = buckets.iter().map(|bucket| bucket.volume_real).sum();
-    if padded == 0 {
+    // Volumes of absurd shapes are near the end of the integers; their sum is beyond it.
+    let volumes = buckets.iter().map(|bucket| bucket.volume_padded() as f64);
+    let padded: f64 = volumes.sum();
+    let real: f64 = buckets.iter().map(|bucket| bucket.volume_real as f64).sum();
+    if padded == 0.0 {
         0.0
     } else {
-        1.0 - real as f64 / padded as f64
+        1.0 - real / padded
     }
 }
 

@@ -24,12 +24,12 @@ use crate::{DeviceKind, Shape, Size};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(into = "Vec<CostRow>", from = "Vec<CostRow>")]
 pub struct Costs {
-    rows: BTreeMap<Key, Cost>,
+    /// By workload first, so that a look-up compares its name once and allocates nothing.
+    workloads: BTreeMap<String, BTreeMap<Key, Cost>>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
-    workload: String,
     class: u32,
     bin: Shape,
     device: DeviceKind,
@@ -78,13 +78,13 @@ impl Costs {
             return;
         }
         let lane_ns = took.as_nanos() as f64 / n_lanes as f64;
-        let key = Key {
-            workload: workload.to_owned(),
-            class: size.class,
-            bin: size.shape.bin(),
-            device,
+        if !self.workloads.contains_key(workload) {
+            self.workloads.insert(workload.to_owned(), BTreeMap::new());
+        }
+        let Some(rows) = self.workloads.get_mut(workload) else {
+            return;
         };
-        let cost = self.rows.entry(key).or_insert(Cost {
+        let cost = rows.entry(Key::new(size, device)).or_insert(Cost {
             n_samples: 0,
             lane_ns,
         });
@@ -96,28 +96,35 @@ impl Costs {
 
     /// What one problem of this size takes there, if enough were measured.
     pub fn lane(&self, workload: &str, size: &Size, device: DeviceKind) -> Option<Duration> {
-        let key = Key {
-            workload: workload.to_owned(),
-            class: size.class,
-            bin: size.shape.bin(),
-            device,
-        };
-        self.rows
-            .get(&key)
+        self.workloads
+            .get(workload)?
+            .get(&Key::new(size, device))
             .filter(|cost| cost.n_samples >= Self::N_SAMPLES_TRUSTED)
             .map(|cost| Duration::from_nanos(cost.lane_ns as u64))
     }
 
     /// Everything that was learnt, sorted.
     pub fn rows(&self) -> impl Iterator<Item = CostRow> + '_ {
-        self.rows.iter().map(|(key, cost)| CostRow {
-            workload: key.workload.clone(),
-            class: key.class,
-            bin: key.bin,
-            device: key.device,
-            n_samples: cost.n_samples,
-            lane_ns: cost.lane_ns,
+        self.workloads.iter().flat_map(|(workload, rows)| {
+            rows.iter().map(move |(key, cost)| CostRow {
+                workload: workload.clone(),
+                class: key.class,
+                bin: key.bin,
+                device: key.device,
+                n_samples: cost.n_samples,
+                lane_ns: cost.lane_ns,
+            })
         })
+    }
+}
+
+impl Key {
+    fn new(size: &Size, device: DeviceKind) -> Key {
+        Key {
+            class: size.class,
+            bin: size.shape.bin(),
+            device,
+        }
     }
 }
 
@@ -129,27 +136,24 @@ impl From<Costs> for Vec<CostRow> {
 
 impl From<Vec<CostRow>> for Costs {
     fn from(rows: Vec<CostRow>) -> Costs {
-        let rows = rows
-            .into_iter()
-            .filter(|row| row.lane_ns.is_finite() && row.lane_ns >= 0.0)
-            .map(|row| {
-                let key = Key {
-                    workload: row.workload,
-                    class: row.class,
-                    bin: row.bin,
-                    device: row.device,
-                };
-                (
-                    key,
-                    Cost {
-                        n_samples: row.n_samples,
-                        lane_ns: row.lane_ns,
-                    },
-                )
-            });
-        Costs {
-            rows: rows.collect(),
+        let mut costs = Costs::default();
+        for row in rows {
+            if !row.lane_ns.is_finite() || row.lane_ns < 0.0 {
+                continue;
+            }
+            let key = Key {
+                class: row.class,
+                bin: row.bin,
+                device: row.device,
+            };
+            let cost = Cost {
+                n_samples: row.n_samples,
+                lane_ns: row.lane_ns,
+            };
+            let rows = costs.workloads.entry(row.workload).or_default();
+            rows.insert(key, cost);
         }
+        costs
     }
 }
 

@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::Stop;
 use crate::fault::{Faults, Point};
+use crate::{PoolFigures, Stop};
 
 /// The memory that a run may use. A clone is the same budget.
 ///
@@ -36,6 +36,8 @@ struct Inner {
 struct State {
     cap_bytes: u64,
     used_bytes: u64,
+    /// Of the used ones, those that nobody can be expected to give back.
+    stranded_bytes: u64,
     peak_bytes: u64,
     n_reservations: u64,
     n_refusals: u64,
@@ -44,6 +46,7 @@ struct State {
     ticket_next: u64,
     reclaimers: Vec<(u64, Reclaimer)>,
     reclaimer_next: u64,
+    pools: PoolFigures,
 }
 
 type Reclaimer = Arc<dyn Fn() + Send + Sync>;
@@ -80,6 +83,7 @@ impl Budget {
         let state = State {
             cap_bytes,
             used_bytes: 0,
+            stranded_bytes: 0,
             peak_bytes: 0,
             n_reservations: 0,
             n_refusals: 0,
@@ -87,6 +91,7 @@ impl Budget {
             ticket_next: 0,
             reclaimers: Vec::new(),
             reclaimer_next: 0,
+            pools: PoolFigures::default(),
         };
         Budget(Arc::new(Inner {
             state: Mutex::new(state),
@@ -106,12 +111,16 @@ impl Budget {
         Ok(self.grant(&mut state, bytes))
     }
 
-    /// Reserves, waiting for others to give memory back. Refused at once only if the whole budget
-    /// is too small (or a fault says so).
+    /// Reserves, waiting for others to give memory back. Refused only if there will never be room
+    /// (or a fault says so).
+    ///
+    /// Whoever holds a reservation already, a loader for instance, should not wait for another:
+    /// two who each wait for what the other holds wait for ever. [`Budget::try_reserve`] is for
+    /// them.
     pub fn reserve(&self, bytes: u64, stop: &Stop) -> Result<Reservation, ReserveError> {
         let refused = self.0.faults.refuses(Point::Reserve);
         let mut state = self.state();
-        if refused || bytes > state.cap_bytes {
+        if refused || bytes > state.reachable_bytes() {
             state.n_refusals += 1;
             return Err(state.refusal(bytes).into());
         }
@@ -133,6 +142,12 @@ impl Budget {
                     self.0.moved.notify_all();
                     return Ok(self.grant(&mut state, bytes));
                 }
+            }
+            if bytes > state.reachable_bytes() {
+                state.line.retain(|&waiting| waiting != ticket);
+                state.n_refusals += 1;
+                self.0.moved.notify_all();
+                return Err(state.refusal(bytes).into());
             }
             if stop.is_cancelled() {
                 state.line.retain(|&waiting| waiting != ticket);
@@ -172,6 +187,11 @@ impl Budget {
         self.state().cap_bytes
     }
 
+    /// The part of the budget that is free or can become so.
+    pub(crate) fn reachable_bytes(&self) -> u64 {
+        self.state().reachable_bytes()
+    }
+
     /// What is reserved now.
     pub fn used_bytes(&self) -> u64 {
         self.state().used_bytes
@@ -188,6 +208,17 @@ impl Budget {
         (state.n_reservations, state.n_refusals)
     }
 
+    /// How often the pools of this budget used buffers again.
+    pub fn pool_figures(&self) -> PoolFigures {
+        self.state().pools
+    }
+
+    pub(crate) fn count_taken(&self, reused: bool) {
+        let mut state = self.state();
+        state.pools.n_taken += 1;
+        state.pools.n_reused += u64::from(reused);
+    }
+
     fn grant(&self, state: &mut State, bytes: u64) -> Reservation {
         state.used_bytes += bytes;
         state.peak_bytes = state.peak_bytes.max(state.used_bytes);
@@ -195,15 +226,19 @@ impl Budget {
         Reservation {
             budget: self.clone(),
             bytes,
+            stranded: false,
         }
     }
 
-    fn release(&self, bytes: u64) {
+    fn release(&self, bytes: u64, stranded: bool) {
         if bytes == 0 {
             return;
         }
         let mut state = self.state();
         state.used_bytes -= bytes;
+        if stranded {
+            state.stranded_bytes -= bytes;
+        }
         if !state.line.is_empty() {
             self.0.moved.notify_all();
         }
@@ -232,6 +267,10 @@ impl State {
         bytes <= self.cap_bytes - self.used_bytes
     }
 
+    fn reachable_bytes(&self) -> u64 {
+        self.cap_bytes - self.stranded_bytes
+    }
+
     fn refusal(&self, wanted_bytes: u64) -> OutOfMemory {
         OutOfMemory {
             wanted_bytes,
@@ -256,6 +295,7 @@ impl fmt::Debug for Budget {
 pub struct Reservation {
     budget: Budget,
     bytes: u64,
+    stranded: bool,
 }
 
 impl Reservation {
@@ -271,13 +311,23 @@ impl Reservation {
         Reservation {
             budget: self.budget.clone(),
             bytes,
+            stranded: self.stranded,
+        }
+    }
+
+    /// Its holder does not answer any more: those who could only be served with these bytes are
+    /// refused instead of waiting for ever.
+    pub(crate) fn strand(&mut self) {
+        if !std::mem::replace(&mut self.stranded, true) {
+            self.budget.state().stranded_bytes += self.bytes;
+            self.budget.0.moved.notify_all();
         }
     }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        self.budget.release(self.bytes);
+        self.budget.release(self.bytes, self.stranded);
     }
 }
 

@@ -160,7 +160,9 @@ impl OpenBatch {
 
     fn bytes_with(&self, planned: &Planned) -> u64 {
         let need = planned.need;
-        (self.lanes_bytes + need.lane_bytes + need.solution_bytes)
+        self.lanes_bytes
+            .saturating_add(need.lane_bytes)
+            .saturating_add(need.solution_bytes)
             .saturating_add(self.scratch_bytes.max(need.scratch_bytes))
     }
 

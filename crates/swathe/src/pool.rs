@@ -82,9 +82,14 @@ impl<T: Clone + Default + Send + 'static> Pool<T> {
     }
 
     /// A buffer of `len` elements. What they hold is whatever was there before.
+    ///
+    /// A buffer that is used again may have room for up to twice as many: the need of a workload
+    /// that takes buffers here counts them double.
     pub fn take(&self, len: usize) -> Pooled<T> {
         let forced_miss = self.shared.faults.refuses(Point::Pool);
-        let mut buffer = self.shared.take_idle(len, forced_miss).unwrap_or_default();
+        let idle = self.shared.take_idle(len, forced_miss);
+        self.shared.budget.count_taken(idle.is_some());
+        let mut buffer = idle.unwrap_or_default();
         buffer.resize(len, T::default());
         Pooled {
             buffer,

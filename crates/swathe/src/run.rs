@@ -13,8 +13,10 @@ mod slot;
 mod watchdog;
 mod worker;
 
+use std::any::Any;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -93,6 +95,8 @@ where
         finished: AtomicBool::new(false),
         started,
     });
+    // Whatever happens on this thread (`done` may panic), nobody is left working for nothing.
+    let over = OverAtEnd(&shared);
     for _ in 0..n_workers {
         Shared::hire(&shared);
     }
@@ -100,7 +104,7 @@ where
     let collected = collect(&shared, &receiver, n_workers, done);
     // Settled before the threads are joined: from here on nobody waits for a message.
     let wall_ms = ms(started.elapsed());
-    shared.finished.store(true, Ordering::Release);
+    drop(over);
     watchdog.thread().unpark();
     let _ = watchdog.join();
     for thread in shared.take_threads() {
@@ -111,7 +115,7 @@ where
     Report {
         workload: W::NAME.to_owned(),
         devices: vec![Device::Cpu(Cpu {
-            n_threads: settings.n_threads,
+            n_threads: settings.n_threads.max(1),
             ..Cpu::detect()
         })],
         cancelled: collected.counts.n_done() < collected.counts.n_problems,
@@ -125,7 +129,7 @@ where
             peak_bytes: settings.memory.peak_bytes(),
             n_reservations,
             n_refusals,
-            pool: Default::default(),
+            pool: settings.memory.pool_figures(),
         },
         setbacks: collected.setbacks,
         n_setbacks: collected.n_setbacks,
@@ -138,12 +142,12 @@ where
 pub fn explain<W: Workload>(workload: &W, source: &Source<W>, settings: &Settings) -> Plan {
     let planned: Vec<Planned> = (0..source.n_problems())
         .filter_map(|index| {
-            let size = source.size(index).ok()?;
-            Some(Planned {
-                index,
-                size,
-                need: workload.need(&size, DeviceKind::Cpu),
-            })
+            let sized = catch_unwind(AssertUnwindSafe(|| {
+                let size = source.size(index).ok()?;
+                Some((size, workload.need(&size, DeviceKind::Cpu)))
+            }));
+            let (size, need) = sized.ok().flatten()?;
+            Some(Planned { index, size, need })
         })
         .collect();
     plan(W::NAME, &planned, &limits(settings), &settings.costs)
@@ -155,6 +159,17 @@ fn limits(settings: &Settings) -> Limits {
         n_batches_at_once: settings.n_threads.max(1) + settings.n_prefetch,
         batch_size: settings.batch_size,
         batch_size_max: settings.batch_size_max.max(1),
+    }
+}
+
+/// Ends a run for all of its threads when dropped.
+struct OverAtEnd<'a, W: Workload>(&'a Shared<W>);
+
+impl<W: Workload> Drop for OverAtEnd<'_, W> {
+    fn drop(&mut self) {
+        self.0.finished.store(true, Ordering::Release);
+        self.0.stop.end_run();
+        self.0.queue.wake();
     }
 }
 
@@ -194,6 +209,8 @@ enum Message<W: Workload> {
     Ended(WorkerFigures),
     /// A worker was left behind.
     Abandoned,
+    /// A worker panicked outside of what it guards: the panic is the caller's.
+    Broken(Box<dyn Any + Send>),
 }
 
 /// What solving problems of a range again showed.
@@ -222,7 +239,11 @@ where
         let thread = std::thread::Builder::new()
             .name(format!("swathe-worker-{worker}"))
             .stack_size(STACK_BYTES)
-            .spawn(move || worker::work(&its, &slot))
+            .spawn(move || {
+                if let Err(panic) = catch_unwind(AssertUnwindSafe(|| worker::work(&its, &slot))) {
+                    its.send(Message::Broken(panic));
+                }
+            })
             .expect("the system can start a thread");
         lock(&shared.threads).push((worker, thread));
     }
@@ -261,7 +282,7 @@ impl<W: Workload> Shared<W> {
     /// The memory a problem takes here. One that is solved twice is held twice, if that fits.
     fn need(&self, index: usize, size: &Size) -> Need {
         let need = self.workload.need(size, DeviceKind::Cpu);
-        if !self.is_verified(index, &need) {
+        if !self.is_verified(index, size) {
             return need;
         }
         Need {
@@ -270,10 +291,12 @@ impl<W: Workload> Shared<W> {
         }
     }
 
-    /// Whether a problem of this (single) need is to be solved twice.
-    fn is_verified(&self, index: usize, need: &Need) -> bool {
-        self.verify.contains(&index)
-            && need.total_bytes().saturating_mul(2) <= self.settings.memory.cap_bytes()
+    /// Whether a problem is to be solved twice: it was chosen, and there is room to hold it twice.
+    fn is_verified(&self, index: usize, size: &Size) -> bool {
+        self.verify.contains(&index) && {
+            let need = self.workload.need(size, DeviceKind::Cpu);
+            need.total_bytes().saturating_mul(2) <= self.settings.memory.cap_bytes()
+        }
     }
 }
 
@@ -353,6 +376,7 @@ fn collect<W: Workload>(
             }
             Message::Hired => n_live += 1,
             Message::Abandoned => n_live -= 1,
+            Message::Broken(panic) => resume_unwind(panic),
             Message::Ended(figures) => {
                 n_live -= 1;
                 collected.workers.push(figures);

@@ -50,23 +50,19 @@ where
     let thread = std::thread::Builder::new()
         .name("swathe-run".to_owned())
         .spawn(move || {
-            let wake = || {
-                if let Some(waker) = wakes.lock().unwrap_or_else(PoisonError::into_inner).take() {
-                    waker.wake();
-                }
-            };
-            let report = run(&workload, &source, &settings, &mut |done| {
+            // Wakes once more when this thread ends, in whatever way, after the channel is closed:
+            // locals are dropped in reverse.
+            let last_wake = WakesAtEnd(wakes);
+            let sender = sender;
+            run(&workload, &source, &settings, &mut |done| {
                 let taken = sender.send(done);
-                wake();
+                last_wake.wake();
                 if taken.is_ok() {
                     ControlFlow::Continue(())
                 } else {
                     ControlFlow::Break(())
                 }
-            });
-            drop(sender);
-            wake();
-            report
+            })
         })
         .expect("the system can start a thread");
     Run {
@@ -74,18 +70,41 @@ where
         thread: Some(thread),
         stop,
         waker,
-        outcomes: (0..n_problems).map(|_| None).collect(),
+        n_problems,
+        outcomes: Vec::new(),
+    }
+}
+
+struct WakesAtEnd(Arc<Mutex<Option<Waker>>>);
+
+impl WakesAtEnd {
+    fn wake(&self) {
+        let waker = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+impl Drop for WakesAtEnd {
+    fn drop(&mut self) {
+        self.wake();
     }
 }
 
 /// A run in the background: an iterator of its outcomes as they come, or a future of all of them
 /// in order. Dropping it cancels the run.
+///
+/// Outcomes that were handed over and not yet taken (at most 64) do not count against the memory
+/// budget any more.
 pub struct Run<W: Workload> {
     receiver: Receiver<Done<W>>,
     thread: Option<JoinHandle<Report>>,
     stop: Stop,
     waker: Arc<Mutex<Option<Waker>>>,
-    /// What the future has gathered.
+    n_problems: usize,
+    /// What the future has gathered; empty until it is first polled, because whoever iterates
+    /// does not want the memory of all outcomes taken.
     outcomes: Vec<Option<Outcome<W>>>,
 }
 
@@ -129,6 +148,10 @@ impl<W: Workload> Future for Run<W> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         // Left before looking, so that an outcome that comes in between is not slept through.
         *self.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(context.waker().clone());
+        if self.outcomes.is_empty() {
+            let n_problems = self.n_problems;
+            self.outcomes.resize_with(n_problems, || None);
+        }
         loop {
             match self.receiver.try_recv() {
                 Ok(done) => {

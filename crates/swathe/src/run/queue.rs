@@ -12,7 +12,8 @@ use crate::{Costs, DeviceKind, Outcome, Planned, Shape, Workload, plan};
 /// Problems that a worker takes at once.
 pub(super) struct Range {
     pub(super) class: u32,
-    pub(super) problems: Vec<Planned>,
+    /// Taken from the front, a claim at a time.
+    pub(super) problems: VecDeque<Planned>,
     /// Which try this is, from 1.
     pub(super) n_attempts: u32,
 }
@@ -105,16 +106,17 @@ impl Queue {
             if let Some(mut range) = state.todo.pop_front() {
                 let n_rest = state.n_todo + (state.n_problems - state.planned_to);
                 let n = n_claimed(shared, &range, n_rest);
-                if n < range.problems.len() {
-                    let rest = range.problems.split_off(n);
-                    state.todo.push_front(Range {
-                        problems: rest,
-                        ..range
-                    });
-                }
                 state.n_todo -= n;
                 state.n_in_flight += n;
-                return Claim::Range(range);
+                if n == range.problems.len() {
+                    return Claim::Range(range);
+                }
+                let claimed = Range {
+                    problems: range.problems.drain(..n).collect(),
+                    ..range
+                };
+                state.todo.push_front(range);
+                return Claim::Range(claimed);
             }
             if state.planned_to < state.n_problems {
                 let settled = plan_window(&mut state, shared);
@@ -171,15 +173,22 @@ fn n_claimed<W: Workload>(shared: &Shared<W>, range: &Range, n_rest: usize) -> u
     // Near the end everybody gets less, so that all workers end at about the same time.
     let n_fair = n_rest.div_ceil(4 * shared.settings.n_threads.max(1)).max(1);
     let costs = lock(&shared.costs);
-    let n_timely = n_in_time(W::NAME, &range.problems, &costs, Queue::CLAIM_TIME);
-    n_problems.min(n_fair).min(n_timely)
+    let n_max = n_problems.min(n_fair);
+    let problems = range.problems.iter().take(n_max);
+    n_in_time(W::NAME, problems, &costs, Queue::CLAIM_TIME)
 }
 
 /// How many problems from the front take about this long; one while nothing is known.
-fn n_in_time(workload: &str, problems: &[Planned], costs: &Costs, time: Duration) -> usize {
+fn n_in_time<'a>(
+    workload: &str,
+    problems: impl ExactSizeIterator<Item = &'a Planned>,
+    costs: &Costs,
+    time: Duration,
+) -> usize {
+    let n_problems = problems.len();
     let mut spent = Duration::ZERO;
     let mut known: Option<(Shape, Duration)> = None;
-    for (n, planned) in problems.iter().enumerate() {
+    for (n, planned) in problems.enumerate() {
         let bin = planned.size.shape.bin();
         let lane = match known {
             Some((known_bin, lane)) if known_bin == bin => lane,
@@ -194,7 +203,7 @@ fn n_in_time(workload: &str, problems: &[Planned], costs: &Costs, time: Duration
             return n.max(1);
         }
     }
-    problems.len()
+    n_problems
 }
 
 /// Plans the next window; what needs no worker is returned.

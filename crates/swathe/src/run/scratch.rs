@@ -9,8 +9,10 @@ use crate::{Stop, Workload};
 
 /// A scratch and the memory it holds.
 pub(super) struct Held<W: Workload> {
-    pub(super) scratch: W::Scratch,
-    reservation: Reservation,
+    /// Made by whoever first solves with it: a workload whose scratch cannot be made panics there,
+    /// where panics are caught.
+    pub(super) scratch: Option<W::Scratch>,
+    pub(super) reservation: Reservation,
 }
 
 /// Where scratches are kept between problems. Taking one is also the permission to solve.
@@ -60,12 +62,7 @@ impl<W: Workload> ScratchRack<W> {
 
     /// Waits for its turn and takes a scratch, for which `reservation` was made; `None` if the run
     /// is cancelled first.
-    pub(super) fn take(
-        &self,
-        workload: &W,
-        reservation: Reservation,
-        stop: &Stop,
-    ) -> Option<Held<W>> {
+    pub(super) fn take(&self, reservation: Reservation, stop: &Stop) -> Option<Held<W>> {
         let mut state = lock(&self.shared.state);
         while state.n_free == 0 {
             if stop.is_cancelled() {
@@ -89,7 +86,7 @@ impl<W: Workload> ScratchRack<W> {
                 held
             }
             None => Held {
-                scratch: workload.scratch(),
+                scratch: None,
                 reservation,
             },
         })

@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
 
-use super::{Done, lock};
+use super::{Checked, Done, lock};
 use crate::memory::Reservation;
+use crate::report::Launch;
 use crate::{Planned, Stop, Workload};
 
 pub(super) struct Slot<W: Workload> {
@@ -28,6 +29,12 @@ pub(super) struct Hand<W: Workload> {
     pub(super) refused: Vec<Planned>,
     /// The memory of all lanes and answers of the range.
     pub(super) reservation: Option<Reservation>,
+    /// The memory of the scratch.
+    pub(super) scratch_reservation: Option<Reservation>,
+    /// What solving some of them again showed.
+    pub(super) checked: Checked,
+    /// The figures of the range, as far as they are known.
+    pub(super) launch: Option<Launch>,
     /// Whether the worker has a turn to solve.
     pub(super) has_turn: bool,
     /// The worker was left behind: whatever it brings is too late.
@@ -51,6 +58,9 @@ impl<W: Workload> Slot<W> {
             done: Vec::new(),
             refused: Vec::new(),
             reservation: None,
+            scratch_reservation: None,
+            checked: Checked::default(),
+            launch: None,
             has_turn: false,
             abandoned: false,
         };
@@ -65,12 +75,22 @@ impl<W: Workload> Slot<W> {
         lock(&self.hand)
     }
 
-    /// The worker begins with a problem: its time starts now.
-    pub(super) fn begin(&self, hand: &mut Hand<W>, planned: Planned) {
+    /// The worker begins with a problem now: its time starts.
+    pub(super) fn begin(&self, hand: &mut Hand<W>, planned: Planned, now: Instant) {
         self.stop.renew();
         hand.current = Some(Current {
             planned,
-            since: Instant::now(),
+            since: now,
         });
+    }
+
+    /// The problem in hand is begun once more, with all of its time.
+    pub(super) fn begin_again(&self) {
+        let mut hand = self.hand();
+        if let Some(Current { planned, .. }) = hand.current
+            && !hand.abandoned
+        {
+            self.begin(&mut hand, planned, Instant::now());
+        }
     }
 }

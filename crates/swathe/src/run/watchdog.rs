@@ -1,5 +1,6 @@
 //! The watchdog: ends problems whose time is over, and leaves workers behind that do not stop.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
@@ -7,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use super::queue::Range;
 use super::slot::Slot;
-use super::{Checked, Done, Message, Shared, lock};
+use super::worker::ended;
+use super::{Done, Message, Shared, lock, ms};
 use crate::report::{Remedy, SetbackCause};
 use crate::{DeviceKind, Outcome, Workload};
 
@@ -22,7 +24,11 @@ where
     let shared = Arc::clone(shared);
     std::thread::Builder::new()
         .name("swathe-watchdog".to_owned())
-        .spawn(move || watch(&shared))
+        .spawn(move || {
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| watch(&shared))) {
+                shared.send(Message::Broken(panic));
+            }
+        })
         .expect("the system can start a thread")
 }
 
@@ -78,11 +84,25 @@ where
     let mut rest = std::mem::take(&mut hand.refused);
     rest.extend(hand.to_load.drain(..));
     rest.extend(hand.loaded.drain(..).map(|(planned, _)| planned));
+    let checked = std::mem::take(&mut hand.checked);
+    let launch = hand.launch.take();
     let stuck_bytes = current.planned.need.lane_bytes + current.planned.need.solution_bytes;
     let mut freed = hand.reservation.take();
-    hand.reservation = freed
+    let mut stuck = freed
         .as_mut()
         .map(|reservation| reservation.split(stuck_bytes));
+    if let Some(stuck) = &mut stuck {
+        stuck.strand();
+    }
+    hand.reservation = stuck;
+    if had_turn {
+        if let Some(scratch) = &mut hand.scratch_reservation {
+            scratch.strand();
+        }
+    } else {
+        // It was loading: its scratch is still on the rack.
+        drop(hand.scratch_reservation.take());
+    }
     let (class, n_attempts) = (hand.class, hand.n_attempts);
     drop(hand);
 
@@ -114,14 +134,14 @@ where
         Shared::hire(shared);
         shared.queue.put_back([Range {
             class,
-            problems: rest,
+            problems: rest.into(),
             n_attempts,
         }]);
     }
     shared.send(Message::Outcomes {
+        launch: ended(launch, done.len(), ms(shared.started.elapsed())),
         done,
-        launch: None,
-        checked: Checked::default(),
+        checked,
         _held: freed,
     });
     shared.queue.settle(n_settled);

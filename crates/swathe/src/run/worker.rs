@@ -92,48 +92,43 @@ fn carry<W: Workload>(shared: &Shared<W>, slot: &Slot<W>, range: Range, clock: &
             return Left::Behind;
         }
         Some(Fault::Lost | Fault::Panic) => {
+            drop((lanes_held, scratch_held));
             shared.send_setback(SetbackCause::WorkerLost, n_claimed, Remedy::Replaced);
-            shared.queue.put_back([Range {
-                n_attempts: range.n_attempts + 1,
-                ..range
-            }]);
+            put_back(shared, range, |_| Outcome::Panicked {
+                message: "every worker that took it was lost".to_owned(),
+            });
             return Left::Lost;
         }
     }
 
-    let mut launch = Launch {
+    let launch = Launch {
         device: DeviceKind::Cpu,
         worker: slot.worker,
         class: range.class,
         shape: range.shape(),
-        n_lanes: n_claimed,
+        n_lanes: 0,
         bytes,
         start_ms: ms(start - shared.started),
         solve_start_ms: 0.0,
         end_ms: 0.0,
     };
     clock.enter(Phase::Load);
-    take_in_hand(slot, range, lanes_held);
+    take_in_hand(slot, range, lanes_held, scratch_held, launch);
     if load_all(shared, slot).is_none() {
         return Left::Abandoned;
     }
     clock.enter(Phase::Turn);
-    let mut checked = Checked::default();
+    let scratch_held = slot.hand().scratch_reservation.take();
     // Without a scratch the run is being cancelled, and what is loaded stays unsolved.
-    if let Some(held) = shared
-        .scratches
-        .take(&shared.workload, scratch_held, &slot.stop)
-    {
+    if let Some(held) = scratch_held.and_then(|held| shared.scratches.take(held, &slot.stop)) {
         let solve_start = clock.enter(Phase::Solve);
-        launch.solve_start_ms = ms(solve_start - shared.started);
-        match solve_all(shared, slot, held, delay, &mut checked) {
+        match solve_all(shared, slot, held, solve_start, delay) {
             Some(held) => shared.scratches.give_back(held),
             None => return Left::Abandoned,
         }
     }
     let end = clock.enter(Phase::Deliver);
-    launch.end_ms = ms(end - shared.started);
-    deliver(shared, slot, n_claimed, solutions_bytes, launch, checked);
+    deliver(shared, slot, n_claimed, solutions_bytes, end);
     Left::Behind
 }
 
@@ -141,26 +136,49 @@ fn carry<W: Workload>(shared: &Shared<W>, slot: &Slot<W>, range: Range, clock: &
 fn put_back_smaller<W: Workload>(shared: &Shared<W>, mut range: Range, wanted_bytes: u64) {
     let n_problems = range.problems.len();
     let cause = SetbackCause::OutOfMemory { wanted_bytes };
-    let n_attempts = range.n_attempts + 1;
     if n_problems > 1 {
-        let second = range.problems.split_off(n_problems / 2);
-        let halves = [
-            Range {
-                problems: second,
-                n_attempts,
-                ..range
-            },
-            Range {
-                problems: range.problems,
-                n_attempts,
-                class: range.class,
-            },
-        ];
         shared.send_setback(cause, n_problems, Remedy::Split);
-        shared.queue.put_back(halves);
+        let n_attempts = range.n_attempts + 1;
+        let second = Range {
+            problems: range.problems.split_off(n_problems / 2),
+            n_attempts,
+            ..range
+        };
+        let first = Range {
+            n_attempts,
+            ..range
+        };
+        shared.queue.put_back([second, first]);
+        return;
+    }
+    let budget_bytes = shared.settings.memory.reachable_bytes();
+    let too_large = |_: &Planned| Outcome::TooLarge {
+        wanted_bytes,
+        budget_bytes,
+    };
+    if wanted_bytes > budget_bytes {
+        // The plan found it to fit, but solvers that were left behind keep too much of the memory.
+        give_up(shared, range, too_large);
     } else {
-        // One problem that the plan found to fit: the refusal will pass.
+        // The refusal will pass.
         shared.send_setback(cause, n_problems, Remedy::Retried);
+        put_back(shared, range, too_large);
+    }
+}
+
+/// Puts a range back to be tried again; after very many tries its problems get this outcome.
+fn put_back<W: Workload>(
+    shared: &Shared<W>,
+    range: Range,
+    outcome: impl FnMut(&Planned) -> Outcome<W>,
+) {
+    /// Refusals that pass have passed by then; a rule that always strikes must not go on for ever.
+    const N_ATTEMPTS_MAX: u32 = 100;
+
+    let n_attempts = range.n_attempts + 1;
+    if n_attempts > N_ATTEMPTS_MAX {
+        give_up(shared, range, outcome);
+    } else {
         shared.queue.put_back([Range {
             n_attempts,
             ..range
@@ -168,12 +186,47 @@ fn put_back_smaller<W: Workload>(shared: &Shared<W>, mut range: Range, wanted_by
     }
 }
 
-fn take_in_hand<W: Workload>(slot: &Slot<W>, range: Range, reservation: Reservation) {
+/// Delivers an outcome without an answer for every problem of a range.
+fn give_up<W: Workload>(
+    shared: &Shared<W>,
+    range: Range,
+    mut outcome: impl FnMut(&Planned) -> Outcome<W>,
+) {
+    let done: Vec<Done<W>> = range
+        .problems
+        .iter()
+        .map(|planned| Done {
+            index: planned.index,
+            outcome: outcome(planned),
+            device: DeviceKind::Cpu,
+            took: Duration::ZERO,
+            n_attempts: range.n_attempts,
+        })
+        .collect();
+    let n_settled = done.len();
+    shared.send(Message::Outcomes {
+        done,
+        launch: None,
+        checked: Checked::default(),
+        _held: None,
+    });
+    shared.queue.settle(n_settled);
+}
+
+fn take_in_hand<W: Workload>(
+    slot: &Slot<W>,
+    range: Range,
+    lanes_held: Reservation,
+    scratch_held: Reservation,
+    launch: Launch,
+) {
     let mut hand = slot.hand();
     hand.class = range.class;
     hand.n_attempts = range.n_attempts;
-    hand.to_load = range.problems.into();
-    hand.reservation = Some(reservation);
+    hand.to_load = range.problems;
+    hand.reservation = Some(lanes_held);
+    hand.scratch_reservation = Some(scratch_held);
+    hand.launch = Some(launch);
 }
 
 /// Loads all problems in hand; `None` if the worker was left behind meanwhile.
@@ -213,7 +266,7 @@ fn load_all<W: Workload>(shared: &Shared<W>, slot: &Slot<W>) -> Option<()> {
             let Some(planned) = hand.to_load.pop_front() else {
                 return Some(());
             };
-            slot.begin(&mut hand, planned);
+            slot.begin(&mut hand, planned, Instant::now());
             planned
         };
         last = Some((planned, load_one(shared, slot, &planned)));
@@ -268,21 +321,33 @@ fn load_one<W: Workload>(shared: &Shared<W>, slot: &Slot<W>, planned: &Planned) 
 fn solve_all<W: Workload>(
     shared: &Shared<W>,
     slot: &Slot<W>,
-    mut held: Held<W>,
+    held: Held<W>,
+    solve_start: Instant,
     mut delay: Duration,
-    checked: &mut Checked,
 ) -> Option<Held<W>> {
+    let Held {
+        mut scratch,
+        reservation,
+    } = held;
+    {
+        let mut hand = slot.hand();
+        hand.has_turn = true;
+        hand.scratch_reservation = Some(reservation);
+        if let Some(launch) = &mut hand.launch {
+            launch.solve_start_ms = ms(solve_start - shared.started);
+        }
+    }
     let mut tally = Tally::default();
     let mut last: Option<(Planned, Solved<W>, Duration)> = None;
-    loop {
-        let (planned, problem, since) = {
+    let mut now = solve_start;
+    let reservation = loop {
+        let (planned, problem) = {
             let mut hand = slot.hand();
             if hand.abandoned {
                 return None;
             }
             let n_attempts = hand.n_attempts;
             match last.take() {
-                None => hand.has_turn = true,
                 Some((planned, Solved::Outcome(outcome), took)) => {
                     let device = DeviceKind::Cpu;
                     hand.done.push(Done {
@@ -294,7 +359,7 @@ fn solve_all<W: Workload>(
                     });
                 }
                 Some((planned, Solved::Refused, _)) => hand.refused.push(planned),
-                Some((_, Solved::Cancelled, _)) => {}
+                Some((_, Solved::Cancelled, _)) | None => {}
             }
             hand.current = None;
             if slot.stop.is_cancelled() {
@@ -302,28 +367,33 @@ fn solve_all<W: Workload>(
             }
             let Some((planned, problem)) = hand.loaded.pop_front() else {
                 hand.has_turn = false;
-                break;
+                break hand.scratch_reservation.take();
             };
-            slot.begin(&mut hand, planned);
-            (
-                planned,
-                problem,
-                hand.current
-                    .map_or_else(Instant::now, |current| current.since),
-            )
+            slot.begin(&mut hand, planned, now);
+            (planned, problem)
         };
         if !delay.is_zero() {
             wait(std::mem::take(&mut delay), slot);
         }
-        let solved = solve_one(shared, slot, &planned, &problem, &mut held, checked);
-        let took = since.elapsed();
-        if matches!(solved, Solved::Outcome(Outcome::Solved(_))) {
+        let solved = solve_one(shared, slot, &planned, &problem, &mut scratch);
+        let began = now;
+        // The end of one problem is the beginning of the next: one look at the clock for each.
+        now = Instant::now();
+        let took = now - began;
+        if let Solved::Outcome(Outcome::Solved(solution)) = &solved {
             tally.add(&planned.size, took);
+            if shared.is_verified(planned.index, &planned.size) {
+                verify(shared, slot, planned.index, solution);
+                now = Instant::now();
+            }
         }
         last = Some((planned, solved, took));
-    }
+    };
     tally.flush(shared);
-    Some(held)
+    reservation.map(|reservation| Held {
+        scratch,
+        reservation,
+    })
 }
 
 enum Solved<W: Workload> {
@@ -337,8 +407,7 @@ fn solve_one<W: Workload>(
     slot: &Slot<W>,
     planned: &Planned,
     problem: &W::Problem,
-    held: &mut Held<W>,
-    checked: &mut Checked,
+    scratch: &mut Option<W::Scratch>,
 ) -> Solved<W> {
     let fault = shared
         .settings
@@ -347,13 +416,13 @@ fn solve_one<W: Workload>(
     if fault == Some(Fault::OutOfMemory) {
         return Solved::Refused;
     }
+    let workload = &*shared.workload;
     let solved = catch_unwind(AssertUnwindSafe(|| {
         act_out(fault, slot);
-        shared
-            .workload
-            .solve(problem, &mut held.scratch, &slot.stop)
+        let scratch = scratch.get_or_insert_with(|| workload.scratch());
+        workload.solve(problem, scratch, &slot.stop)
     }));
-    let outcome = match solved {
+    Solved::Outcome(match solved {
         Ok(Ok(solution)) => Outcome::Solved(solution),
         Ok(Err(_)) if slot.stop.is_cancelled() => return Solved::Cancelled,
         Ok(Err(_)) if slot.stop.is_expired() => Outcome::TimedOut {
@@ -362,57 +431,43 @@ fn solve_one<W: Workload>(
         Ok(Err(failure)) => Outcome::Failed(failure),
         Err(panic) => {
             // Whatever the panic left in the scratch is nobody's to read.
-            held.scratch = shared.workload.scratch();
+            *scratch = None;
             Outcome::Panicked {
                 message: panic_message(panic),
             }
         }
-    };
-    if let Outcome::Solved(solution) = &outcome
-        && shared.is_verified(
-            planned.index,
-            &shared.workload.need(&planned.size, DeviceKind::Cpu),
-        )
-    {
-        verify(shared, slot, planned.index, solution, checked);
-    }
-    Solved::Outcome(outcome)
+    })
 }
 
 /// Loads and solves a problem once more, with fresh scratch, and compares.
-fn verify<W: Workload>(
-    shared: &Shared<W>,
-    slot: &Slot<W>,
-    index: usize,
-    solution: &W::Solution,
-    checked: &mut Checked,
-) {
-    let again = catch_unwind(AssertUnwindSafe(|| {
+fn verify<W: Workload>(shared: &Shared<W>, slot: &Slot<W>, index: usize, solution: &W::Solution) {
+    slot.begin_again();
+    let workload = &*shared.workload;
+    let compared = catch_unwind(AssertUnwindSafe(|| {
         let problem = shared.source.load(index, &slot.stop).ok()?;
-        shared
-            .workload
-            .solve(&problem, &mut shared.workload.scratch(), &slot.stop)
-            .ok()
+        let reference = workload
+            .solve(&problem, &mut workload.scratch(), &slot.stop)
+            .ok()?;
+        Some(workload.agree(&reference, solution, DeviceKind::Cpu).err())
     }));
-    let difference = match again {
-        _ if slot.stop.requested() => return,
-        Ok(Some(reference)) => shared
-            .workload
-            .agree(&reference, solution, DeviceKind::Cpu)
-            .err(),
+    if slot.stop.requested() {
+        return;
+    }
+    let difference = match compared {
+        Ok(Some(difference)) => difference,
         Ok(None) | Err(_) => Some(Difference {
             field: "outcome".to_owned(),
             expected: "no solution".to_owned(),
             found: "a solution".to_owned(),
         }),
     };
-    checked.n_checked += 1;
-    checked
-        .mismatches
-        .extend(difference.map(|difference| Mismatch {
-            problem: index,
-            difference,
-        }));
+    let mut hand = slot.hand();
+    hand.checked.n_checked += 1;
+    let mismatch = difference.map(|difference| Mismatch {
+        problem: index,
+        difference,
+    });
+    hand.checked.mismatches.extend(mismatch);
 }
 
 /// Hands over what came of a range, and puts back what was refused on the way.
@@ -421,47 +476,58 @@ fn deliver<W: Workload>(
     slot: &Slot<W>,
     n_claimed: usize,
     solutions_bytes: u64,
-    launch: Launch,
-    checked: Checked,
+    end: Instant,
 ) {
-    let (done, refused, mut reservation, class, n_attempts) = {
-        let mut hand = slot.hand();
-        let done = std::mem::take(&mut hand.done);
-        let refused = std::mem::take(&mut hand.refused);
-        (
-            done,
-            refused,
-            hand.reservation.take(),
-            hand.class,
-            hand.n_attempts,
-        )
+    let mut hand = slot.hand();
+    let done = std::mem::take(&mut hand.done);
+    let refused = Range {
+        class: hand.class,
+        problems: std::mem::take(&mut hand.refused).into(),
+        n_attempts: hand.n_attempts,
     };
+    let checked = std::mem::take(&mut hand.checked);
+    let launch = hand.launch.take();
+    let mut reservation = hand.reservation.take();
+    drop(hand);
     // The problems are gone; the answers' memory is held until they are taken.
     let held = reservation
         .as_mut()
         .map(|reservation| reservation.split(solutions_bytes));
     drop(reservation);
-    let n_refused = refused.len();
-    if n_refused > 0 {
-        let wanted_bytes = refused
-            .iter()
-            .map(|planned| planned.need.total_bytes())
-            .sum();
+    let n_settled = n_claimed - refused.problems.len();
+    if !refused.problems.is_empty() {
+        let wanted_bytes = refused.lanes_bytes() + refused.scratch_bytes();
         let cause = SetbackCause::OutOfMemory { wanted_bytes };
-        shared.send_setback(cause, n_refused, Remedy::Retried);
-        shared.queue.put_back([Range {
-            class,
-            problems: refused,
-            n_attempts: n_attempts + 1,
-        }]);
+        shared.send_setback(cause, refused.problems.len(), Remedy::Retried);
+        let budget_bytes = shared.settings.memory.cap_bytes();
+        put_back(shared, refused, |planned| Outcome::TooLarge {
+            wanted_bytes: planned.need.total_bytes(),
+            budget_bytes,
+        });
     }
     shared.send(Message::Outcomes {
+        launch: ended(launch, done.len(), ms(end - shared.started)),
         done,
-        launch: Some(launch),
         checked,
         _held: held,
     });
-    shared.queue.settle(n_claimed - n_refused);
+    shared.queue.settle(n_settled);
+}
+
+/// A launch's figures when it is over; none if all of its problems were put back.
+pub(super) fn ended(launch: Option<Launch>, n_lanes: usize, end_ms: f64) -> Option<Launch> {
+    let launch = launch.filter(|_| n_lanes > 0)?;
+    Some(Launch {
+        n_lanes,
+        end_ms,
+        // All of its problems may have had their outcome before its turn came.
+        solve_start_ms: if launch.solve_start_ms > 0.0 {
+            launch.solve_start_ms
+        } else {
+            end_ms
+        },
+        ..launch
+    })
 }
 
 /// Carries out a fault inside the code that it pretends to come from.

@@ -1,0 +1,13 @@
+//! The engine driven end to end by a small real workload.
+
+mod background;
+mod faults;
+mod memory;
+mod plans;
+mod poison;
+mod report;
+mod sameness;
+mod sieve;
+mod slice;
+mod stop;
+mod verify;

@@ -1,0 +1,256 @@
+//! The figures of a run add up.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use swathe::{Budget, Event, Observer, Settings};
+
+use crate::sieve::{Field, Sieve, Twist, check, fields, run};
+
+fn settings() -> Settings {
+    Settings {
+        n_threads: 2,
+        memory: Budget::new(1 << 20),
+        ..Settings::default()
+    }
+}
+
+fn taking(load_ms: u64, solve_ms: u64) -> Twist {
+    Twist::Takes {
+        load: Duration::from_millis(load_ms),
+        solve: Duration::from_millis(solve_ms),
+    }
+}
+
+/// Phases and idle time are the wall, for every worker, and every worker lives as long as the run.
+#[test]
+fn phases_add_up_to_the_wall() {
+    let fields: Vec<Field> = fields(200, 11)
+        .into_iter()
+        .enumerate()
+        .map(|(k, field)| {
+            if k % 4 == 0 {
+                field.twisted(taking(3, 5))
+            } else {
+                field
+            }
+        })
+        .collect();
+    let report = check(
+        &Sieve::new(&settings().memory),
+        &Arc::new(fields),
+        &settings(),
+    );
+    assert_eq!(
+        report.workers.len(),
+        settings().n_threads + settings().n_prefetch
+    );
+    for worker in &report.workers {
+        let gap = (worker.phases_ms() - worker.wall_ms).abs();
+        assert!(gap <= 0.02 * worker.wall_ms, "{worker:?}");
+        assert!(worker.wall_ms <= report.wall_ms);
+    }
+    // Fifty problems that sleep three and five milliseconds.
+    let load_ms: f64 = report.workers.iter().map(|worker| worker.load_ms).sum();
+    let solve_ms: f64 = report.workers.iter().map(|worker| worker.solve_ms).sum();
+    assert!(
+        load_ms >= 150.0 && solve_ms >= 250.0,
+        "{load_ms} {solve_ms}"
+    );
+    let longest = report.workers.iter().map(|worker| worker.wall_ms);
+    let gap_ms = report.wall_ms - longest.fold(0.0, f64::max);
+    assert!(
+        gap_ms <= 0.02 * report.wall_ms + 20.0,
+        "{gap_ms} of {}",
+        report.wall_ms
+    );
+}
+
+#[test]
+fn outcomes_add_up_to_the_input() {
+    let mut fields = fields(3000, 12);
+    for (k, twist) in [
+        Twist::Panics,
+        Twist::Fails,
+        Twist::SizeFails,
+        Twist::HasWrongSize,
+    ]
+    .into_iter()
+    .cycle()
+    .take(40)
+    .enumerate()
+    {
+        fields[k * 70] = fields[k * 70].twisted(twist);
+    }
+    let settings = Settings {
+        memory: Budget::new(20_000),
+        ..settings()
+    };
+    fields[5] = Field::new(1, 1000, 10);
+    fields[6] = fields[6].twisted(Twist::LoopsAndPolls);
+    let settings = Settings {
+        time_limit: Duration::from_millis(500),
+        ..settings
+    };
+    let report = run(&Sieve::new(&settings.memory), &Arc::new(fields), &settings).report;
+    let counts = report.counts;
+    assert_eq!(counts.n_problems, 3000);
+    assert_eq!(
+        counts.n_problems,
+        counts.n_solved
+            + counts.n_failed
+            + counts.n_too_large
+            + counts.n_timed_out
+            + counts.n_panicked
+    );
+    assert_eq!(counts.n_done(), 3000);
+    let failed = (
+        counts.n_failed,
+        counts.n_too_large,
+        counts.n_timed_out,
+        counts.n_panicked,
+    );
+    assert_eq!(failed, (30, 1, 1, 10));
+    assert!(!report.cancelled);
+    // Those without a size and the one that fits nowhere were in no launch.
+    assert_eq!(lanes(&report), 3000 - 11);
+}
+
+/// Lanes of all launches.
+fn lanes(report: &swathe::Report) -> usize {
+    assert_eq!(report.n_launches as usize, report.launches.len());
+    report.launches.iter().map(|launch| launch.n_lanes).sum()
+}
+
+#[test]
+fn lanes_add_up_whatever_happens() {
+    for text in ["", "oom%10:seed=1", "oom@5,lost@2", "lost%20:seed=3"] {
+        let fields = Arc::new(fields(500, 13));
+        let settings = Settings {
+            faults: text.parse().unwrap(),
+            ..settings()
+        };
+        let report = check(&Sieve::new(&settings.memory), &fields, &settings);
+        assert_eq!(lanes(&report), 500, "{text}");
+        for launch in &report.launches {
+            assert!(launch.start_ms <= launch.solve_start_ms, "{launch:?}");
+            assert!(launch.solve_start_ms <= launch.end_ms, "{launch:?}");
+            assert!(launch.end_ms <= report.wall_ms, "{launch:?}");
+            assert!(launch.bytes > 0);
+        }
+    }
+}
+
+/// What the observer is told adds up to what the report says.
+#[test]
+fn events_add_up() {
+    let events: Arc<Mutex<Vec<Event>>> = Arc::default();
+    let told = Arc::clone(&events);
+    let observer = Observer::new(move |event| told.lock().unwrap().push(event.clone()));
+    let settings = Settings {
+        observer: Some(observer),
+        faults: "oom%5:seed=2".parse().unwrap(),
+        n_verify: 30,
+        ..settings()
+    };
+    let mut fields = fields(600, 14);
+    for field in &mut fields[100..120] {
+        *field = field.twisted(Twist::AnswersAnything);
+    }
+    let report = check(&Sieve::new(&settings.memory), &Arc::new(fields), &settings);
+    let events = events.lock().unwrap();
+    let (mut n_launches, mut n_setbacks, mut n_mismatches, mut n_lanes) = (0, 0, 0, 0);
+    let mut last = swathe::Counts::default();
+    for event in events.iter() {
+        match event {
+            Event::Progress { counts, .. } => {
+                assert!(counts.n_done() >= last.n_done(), "progress goes forward");
+                last = *counts;
+            }
+            Event::Launched(launch) => {
+                n_launches += 1;
+                n_lanes += launch.n_lanes;
+            }
+            Event::Setback(_) => n_setbacks += 1,
+            Event::Mismatch(_) => n_mismatches += 1,
+        }
+    }
+    assert_eq!(last, report.counts);
+    assert_eq!((n_launches, n_lanes), (report.n_launches, 600));
+    assert_eq!(n_setbacks, report.n_setbacks);
+    assert!(n_setbacks > 0);
+    assert_eq!(n_mismatches, report.verification.mismatches.len());
+}
+
+/// Loading and solving at the same time takes less than one after the other.
+#[test]
+fn loading_ahead_overlaps() {
+    let fields: Vec<Field> = (0..40)
+        .map(|seed| Field::new(seed, 2, 2).twisted(taking(5, 5)))
+        .collect();
+    let fields = Arc::new(fields);
+    let wall_ms = |n_prefetch| {
+        let settings = Settings {
+            n_threads: 1,
+            n_prefetch,
+            batch_size: swathe::BatchSize::Fixed(1),
+            ..settings()
+        };
+        let walls =
+            (0..3).map(|_| check(&Sieve::new(&settings.memory), &fields, &settings).wall_ms);
+        walls.fold(f64::INFINITY, f64::min)
+    };
+    let (without_ms, with_ms) = (wall_ms(0), wall_ms(2));
+    assert!(without_ms >= 400.0, "{without_ms}");
+    assert!(
+        with_ms < 0.75 * without_ms,
+        "{with_ms} against {without_ms}"
+    );
+}
+
+/// Costs are learnt from solving alone: neither loading nor verifying counts.
+#[test]
+fn costs_are_those_of_solving() {
+    let fields: Vec<Field> = (0..40)
+        .map(|seed| Field::new(2 * seed, 2, 2).twisted(taking(6, 2)))
+        .collect();
+    let settings = Settings {
+        n_verify: 40,
+        ..settings()
+    };
+    let report = check(
+        &Sieve::new(&settings.memory),
+        &Arc::new(fields.clone()),
+        &settings,
+    );
+    assert_eq!(report.verification.n_checked, 40);
+    let lane = report
+        .costs
+        .lane("sieve", &fields[0].size(), swathe::DeviceKind::Cpu);
+    let lane = lane.expect("forty are enough");
+    assert!(lane >= Duration::from_millis(2), "{lane:?}");
+    assert!(lane < Duration::from_millis(6), "{lane:?}");
+}
+
+/// The figures survive being written down.
+#[test]
+fn a_report_can_be_written_and_read() {
+    let report = check(
+        &Sieve::new(&settings().memory),
+        &Arc::new(fields(50, 15)),
+        &settings(),
+    );
+    let text = serde_json::to_string(&report).unwrap();
+    let again: swathe::Report = serde_json::from_str(&text).unwrap();
+    assert_eq!(again.counts, report.counts);
+    assert_eq!(again.launches.len(), report.launches.len());
+    assert_eq!(again.costs.rows().count(), report.costs.rows().count());
+    assert!((again.wall_ms - report.wall_ms).abs() < 1e-9 * report.wall_ms);
+    let empty = check(
+        &Sieve::new(&settings().memory),
+        &Arc::new(Vec::new()),
+        &settings(),
+    );
+    assert_eq!(empty.counts.n_problems, 0);
+    assert!(!empty.cancelled);
+}

@@ -1,0 +1,390 @@
+//! A small real workload: the sums of the primes in every row of a grid of numbers.
+//!
+//! Problems are made from a seed and held in pooled buffers, the scratch is a sieve that is used
+//! again, and a twist makes a problem misbehave in one chosen way. The oracle knows neither pool
+//! nor sieve.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use swathe::{
+    Budget, DeviceKind, Difference, Faults, Need, OutcomeKind, Pool, Pooled, Report, Settings,
+    Shape, Size, Source, Stop, Workload,
+};
+
+pub(crate) struct Sieve {
+    pool: Pool<u32>,
+    /// Set at the end of a test: loops that never poll come back then, and their threads end.
+    pub(crate) released: Arc<AtomicBool>,
+    n_random: AtomicU64,
+}
+
+/// A problem that is not loaded yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Field {
+    pub(crate) seed: u64,
+    pub(crate) n_rows: u32,
+    pub(crate) n_columns: u32,
+    pub(crate) twist: Twist,
+}
+
+/// How a problem misbehaves.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Twist {
+    None,
+    Panics,
+    Fails,
+    HasWrongSize,
+    LoopsAndPolls,
+    LoopsAsleep,
+    LoadPanics,
+    LoadFails,
+    LoadLoopsAndPolls,
+    LoadLoopsAsleep,
+    SizePanics,
+    SizeFails,
+    /// Takes so long to load and to solve, both asleep.
+    Takes {
+        load: Duration,
+        solve: Duration,
+    },
+    /// Answers differently every time.
+    AnswersAnything,
+}
+
+pub(crate) struct Loaded {
+    field: Field,
+    cells: Pooled<u32>,
+}
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refusal {
+    #[error("seed {seed} is refused")]
+    Refused { seed: u64 },
+    #[error("stopped")]
+    Stopped,
+}
+
+#[derive(Default)]
+pub(crate) struct Scratch {
+    composite: Vec<bool>,
+    row: Vec<u32>,
+}
+
+impl Sieve {
+    pub(crate) fn new(budget: &Budget) -> Arc<Sieve> {
+        Sieve::with_faults(budget, Faults::none())
+    }
+
+    pub(crate) fn with_faults(budget: &Budget, faults: Faults) -> Arc<Sieve> {
+        Arc::new(Sieve {
+            pool: Pool::with_faults(budget, faults),
+            released: Arc::default(),
+            n_random: AtomicU64::new(0),
+        })
+    }
+
+    pub(crate) fn source(self: &Arc<Sieve>, fields: &Arc<Vec<Field>>) -> Source<Sieve> {
+        let (sized, loaded) = (Arc::clone(fields), Arc::clone(fields));
+        let sieve = Arc::clone(self);
+        Source::new(
+            fields.len(),
+            move |index| {
+                let field = &sized[index];
+                match field.twist {
+                    Twist::SizePanics => panic!("a size on purpose"),
+                    Twist::SizeFails => Err(Refusal::Refused { seed: field.seed }),
+                    _ => Ok(field.size()),
+                }
+            },
+            move |index, stop| sieve.load(loaded[index], stop),
+        )
+    }
+
+    fn load(&self, mut field: Field, stop: &Stop) -> Result<Loaded, Refusal> {
+        match field.twist {
+            Twist::LoadPanics => panic!("a load on purpose"),
+            Twist::LoadFails => return Err(Refusal::Refused { seed: field.seed }),
+            Twist::LoadLoopsAndPolls => return self.loop_and_poll(stop),
+            Twist::LoadLoopsAsleep => return self.loop_asleep(),
+            Twist::HasWrongSize => field.n_columns += 1,
+            Twist::Takes { load, .. } => std::thread::sleep(load),
+            _ => {}
+        }
+        let mut cells = self.pool.take((field.n_rows * field.n_columns) as usize);
+        for (k, cell) in cells.iter_mut().enumerate() {
+            *cell = field.cell(k);
+        }
+        Ok(Loaded { field, cells })
+    }
+
+    fn loop_and_poll<T>(&self, stop: &Stop) -> Result<T, Refusal> {
+        while !stop.requested() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Err(Refusal::Stopped)
+    }
+
+    fn loop_asleep<T>(&self) -> Result<T, Refusal> {
+        while !self.released.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Err(Refusal::Stopped)
+    }
+}
+
+impl Field {
+    pub(crate) fn new(seed: u64, n_rows: u32, n_columns: u32) -> Field {
+        Field {
+            seed,
+            n_rows,
+            n_columns,
+            twist: Twist::None,
+        }
+    }
+
+    pub(crate) fn twisted(self, twist: Twist) -> Field {
+        Field { twist, ..self }
+    }
+
+    pub(crate) fn size(&self) -> Size {
+        let shape = Shape::new(&[self.n_rows, self.n_columns]);
+        Size {
+            class: (self.seed % 2) as u32,
+            affinity: self.seed % 5,
+            ..Size::of(shape)
+        }
+    }
+
+    /// Numbers in a field are below this.
+    fn bound(&self) -> u32 {
+        (32 * self.n_columns).min(4096)
+    }
+
+    fn cell(&self, k: usize) -> u32 {
+        (mix(self.seed ^ mix(k as u64)) % u64::from(self.bound())) as u32
+    }
+
+    /// The answer, found in another way: by trial division.
+    pub(crate) fn oracle(&self) -> Vec<u64> {
+        let is_prime: Vec<bool> = (0..self.bound())
+            .map(|n| n > 1 && (2..n).take_while(|d| d * d <= n).all(|d| n % d != 0))
+            .collect();
+        let n_columns = self.n_columns as usize;
+        (0..self.n_rows as usize)
+            .map(|row| {
+                let cells = (row * n_columns..(row + 1) * n_columns).map(|k| self.cell(k));
+                cells.filter(|&n| is_prime[n as usize]).map(u64::from).sum()
+            })
+            .collect()
+    }
+}
+
+impl Twist {
+    /// What must become of such a problem.
+    pub(crate) fn kind(self) -> OutcomeKind {
+        match self {
+            Twist::None | Twist::Takes { .. } | Twist::AnswersAnything => OutcomeKind::Solved,
+            Twist::Panics | Twist::LoadPanics | Twist::SizePanics => OutcomeKind::Panicked,
+            Twist::Fails | Twist::LoadFails | Twist::SizeFails => OutcomeKind::Failed,
+            Twist::HasWrongSize => OutcomeKind::WrongSize,
+            Twist::LoopsAndPolls
+            | Twist::LoopsAsleep
+            | Twist::LoadLoopsAndPolls
+            | Twist::LoadLoopsAsleep => OutcomeKind::TimedOut,
+        }
+    }
+}
+
+impl Workload for Sieve {
+    type Problem = Loaded;
+    type Solution = Vec<u64>;
+    type Failure = Refusal;
+    type Scratch = Scratch;
+    const NAME: &'static str = "sieve";
+
+    fn size(&self, problem: &Loaded) -> Size {
+        problem.field.size()
+    }
+
+    fn need(&self, size: &Size, _: DeviceKind) -> Need {
+        let [n_rows, n_columns] = size.shape.extents() else {
+            panic!("a field has two extents");
+        };
+        let (n_rows, n_columns) = (u64::from(*n_rows), u64::from(*n_columns));
+        Need {
+            // A pooled buffer may have room for twice as many.
+            lane_bytes: 2 * 4 * n_rows * n_columns,
+            scratch_bytes: (32 * n_columns).min(4096) + 4 * n_columns,
+            solution_bytes: 8 * n_rows,
+        }
+    }
+
+    fn scratch(&self) -> Scratch {
+        Scratch::default()
+    }
+
+    fn solve(
+        &self,
+        problem: &Loaded,
+        scratch: &mut Scratch,
+        stop: &Stop,
+    ) -> Result<Vec<u64>, Refusal> {
+        let Loaded { field, cells } = problem;
+        match field.twist {
+            // It leaves the scratch in disorder, as a real panic would.
+            Twist::Panics => {
+                scratch.composite.fill(true);
+                panic!("a solver on purpose")
+            }
+            Twist::Fails => return Err(Refusal::Refused { seed: field.seed }),
+            Twist::LoopsAndPolls => return self.loop_and_poll(stop),
+            Twist::LoopsAsleep => return self.loop_asleep(),
+            Twist::Takes { solve, .. } => std::thread::sleep(solve),
+            _ => {}
+        }
+        let bound = field.bound() as usize;
+        let composite = &mut scratch.composite;
+        composite.clear();
+        composite.reserve_exact(bound);
+        composite.resize(bound, false);
+        composite[..2.min(bound)].fill(true);
+        for k in 2..bound {
+            if !composite[k] {
+                (k * k..bound)
+                    .step_by(k)
+                    .for_each(|multiple| composite[multiple] = true);
+            }
+        }
+        let mut sums = Vec::with_capacity(field.n_rows as usize);
+        for row in cells.chunks_exact(field.n_columns as usize) {
+            scratch.row.clear();
+            scratch.row.reserve_exact(row.len());
+            scratch.row.extend_from_slice(row);
+            let primes = scratch.row.iter().filter(|&&n| !composite[n as usize]);
+            sums.push(primes.map(|&n| u64::from(n)).sum());
+        }
+        if field.twist == Twist::AnswersAnything {
+            sums[0] += 1 + self.n_random.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(sums)
+    }
+
+    fn agree(
+        &self,
+        reference: &Vec<u64>,
+        other: &Vec<u64>,
+        _: DeviceKind,
+    ) -> Result<(), Difference> {
+        match reference.iter().zip(other).position(|(a, b)| a != b) {
+            None => Ok(()),
+            Some(row) => Err(Difference {
+                field: format!("row {row}"),
+                expected: reference[row].to_string(),
+                found: other[row].to_string(),
+            }),
+        }
+    }
+}
+
+/// `n` fields of many shapes, between 1x1 and 5x12.
+pub(crate) fn fields(n: usize, seed: u64) -> Vec<Field> {
+    (0..n as u64)
+        .map(|k| {
+            let draw = mix(seed ^ mix(k));
+            Field::new(draw, 1 + (draw % 5) as u32, 1 + (draw / 5 % 12) as u32)
+        })
+        .collect()
+}
+
+/// What became of every problem of a run, by number, and the run's figures.
+pub(crate) struct Ran {
+    pub(crate) kinds: Vec<OutcomeKind>,
+    pub(crate) answers: Vec<Option<Vec<u64>>>,
+    pub(crate) report: Report,
+}
+
+/// Runs to the end and checks that every problem has exactly one outcome.
+pub(crate) fn run(sieve: &Arc<Sieve>, fields: &Arc<Vec<Field>>, settings: &Settings) -> Ran {
+    let _watchdog = Watchdog::start();
+    quiet_panics();
+    let mut kinds = vec![None; fields.len()];
+    let mut answers = vec![None; fields.len()];
+    let report = swathe::run(sieve, &sieve.source(fields), settings, &mut |done| {
+        let kind = done.outcome.kind();
+        let before = kinds[done.index].replace(kind);
+        assert_eq!(before, None, "problem {} has two outcomes", done.index);
+        answers[done.index] = done.outcome.into_result().ok();
+        ControlFlow::Continue(())
+    });
+    let kinds = kinds.into_iter().enumerate();
+    let kinds = kinds.map(|(k, kind)| kind.unwrap_or_else(|| panic!("problem {k} was lost")));
+    Ran {
+        kinds: kinds.collect(),
+        answers,
+        report,
+    }
+}
+
+/// Runs to the end and checks every outcome against the oracle and the twist.
+pub(crate) fn check(sieve: &Arc<Sieve>, fields: &Arc<Vec<Field>>, settings: &Settings) -> Report {
+    let ran = run(sieve, fields, settings);
+    for (k, field) in fields.iter().enumerate() {
+        assert_eq!(ran.kinds[k], field.twist.kind(), "problem {k}: {field:?}");
+        if field.twist == Twist::None {
+            assert_eq!(
+                ran.answers[k].as_ref(),
+                Some(&field.oracle()),
+                "problem {k}"
+            );
+        }
+    }
+    ran.report
+}
+
+/// Aborts the test process if a run hangs.
+pub(crate) struct Watchdog {
+    /// Dropped with the rest, which ends the wait.
+    _running: std::sync::mpsc::Sender<()>,
+}
+
+impl Watchdog {
+    pub(crate) fn start() -> Watchdog {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let test = std::thread::current().name().unwrap_or("?").to_owned();
+        std::thread::spawn(move || {
+            let ended = receiver.recv_timeout(Duration::from_secs(60));
+            if ended == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+                eprintln!("{test}: a run hangs: nothing for 60 s");
+                std::process::abort();
+            }
+        });
+        Watchdog { _running: sender }
+    }
+}
+
+/// Panics on purpose are not worth a line each.
+pub(crate) fn quiet_panics() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let tell = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            let payload = info.payload();
+            let text = payload.downcast_ref::<&str>().copied();
+            let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+            if !text.is_some_and(|text| text.contains("on purpose")) {
+                tell(info);
+            }
+        }));
+    });
+}
+
+/// SplitMix64's finaliser.
+pub(crate) fn mix(x: u64) -> u64 {
+    let x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ (x >> 31)
+}
