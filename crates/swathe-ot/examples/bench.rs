@@ -1,0 +1,95 @@
+//! Milliseconds per pair on one thread, best of several, for the two settings people run.
+//! `cargo run --release -p swathe-ot --example bench [-- --dump DIR]`; `--dump` writes the pairs
+//! as raw f64 (`a_<rows>_<n>.bin`, `b_<rows>_<n>.bin`, unit mass), for other programs to read.
+
+use std::time::Instant;
+use swathe_ot::synth::{Change, embryo_pair};
+use swathe_ot::{Frame, Pair, Reference, Scratch, Settings, Shape, solve_with};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let args: Vec<String> = std::env::args().collect();
+    let dump = args
+        .iter()
+        .position(|a| a == "--dump")
+        .and_then(|at| args.get(at + 1));
+    let settings = [
+        Settings {
+            relaxation: 0.1,
+            reference: Reference::Counting,
+            ..Settings::default()
+        },
+        Settings {
+            relaxation: 0.1,
+            ..Settings::default()
+        },
+        Settings {
+            epsilon: 1e-4,
+            relaxation: 10.0,
+            ..Settings::default()
+        },
+    ];
+    let mut scratch = Scratch::new();
+    println!("path {:?}", scratch.path());
+    for shape in [Shape::new(64, 128), Shape::new(256, 512)] {
+        let pairs = pairs(shape);
+        if let Some(folder) = dump {
+            write(folder, &pairs)?;
+        }
+        for settings in &settings {
+            for (n, pair) in pairs.iter().enumerate() {
+                let mut best_ms = f64::INFINITY;
+                let mut solution = None;
+                for _ in 0..7 {
+                    let start = Instant::now();
+                    solution = Some(solve_with(pair, settings, &mut scratch, &|| false)?);
+                    best_ms = best_ms.min(start.elapsed().as_secs_f64() * 1e3);
+                }
+                let solution = solution.expect("seven runs");
+                println!(
+                    "{shape} pair {n} ε {:.0e} ρ {} {:?}: {best_ms:.2} ms, {:?}, {} + {} sweeps, residual {:.1e}, cost {:.8e}, scratch {:.1} MB",
+                    settings.epsilon,
+                    settings.relaxation,
+                    settings.reference,
+                    solution.status,
+                    solution.iterations,
+                    solution.iterations_coarse,
+                    solution.residual,
+                    solution.cost,
+                    scratch.bytes() as f64 / 1e6,
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+fn pairs(shape: Shape) -> Vec<Pair> {
+    let grown = Change {
+        shift: 0.08,
+        growth: 1.3,
+        turn: 0.05,
+    };
+    vec![
+        embryo_pair(shape, 1, Change::default()),
+        embryo_pair(shape, 2, Change::default()),
+        embryo_pair(shape, 5, grown),
+    ]
+}
+
+fn write(folder: &str, pairs: &[Pair]) -> std::io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let bytes = |frame: &Frame| -> Vec<u8> {
+        let mass = frame.mass();
+        frame
+            .density
+            .iter()
+            .flat_map(|v| (v / mass).to_le_bytes())
+            .collect()
+    };
+    for (n, pair) in pairs.iter().enumerate() {
+        let h = pair.source.shape.h_px;
+        std::fs::write(format!("{folder}/a_{h}_{n}.bin"), bytes(&pair.source))?;
+        std::fs::write(format!("{folder}/b_{h}_{n}.bin"), bytes(&pair.target))?;
+    }
+    Ok(())
+}

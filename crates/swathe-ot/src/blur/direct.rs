@@ -1,0 +1,148 @@
+use super::kernel::Kernel;
+use super::real::{exp_row, log_row};
+use super::tile::{Block, Sums};
+use super::{DEAD, LANES, NEARLY_DEAD, Real, Row, Span};
+use crate::simd::compiled_per_path;
+
+/// Half the number of bits below a row's maximum at which terms are left out.
+pub(crate) fn window_bits<T: Real>() -> f64 {
+    T::WINDOW_BITS
+}
+
+compiled_per_path! {
+    /// One pass over one block of lines for a sharp kernel: every output row is summed term by
+    /// term over a window. The row maximiser is monotone in the row (Monge), so a few maximisers
+    /// found by divide and conquer certify the windows of all rows between them.
+    pub(crate) fn direct_pass<T: Real, S: Sums<T>>(
+        kernel: &Kernel<T>,
+        block: &Block<'_>,
+        out: &mut [Row<f64>],
+        maxima: &mut Vec<(usize, usize)>,
+        sums: &mut S,
+    ) {
+        let Span { start, end } = block.wanted;
+        if block.live.is_empty() || block.wanted.is_empty() {
+            out.fill([DEAD; LANES]);
+            return;
+        }
+        out[..start].fill([DEAD; LANES]);
+        out[end..].fill([DEAD; LANES]);
+        let c = kernel.c;
+        let half_bits = 0.5 * f64::from(T::SKIP_BITS);
+        let step = (half_bits / c).sqrt().ceil().max(1.0);
+        let radius = (half_bits / (c * step)).ceil() as usize;
+        let step_px = step as usize;
+        // Knots lie at start − step, start, start + step, … and one beyond the end.
+        let n_knots = (end - start).div_ceil(step_px) + 3;
+        let knot = |k: usize| start as f64 + (k as f64 - 1.0) * step + kernel.offset;
+        maxima.clear();
+        maxima.resize(n_knots, (block.live.start, block.live.end - 1));
+        maxima[0] = maximisers(block.input, block.live, knot(0), c);
+        let rest = Span { start: maxima[0].0, end: block.live.end };
+        maxima[n_knots - 1] = maximisers(block.input, rest, knot(n_knots - 1), c);
+        bisect(block.input, &knot, c, maxima);
+        let all = [true; LANES];
+        for i in start..end {
+            let k = 1 + (i - start) / step_px;
+            let (before, after) = (maxima[k - 1].0, maxima[(k + 2).min(n_knots - 1)].1);
+            let window = Span {
+                start: before.saturating_sub(radius).max(block.live.start),
+                end: (after + radius + 1).min(block.live.end),
+            };
+            out[i] = sums.exact(block, window, c, i as f64 + kernel.offset, &all, i);
+        }
+    }
+}
+
+/// Finds the maximisers of all knots between the first and the last, each within what its
+/// neighbours allow.
+#[inline(always)]
+fn bisect(input: &[Row<f64>], knot: &impl Fn(usize) -> f64, c: f64, maxima: &mut [(usize, usize)]) {
+    // Depth is the logarithm of the number of knots.
+    let mut open = [(0, 0); 64];
+    open[0] = (0, maxima.len() - 1);
+    let mut n_open = 1;
+    while n_open > 0 {
+        n_open -= 1;
+        let (from, to) = open[n_open];
+        if to - from >= 2 {
+            let middle = (from + to) / 2;
+            let span = Span {
+                start: maxima[from].0,
+                end: maxima[to].1 + 1,
+            };
+            maxima[middle] = maximisers(input, span, knot(middle), c);
+            open[n_open] = (from, middle);
+            open[n_open + 1] = (middle, to);
+            n_open += 2;
+        }
+    }
+}
+
+/// The smallest and the largest position, over the live lanes, of max_j L_j − c·(x − j)².
+#[inline(always)]
+pub(crate) fn maximisers(input: &[Row<f64>], span: Span, x: f64, c: f64) -> (usize, usize) {
+    let (mut most, mut at) = ([DEAD; LANES], [0.0; LANES]);
+    for j in span.start..span.end {
+        let d = x - j as f64;
+        let by = c * d * d;
+        for l in 0..LANES {
+            let v = input[j][l] - by;
+            let more = v > most[l];
+            most[l] = if more { v } else { most[l] };
+            at[l] = if more { j as f64 } else { at[l] };
+        }
+    }
+    let (mut first, mut last) = (usize::MAX, 0);
+    for l in 0..LANES {
+        if most[l] > NEARLY_DEAD {
+            first = first.min(at[l] as usize);
+            last = last.max(at[l] as usize);
+        }
+    }
+    if first == usize::MAX {
+        (span.start, span.end.max(span.start + 1) - 1)
+    } else {
+        (first, last)
+    }
+}
+
+/// The largest L_j − c·(x − j)² of every lane over the window; dead lanes have 0 and stay dead in
+/// the second row.
+#[inline(always)]
+pub(crate) fn row_top(input: &[Row<f64>], window: Span, c: f64, x: f64) -> (Row<f64>, Row<f64>) {
+    let mut most = [DEAD; LANES];
+    for j in window.start..window.end {
+        let d = x - j as f64;
+        let by = c * d * d;
+        for l in 0..LANES {
+            let v = input[j][l] - by;
+            most[l] = if v > most[l] { v } else { most[l] };
+        }
+    }
+    let mut marked = [DEAD; LANES];
+    for l in 0..LANES {
+        let dead = most[l] < NEARLY_DEAD;
+        marked[l] = if dead { DEAD } else { most[l] };
+        most[l] = if dead { 0.0 } else { most[l] };
+    }
+    (most, marked)
+}
+
+/// log2 Σ_j 2^(L_j − c·(x − j)²) over the window, term by term.
+#[inline(always)]
+pub(crate) fn exact_row<T: Real>(input: &[Row<f64>], window: Span, c: f64, x: f64) -> Row<f64> {
+    let (top, marked) = row_top(input, window, c, x);
+    let (mut sum, mut term) = ([T::default(); LANES], [T::default(); LANES]);
+    let mut least = [0.0; LANES];
+    for j in window.start..window.end {
+        let d = x - j as f64;
+        exp_row(&input[j], c * d * d, &top, &mut term, &mut least);
+        for l in 0..LANES {
+            sum[l] = sum[l] + term[l];
+        }
+    }
+    let mut out = [0.0; LANES];
+    log_row(&sum, &marked, 0.0, &mut out);
+    out
+}

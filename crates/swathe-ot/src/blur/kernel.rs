@@ -1,0 +1,61 @@
+use super::{Real, SEGMENT_MAX};
+
+/// Sharper kernels than this (bits per px²) are summed directly: tiles would be too small.
+const SHARP_BITS: f64 = 1.5;
+
+/// The one-dimensional kernel 2^(−c·(m + fraction)²) as a table over whole numbers m, and its
+/// first and second moments where they are asked for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Kernel<T> {
+    /// Bits per px².
+    pub c: f64,
+    /// Coordinate of output position 0 minus that of input position 0.
+    pub offset: f64,
+    /// `offset` rounded to a whole number.
+    pub offset_px: i32,
+    /// Tables hold m = −reach..=reach.
+    pub reach_px: i32,
+    /// Length of a tile's side.
+    pub segment: usize,
+    pub table: Vec<T>,
+    pub first: Vec<T>,
+    pub second: Vec<T>,
+}
+
+impl<T: Real> Kernel<T> {
+    /// Sets the kernel for lines of at most `n_max` positions, reusing its memory.
+    pub(crate) fn set(&mut self, c: f64, offset: f64, n_max: usize, with_moments: bool) {
+        let bits = -f64::from(T::FLOOR_BITS);
+        let needed = (bits / c).sqrt().ceil() + 1.0;
+        let reach = needed.min(2.0 * n_max as f64) as i32 + 3 * SEGMENT_MAX as i32;
+        let offset_px = offset.round();
+        let fraction = offset - offset_px;
+        self.c = c;
+        self.offset = offset;
+        self.offset_px = offset_px as i32;
+        self.reach_px = reach;
+        // Within a tile exponents may differ by 70 bits, far from the floor of f32.
+        self.segment = [48, 24, 12]
+            .into_iter()
+            .find(|s| c * (s * s) as f64 <= 70.0)
+            .unwrap_or(6);
+        let at = |m: i32| f64::from(m) + fraction;
+        self.table.clear();
+        self.table
+            .extend((-reach..=reach).map(|m| T::exp2_bits(-c * at(m) * at(m))));
+        self.first.clear();
+        self.second.clear();
+        if with_moments {
+            let k = |m: i32| T::exp2_bits(-c * at(m) * at(m)).to_f64();
+            self.first
+                .extend((-reach..=reach).map(|m| T::from_f64(k(m) * at(m))));
+            self.second
+                .extend((-reach..=reach).map(|m| T::from_f64(k(m) * at(m) * at(m))));
+        }
+    }
+
+    /// Whether lines are summed directly rather than by tiles.
+    pub(crate) fn is_sharp(&self) -> bool {
+        self.c > SHARP_BITS
+    }
+}

@@ -1,0 +1,27 @@
+//! Log-sum-exp with a Gaussian kernel on a grid: out(p) = log2 Σ_q 2^(L(q) − c·|p − q|²), one
+//! axis after the other. All logarithms are base 2.
+
+mod direct;
+mod kernel;
+mod moments;
+mod panel;
+mod real;
+mod separable;
+mod tile;
+
+pub(crate) use moments::moment_sums;
+pub(crate) use panel::{GridSide, ReferenceMass, Span};
+pub(crate) use real::{Real, exp_row};
+pub(crate) use separable::{Blur, BlurScratch, blur};
+
+/// Lines that are worked on side by side.
+pub(crate) const LANES: usize = 16;
+/// One position of sixteen lines.
+pub(crate) type Row<T> = [T; LANES];
+/// The logarithm of a pixel without mass: far below any other, and finite, so that no
+/// arithmetic on it makes a NaN.
+pub(crate) const DEAD: f64 = -1.0e30;
+/// What is below this is dead.
+pub(crate) const NEARLY_DEAD: f64 = -1.0e29;
+/// The longest segment of a line that makes a tile.
+pub(crate) const SEGMENT_MAX: usize = 48;

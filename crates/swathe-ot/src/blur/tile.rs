@@ -1,0 +1,713 @@
+use super::direct::{maximisers, window_bits};
+use super::kernel::Kernel;
+use super::real::{exp_row, log_row};
+use super::{DEAD, LANES, NEARLY_DEAD, Real, Row, SEGMENT_MAX, Span};
+use crate::simd::compiled_per_path;
+
+/// One block of lines: its input, the live positions of it, and the output positions wanted.
+#[derive(Clone, Copy)]
+pub(crate) struct Block<'a> {
+    pub input: &'a [Row<f64>],
+    pub live: Span,
+    pub wanted: Span,
+}
+
+/// What is summed over tiles: the plain sum, or the sum with its moments.
+pub(crate) trait Sums<T: Real> {
+    /// A new block begins at these rows of the input and output panels.
+    fn start_block(&mut self, in_row: usize, out_row: usize);
+    /// Adds a source tile to the output tile's totals.
+    fn add(
+        &mut self,
+        kernel: &Kernel<T>,
+        source: &[Row<T>],
+        term: &Term<T>,
+        ramp: &[T],
+        first: bool,
+    );
+    /// The plain totals of the output tile.
+    fn totals(&self) -> &[Row<T>; SEGMENT_MAX];
+    /// Takes over row `u` of the output tile as row `out_row` of the block.
+    fn take(&mut self, u: usize, out_row: usize);
+    /// Sums an output row anew, term by term, over the window, for the lanes chosen.
+    fn exact(
+        &mut self,
+        block: &Block<'_>,
+        window: Span,
+        c: f64,
+        x: f64,
+        chosen: &Row<bool>,
+        out_row: usize,
+    ) -> Row<f64>;
+}
+
+/// A source tile's part in an output tile.
+#[derive(Clone, Copy)]
+pub(crate) struct Term<T> {
+    /// First input position of the tile, and how many.
+    pub start: usize,
+    pub len: usize,
+    /// Rows of the output tile, rounded up to what the micro-kernel takes.
+    pub n_rows: usize,
+    /// Shear of the tile, px.
+    pub shear: f64,
+    /// Where the tables start for the last source row and output row 0.
+    table_at: usize,
+    /// The tile's power of two per lane, relative to the output tile's.
+    pub scale: Row<T>,
+    /// log2 of the ramp over the output rows: base + slope·u.
+    base: f64,
+    slope: f64,
+    slow: bool,
+    /// Number of the source tile.
+    tile: usize,
+}
+
+impl<T> Term<T> {
+    /// The part of a kernel's table that this pair of tiles needs.
+    #[inline(always)]
+    pub(crate) fn part_of<'a>(&self, table: &'a [T]) -> &'a [T] {
+        &table[self.table_at..][..self.len + self.n_rows - 1]
+    }
+}
+
+/// Exponent of a lane without mass.
+const DEAD_EXPONENT: i32 = -(1 << 28);
+/// f32 has 24 bits; what is this far below a total cannot change it.
+const GUARD_BITS: i32 = 28;
+
+/// Memory for the tiles of one block of lines.
+#[derive(Clone, Debug)]
+pub(crate) struct Tiles<T> {
+    rows: Vec<Row<T>>,
+    slow_rows: Vec<Row<T>>,
+    exponents: Vec<Row<i32>>,
+    slow_exponents: Vec<Row<i32>>,
+    slow_shear: Vec<i32>,
+    kinky: Vec<bool>,
+    /// Largest exponent, start, last position within the tile, shear: floats for vector loops.
+    top: Vec<f64>,
+    start: Vec<f64>,
+    last: Vec<f64>,
+    shear: Vec<f64>,
+    /// Per output tile: an upper bound of each source tile's ramp, and whether it is slow.
+    bound: Vec<f64>,
+    slow: Vec<f64>,
+    state: Vec<TileState>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TileState {
+    Fast,
+    Slow,
+    Skipped,
+}
+
+impl<T> Default for Tiles<T> {
+    fn default() -> Tiles<T> {
+        Tiles {
+            rows: Vec::new(),
+            slow_rows: Vec::new(),
+            exponents: Vec::new(),
+            slow_exponents: Vec::new(),
+            slow_shear: Vec::new(),
+            kinky: Vec::new(),
+            top: Vec::new(),
+            start: Vec::new(),
+            last: Vec::new(),
+            shear: Vec::new(),
+            bound: Vec::new(),
+            slow: Vec::new(),
+            state: Vec::new(),
+        }
+    }
+}
+
+impl<T: Real> Tiles<T> {
+    fn resize(&mut self, n_in: usize, segment: usize) -> usize {
+        let n_tiles = n_in.div_ceil(segment);
+        self.rows.resize(n_in, [T::default(); LANES]);
+        self.slow_rows
+            .resize(n_tiles * segment, [T::default(); LANES]);
+        self.exponents.resize(n_tiles, [0; LANES]);
+        self.slow_exponents.resize(n_tiles, [0; LANES]);
+        self.slow_shear.resize(n_tiles, 0);
+        self.kinky.resize(n_tiles, false);
+        self.state.resize(n_tiles, TileState::Fast);
+        for v in [
+            &mut self.top,
+            &mut self.start,
+            &mut self.last,
+            &mut self.shear,
+            &mut self.bound,
+            &mut self.slow,
+        ] {
+            v.resize(n_tiles, 0.0);
+        }
+        n_tiles
+    }
+
+    /// Bytes held.
+    pub(crate) fn bytes(&self) -> usize {
+        (self.rows.capacity() + self.slow_rows.capacity()) * size_of::<Row<T>>()
+            + (self.exponents.capacity() + self.slow_exponents.capacity()) * size_of::<Row<i32>>()
+            + self.slow_shear.capacity() * 4
+            + self.kinky.capacity()
+            + self.state.capacity()
+            + 8 * (self.top.capacity() * 6)
+    }
+}
+
+compiled_per_path! {
+    /// One pass over one block of lines. Mantissas are summed tile by tile; every tile carries a
+    /// whole-number exponent per lane and a shear, chosen so that the ray of most mass through
+    /// the source tile lands on the output tile: exp(−C/ε) then stays within the number's range
+    /// however far mass moves. Every output is certified, or summed anew term by term.
+    pub(crate) fn tile_pass<T: Real, S: Sums<T>>(
+        kernel: &Kernel<T>,
+        block: &Block<'_>,
+        out: &mut [Row<f64>],
+        tiles: &mut Tiles<T>,
+        sums: &mut S,
+    ) {
+        let Span { start, end } = block.wanted;
+        if block.live.is_empty() || block.wanted.is_empty() {
+            out.fill([DEAD; LANES]);
+            return;
+        }
+        out[..start].fill([DEAD; LANES]);
+        out[end..].fill([DEAD; LANES]);
+        cut_sources(kernel, block, tiles);
+        let mut at = start;
+        while at < end {
+            let n_out = kernel.segment.min(end - at);
+            let rows = &mut out[at..at + n_out];
+            output_tile(kernel, block, tiles, at, rows, sums);
+            at += n_out;
+        }
+    }
+}
+
+/// Cuts the live input into tiles, shears and exponentiates them.
+#[inline(always)]
+fn cut_sources<T: Real>(kernel: &Kernel<T>, block: &Block<'_>, tiles: &mut Tiles<T>) {
+    let Span { start: lo, end: hi } = block.live;
+    let n_tiles = tiles.resize(hi - lo, kernel.segment);
+    let c = kernel.c;
+    for t in 0..n_tiles {
+        let start = lo + t * kernel.segment;
+        let len = kernel.segment.min(hi - start);
+        let input = &block.input[start..start + len];
+        // The ray from the tile must land among the outputs: unclamped shears are wrong by 7e-3.
+        let low = start as f64 - kernel.offset - block.wanted.end as f64;
+        let high = (start + len) as f64 - kernel.offset - block.wanted.start as f64;
+        let shear =
+            mean_slope(input).map_or(0.0, |slope| (slope / (2.0 * c)).max(low).min(high).round());
+        let rows = &mut tiles.rows[start - lo..start - lo + len];
+        let exponents = &mut tiles.exponents[t];
+        let least = exponentiate(input, 2.0 * c * shear, rows, exponents);
+        tiles.kinky[t] = least < f64::from(T::FLOOR_BITS + 26);
+        let top = exponents.iter().copied().fold(DEAD_EXPONENT, i32::max);
+        tiles.top[t] = if top <= DEAD_EXPONENT {
+            NEARLY_DEAD
+        } else {
+            f64::from(top)
+        };
+        tiles.start[t] = start as f64;
+        tiles.last[t] = (len - 1) as f64;
+        tiles.shear[t] = shear;
+    }
+}
+
+/// The mean slope of the logarithms along the tile: over the lanes whose ends are live, else
+/// over live neighbours.
+#[inline(always)]
+fn mean_slope(input: &[Row<f64>]) -> Option<f64> {
+    let (first, last) = (&input[0], &input[input.len() - 1]);
+    let steps = (input.len() - 1) as f64;
+    if steps == 0.0 {
+        return None;
+    }
+    let (mut sum, mut n) = ([0.0; LANES], [0.0; LANES]);
+    for l in 0..LANES {
+        let both = (first[l] > NEARLY_DEAD) & (last[l] > NEARLY_DEAD);
+        sum[l] += if both { last[l] - first[l] } else { 0.0 };
+        n[l] += if both { steps } else { 0.0 };
+    }
+    if n.iter().sum::<f64>() == 0.0 {
+        for pair in input.windows(2) {
+            for l in 0..LANES {
+                let both = (pair[0][l] > NEARLY_DEAD) & (pair[1][l] > NEARLY_DEAD);
+                sum[l] += if both { pair[1][l] - pair[0][l] } else { 0.0 };
+                n[l] += if both { 1.0 } else { 0.0 };
+            }
+        }
+    }
+    let n: f64 = n.iter().sum();
+    (n > 0.0).then(|| sum.iter().sum::<f64>() / n)
+}
+
+/// rows[w] = 2^(L[w] − slope·w − exponent); returns the smallest live log2 of a mantissa.
+#[inline(always)]
+fn exponentiate<T: Real>(
+    input: &[Row<f64>],
+    slope: f64,
+    rows: &mut [Row<T>],
+    exponents: &mut Row<i32>,
+) -> f64 {
+    let mut most = [DEAD; LANES];
+    for (w, row) in input.iter().enumerate() {
+        let by = slope * w as f64;
+        for l in 0..LANES {
+            let v = row[l] - by;
+            most[l] = if v > most[l] { v } else { most[l] };
+        }
+    }
+    let mut top = [0.0; LANES];
+    for l in 0..LANES {
+        let dead = most[l] < NEARLY_DEAD;
+        top[l] = if dead { 0.0 } else { most[l].ceil() };
+        exponents[l] = if dead { DEAD_EXPONENT } else { top[l] as i32 };
+    }
+    let mut least = [0.0; LANES];
+    for (w, (row, out)) in input.iter().zip(rows).enumerate() {
+        exp_row(row, slope * w as f64, &top, out, &mut least);
+    }
+    least.iter().copied().fold(0.0, f64::min)
+}
+
+/// What is known of an output tile before it is summed.
+struct Target {
+    /// First output position and number of rows.
+    at: usize,
+    n_out: usize,
+    /// Shear of the output tile.
+    shear: f64,
+}
+
+#[inline(always)]
+fn output_tile<T: Real, S: Sums<T>>(
+    kernel: &Kernel<T>,
+    block: &Block<'_>,
+    tiles: &mut Tiles<T>,
+    at: usize,
+    out: &mut [Row<f64>],
+    sums: &mut S,
+) {
+    let n_out = out.len();
+    let Some(shear) = output_shear(kernel, tiles, at, n_out) else {
+        out.fill([DEAD; LANES]);
+        return;
+    };
+    let target = Target { at, n_out, shear };
+    bound_tiles(kernel, tiles, &target);
+    let mut skip_bits = T::SKIP_BITS;
+    let (top, least, amplified) = loop {
+        let (exponents, skipped_slow) = choose(kernel, block, tiles, &target, skip_bits);
+        let mut amplified = [0.0; SEGMENT_MAX];
+        let (any, skipped) = add_terms(
+            kernel,
+            tiles,
+            &target,
+            &exponents,
+            skip_bits,
+            &mut amplified,
+            sums,
+            block.live.start,
+        );
+        if !any {
+            out.fill([DEAD; LANES]);
+            return;
+        }
+        let mut top = [0.0; LANES];
+        for l in 0..LANES {
+            let dead = exponents[l] <= DEAD_EXPONENT / 2;
+            top[l] = if dead { DEAD } else { f64::from(exponents[l]) };
+        }
+        let least = least_total(&sums.totals()[..n_out], &top);
+        // First certificate: what was skipped cannot matter next to the smallest live output.
+        let certain = least > f64::pow2(GUARD_BITS - skip_bits);
+        let retry_bits = -T::FLOOR_BITS * 9 / 10;
+        if (skipped || skipped_slow) && !certain && skip_bits < retry_bits {
+            skip_bits = retry_bits;
+            continue;
+        }
+        break (top, least, amplified);
+    };
+    let slope = 2.0 * kernel.c * shear;
+    for (u, row) in out.iter_mut().enumerate() {
+        log_row(&sums.totals()[u], &top, slope * u as f64, row);
+        sums.take(u, at + u);
+    }
+    // Second certificate: products flushed to zero are worth less than 2^(floor + amplification);
+    // outputs that are not far above that are summed anew.
+    let floor = f64::pow2(T::FLOOR_BITS + GUARD_BITS);
+    let doubtful = !(least > floor) || amplified[..n_out].iter().any(|a| *a > 0.0);
+    if doubtful {
+        redo_lost_rows(kernel, block, &target, &top, &amplified, out, sums);
+    }
+}
+
+/// The shear of the output tile: where the ray of the source tile that dominates its centre
+/// comes from.
+#[inline(always)]
+fn output_shear<T: Real>(
+    kernel: &Kernel<T>,
+    tiles: &mut Tiles<T>,
+    at: usize,
+    n_out: usize,
+) -> Option<f64> {
+    let (c, i0, centre) = (kernel.c, at as f64, (n_out / 2) as f64);
+    let n_tiles = tiles.top.len();
+    let (top, start, last) = (
+        &tiles.top[..n_tiles],
+        &tiles.start[..n_tiles],
+        &tiles.last[..n_tiles],
+    );
+    let (shears, scores) = (&tiles.shear[..n_tiles], &mut tiles.bound[..n_tiles]);
+    for t in 0..n_tiles {
+        let shear = shears[t];
+        let d = i0 - start[t] + kernel.offset;
+        let x = centre + d + shear;
+        let beyond = x - last[t];
+        let dist = if x < 0.0 {
+            x
+        } else if beyond > 0.0 {
+            beyond
+        } else {
+            0.0
+        };
+        scores[t] = top[t] + c * (shear * (2.0 * d + shear) + 2.0 * shear * centre - dist * dist);
+    }
+    let (mut best, mut best_score) = (0, f64::NEG_INFINITY);
+    for (t, score) in scores.iter().enumerate() {
+        if *score > best_score {
+            (best, best_score) = (t, *score);
+        }
+    }
+    if top[best] <= NEARLY_DEAD {
+        return None;
+    }
+    let ray = i0 + centre + kernel.offset + shears[best];
+    let from = ray.max(start[best]).min(start[best] + last[best]);
+    Some((from - (i0 + centre) - kernel.offset).round())
+}
+
+/// An upper bound of each tile's ramp over the output tile (closed form, the exponent is
+/// concave), and whether the pair must be exponentiated anew to stay within range.
+#[inline(always)]
+fn bound_tiles<T: Real>(kernel: &Kernel<T>, tiles: &mut Tiles<T>, target: &Target) {
+    let (c, i0, last_out) = (kernel.c, target.at as f64, (target.n_out - 1) as f64);
+    let floor = -f64::from(T::FLOOR_BITS);
+    let side = kernel.segment as f64;
+    let reach = f64::from(kernel.reach_px) - 2.0 * side;
+    let n_tiles = tiles.top.len();
+    let (start, last, shears) = (
+        &tiles.start[..n_tiles],
+        &tiles.last[..n_tiles],
+        &tiles.shear[..n_tiles],
+    );
+    let (bounds, slows) = (&mut tiles.bound[..n_tiles], &mut tiles.slow[..n_tiles]);
+    for t in 0..n_tiles {
+        let d = i0 - start[t] + kernel.offset;
+        let eta = d + shears[t];
+        let relative = shears[t] - target.shear;
+        bounds[t] = ramp_bound(c, d, shears[t], relative, last[t], last_out);
+        let (right, left) = (eta + last_out, eta - last[t]);
+        let near = if right < 0.0 {
+            right
+        } else if left > 0.0 {
+            left
+        } else {
+            0.0
+        };
+        let far = eta.abs() + side;
+        let steep = (2.0 * c * relative.abs() * side > 0.4 * floor) & (c * far * far > 0.6 * floor);
+        let slow = steep | (c * near * near > 0.5 * floor) | (eta.abs() > reach);
+        slows[t] = if slow { 1.0 } else { 0.0 };
+    }
+}
+
+/// ⌈max over the output rows u of c(η² − D²) + 2c·κ·u − c·dist(u + η, tile)²⌉.
+#[inline(always)]
+fn ramp_bound(c: f64, d: f64, shear: f64, relative: f64, last: f64, last_out: f64) -> f64 {
+    let eta = d + shear;
+    let u = (if relative >= 0.0 { last } else { 0.0 }) - eta + relative;
+    let u = if u > 0.0 { u } else { 0.0 };
+    let u = if u < last_out { u } else { last_out };
+    let x = u + eta;
+    let beyond = x - last;
+    let dist = if x < 0.0 {
+        x
+    } else if beyond > 0.0 {
+        beyond
+    } else {
+        0.0
+    };
+    let bound = c * (shear * (2.0 * d + shear) + 2.0 * relative * u - dist * dist);
+    (if bound > -1e8 { bound } else { -1e8 }).ceil()
+}
+
+/// Decides which tiles take part, exponentiates the slow ones along the ray to this output tile,
+/// and returns the output tile's exponent per lane, and whether a slow tile was skipped.
+#[inline(always)]
+fn choose<T: Real>(
+    kernel: &Kernel<T>,
+    block: &Block<'_>,
+    tiles: &mut Tiles<T>,
+    target: &Target,
+    skip_bits: i32,
+) -> (Row<i32>, bool) {
+    let mut exponents = [2 * DEAD_EXPONENT; LANES];
+    let n_tiles = tiles.top.len();
+    let (mut any_slow, mut skipped) = (false, false);
+    for t in 0..n_tiles {
+        tiles.state[t] = if tiles.top[t] <= NEARLY_DEAD {
+            TileState::Skipped
+        } else if tiles.kinky[t] || tiles.slow[t] > 0.0 {
+            any_slow = true;
+            TileState::Slow
+        } else {
+            TileState::Fast
+        };
+        if tiles.state[t] == TileState::Fast {
+            raise(&mut exponents, &tiles.exponents[t], tiles.bound[t] as i32);
+        }
+    }
+    if !any_slow {
+        return (exponents, skipped);
+    }
+    let (lo, hi) = (block.live.start, block.live.end);
+    for t in 0..n_tiles {
+        if tiles.state[t] != TileState::Slow {
+            continue;
+        }
+        let start = lo + t * kernel.segment;
+        let len = kernel.segment.min(hi - start);
+        let d = target.at as f64 - start as f64 + kernel.offset;
+        // The bound of the tile as it was sheared, not of an earlier attempt at this output tile.
+        let relative = tiles.shear[t] - target.shear;
+        let bound = ramp_bound(
+            kernel.c,
+            d,
+            tiles.shear[t],
+            relative,
+            (len - 1) as f64,
+            (target.n_out - 1) as f64,
+        );
+        let mut above = i32::MIN;
+        for l in 0..LANES {
+            let live = tiles.exponents[t][l] > DEAD_EXPONENT;
+            let rest = tiles.exponents[t][l] + bound as i32 - exponents[l].max(DEAD_EXPONENT);
+            above = if live { above.max(rest) } else { above };
+        }
+        if above < -skip_bits {
+            tiles.state[t] = TileState::Skipped;
+            skipped = true;
+            continue;
+        }
+        let shear = start as i32 - target.at as i32 - kernel.offset_px;
+        tiles.slow_shear[t] = shear;
+        let rows = &mut tiles.slow_rows[t * kernel.segment..t * kernel.segment + len];
+        let slope = 2.0 * kernel.c * f64::from(shear);
+        exponentiate(
+            &block.input[start..start + len],
+            slope,
+            rows,
+            &mut tiles.slow_exponents[t],
+        );
+        let shear = f64::from(shear);
+        tiles.bound[t] = ramp_bound(
+            kernel.c,
+            d,
+            shear,
+            shear - target.shear,
+            (len - 1) as f64,
+            (target.n_out - 1) as f64,
+        );
+        raise(
+            &mut exponents,
+            &tiles.slow_exponents[t],
+            tiles.bound[t] as i32,
+        );
+    }
+    (exponents, skipped)
+}
+
+#[inline(always)]
+fn raise(exponents: &mut Row<i32>, tile: &Row<i32>, bound: i32) {
+    for l in 0..LANES {
+        let v = tile[l].wrapping_add(bound);
+        exponents[l] = if v > exponents[l] { v } else { exponents[l] };
+    }
+}
+
+/// Adds every tile that takes part; returns whether any did, and whether any was skipped.
+/// `amplified` becomes the log2 of the largest ramp factor per output row.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+fn add_terms<T: Real, S: Sums<T>>(
+    kernel: &Kernel<T>,
+    tiles: &Tiles<T>,
+    target: &Target,
+    exponents: &Row<i32>,
+    skip_bits: i32,
+    amplified: &mut [f64; SEGMENT_MAX],
+    sums: &mut S,
+    lo: usize,
+) -> (bool, bool) {
+    let n_rows = target.n_out.div_ceil(T::N_ROWS) * T::N_ROWS;
+    let mut ramp = [T::default(); SEGMENT_MAX];
+    let (mut first, mut skipped) = (true, false);
+    for t in 0..tiles.top.len() {
+        let slow = match tiles.state[t] {
+            TileState::Skipped => continue,
+            state => state == TileState::Slow,
+        };
+        let tile = if slow {
+            &tiles.slow_exponents[t]
+        } else {
+            &tiles.exponents[t]
+        };
+        let mut above = i32::MIN;
+        let mut scale = [T::default(); LANES];
+        let bound = tiles.bound[t];
+        for l in 0..LANES {
+            let rest = tile[l]
+                .wrapping_add(bound as i32)
+                .wrapping_sub(exponents[l]);
+            let live = tile[l] > DEAD_EXPONENT;
+            let rest = if live { rest } else { i32::MIN };
+            above = if rest > above { rest } else { above };
+            scale[l] = T::pow2(rest);
+        }
+        if above < -skip_bits {
+            skipped = true;
+            continue;
+        }
+        let start = lo + t * kernel.segment;
+        let len = tiles.last[t] as usize + 1;
+        let shear_px = if slow {
+            tiles.slow_shear[t]
+        } else {
+            tiles.shear[t] as i32
+        };
+        let shear = f64::from(shear_px);
+        let d = target.at as f64 - start as f64 + kernel.offset;
+        let m0 = target.at as i32 - start as i32 + kernel.offset_px + shear_px + kernel.reach_px;
+        let term = Term {
+            start,
+            len,
+            n_rows,
+            shear,
+            table_at: (m0 - (len as i32 - 1)) as usize,
+            scale,
+            base: kernel.c * shear * (2.0 * d + shear) - bound,
+            slope: 2.0 * kernel.c * (shear - target.shear),
+            slow,
+            tile: t,
+        };
+        set_ramp(&term, &mut ramp, amplified);
+        let source = if term.slow {
+            &tiles.slow_rows[term.tile * kernel.segment..][..len]
+        } else {
+            &tiles.rows[start - lo..][..len]
+        };
+        sums.add(kernel, source, &term, &ramp, first);
+        first = false;
+    }
+    (!first, skipped)
+}
+
+#[inline(always)]
+fn set_ramp<T: Real>(
+    term: &Term<T>,
+    ramp: &mut [T; SEGMENT_MAX],
+    amplified: &mut [f64; SEGMENT_MAX],
+) {
+    let cap = -0.95 * f64::from(T::FLOOR_BITS);
+    if term.slope == 0.0 {
+        let z = if term.base < cap { term.base } else { cap };
+        ramp[..term.n_rows].fill(T::exp2_bits(z));
+        if term.base > 0.0 {
+            amplified.iter_mut().for_each(|a| *a = a.max(term.base));
+        }
+        return;
+    }
+    for u in 0..term.n_rows {
+        let z = term.slope.mul_add(u as f64, term.base);
+        amplified[u] = if z > amplified[u] { z } else { amplified[u] };
+        ramp[u] = T::exp2_bits(if z < cap { z } else { cap });
+    }
+}
+
+#[inline(always)]
+fn least_total<T: Real>(totals: &[Row<T>], top: &Row<f64>) -> f64 {
+    let mut least = [T::from_f64(1e30); LANES];
+    for row in totals {
+        for l in 0..LANES {
+            least[l] = if row[l] < least[l] { row[l] } else { least[l] };
+        }
+    }
+    let mut all = 1e30;
+    for l in 0..LANES {
+        let v = if top[l] > DEAD {
+            least[l].to_f64()
+        } else {
+            1e30
+        };
+        all = if v < all { v } else { all };
+    }
+    all
+}
+
+/// Sums anew the outputs that flushed products could have changed.
+#[inline(always)]
+fn redo_lost_rows<T: Real, S: Sums<T>>(
+    kernel: &Kernel<T>,
+    block: &Block<'_>,
+    target: &Target,
+    top: &Row<f64>,
+    amplified: &[f64; SEGMENT_MAX],
+    out: &mut [Row<f64>],
+    sums: &mut S,
+) {
+    let mut lost = [[false; LANES]; SEGMENT_MAX];
+    let mut any = false;
+    for u in 0..target.n_out {
+        let bits = f64::from(T::FLOOR_BITS + GUARD_BITS) + amplified[u];
+        let limit = f64::exp2_bits(bits.min(-0.99 * f64::from(T::FLOOR_BITS)));
+        for l in 0..LANES {
+            let total = sums.totals()[u][l].to_f64();
+            lost[u][l] = top[l] > DEAD && !(total > limit);
+            any |= lost[u][l];
+        }
+    }
+    if !any {
+        return;
+    }
+    // The maximiser of a row moves monotonically with the row (Monge): beyond the maximisers of
+    // rows K further out, and K positions more, nothing is left of the sum.
+    let radius = (window_bits::<T>() / kernel.c).sqrt().ceil();
+    let first = target.at as f64 + kernel.offset;
+    let last = first + (target.n_out - 1) as f64;
+    let c = kernel.c;
+    let (from, _) = maximisers(block.input, block.live, first - radius, c);
+    let rest = Span {
+        start: from,
+        end: block.live.end,
+    };
+    let (_, to) = maximisers(block.input, rest, last + radius, c);
+    let window = Span {
+        start: from.saturating_sub(radius as usize).max(block.live.start),
+        end: (to + radius as usize + 1).min(block.live.end),
+    };
+    for u in 0..target.n_out {
+        if lost[u].iter().any(|l| *l) {
+            let row = sums.exact(block, window, c, first + u as f64, &lost[u], target.at + u);
+            for l in 0..LANES {
+                out[u][l] = if lost[u][l] { row[l] } else { out[u][l] };
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+use crate::blur::{DEAD, Row};
+use crate::failure::Failure;
+use crate::problem::Problem;
+use crate::pyramid::Level;
+use crate::settings::{Coupling, Settings};
+use crate::solution::Link;
+use crate::sweep::Regime;
+use crate::watch::Watch;
+
+/// Side of the squares of target pixels that are judged together.
+const TILE_PX: usize = 8;
+
+/// Lists entries of the plan P(p, q) = 2^(φ_p + γ_q − c|p − q|²)·a_p·b_q without forming it:
+/// squares of target pixels whose largest possible entry is too small are passed over.
+pub(crate) fn links(
+    problem: &Problem,
+    settings: &Settings,
+    level: &Level,
+    phi: &[Row<f64>],
+    gamma: &[Row<f64>],
+    regime: Regime,
+    watch: &Watch<'_>,
+) -> Result<Vec<Link>, Failure> {
+    if settings.coupling == Coupling::None {
+        return Ok(Vec::new());
+    }
+    let tiles = target_tiles(problem, level, gamma);
+    let c = regime.sharpness(level.px);
+    let log_scale = problem.plan_scale.log2();
+    let live = problem.geometry.live.expect("both sides are live");
+    let frame_px = |v: usize, start: usize| (start + v * settings.pool) as u32;
+    let mut sources = Vec::new();
+    level.source.for_live(|row, lane, y, x| {
+        sources.push((
+            y,
+            x,
+            phi[row][lane] + level.source.log_mass[row][lane] + log_scale,
+        ));
+    });
+    sources.sort_unstable_by_key(|(y, x, _)| (*y, *x));
+    let mut all = Vec::new();
+    let mut near: Vec<(f64, usize)> = Vec::new();
+    let mut found: Vec<(f64, usize, usize)> = Vec::new();
+    for (n, (y, x, log_p)) in sources.into_iter().enumerate() {
+        if n % 64 == 0 && watch.stopped() {
+            return Err(Failure::Stopped);
+        }
+        near.clear();
+        near.extend(
+            tiles
+                .iter()
+                .enumerate()
+                .map(|(t, tile)| (tile.bound(y, x, c), t)),
+        );
+        found.clear();
+        match settings.coupling {
+            Coupling::None => {}
+            Coupling::Threshold(mass) => {
+                let floor = mass.log2() - log_p;
+                for (_, t) in near.iter().filter(|(bound, _)| *bound >= floor) {
+                    let entries = tiles[*t].entries(y, x, c);
+                    found.extend(entries.filter(|(log, _, _)| *log >= floor));
+                }
+            }
+            Coupling::TopK(k) => {
+                near.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+                for (bound, t) in &near {
+                    if found.len() == k && *bound < found[k - 1].0 {
+                        break;
+                    }
+                    found.extend(tiles[*t].entries(y, x, c));
+                    sort(&mut found);
+                    found.truncate(k);
+                }
+            }
+        }
+        sort(&mut found);
+        all.extend(found.iter().map(|(log, ty, tx)| Link {
+            src_y_px: frame_px(y, live.y0_px),
+            src_x_px: frame_px(x, live.x0_px),
+            tgt_y_px: frame_px(*ty, live.y0_px),
+            tgt_x_px: frame_px(*tx, live.x0_px),
+            mass: (log + log_p).exp2(),
+        }));
+    }
+    Ok(all)
+}
+
+/// Largest first, then in reading order.
+fn sort(found: &mut [(f64, usize, usize)]) {
+    found.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+}
+
+/// A square of target pixels: (γ + log b, y, x) of the live ones.
+struct Tile {
+    y0: usize,
+    x0: usize,
+    most: f64,
+    pixels: Vec<(f64, usize, usize)>,
+}
+
+impl Tile {
+    /// No entry between a source pixel and this square is larger.
+    fn bound(&self, y: usize, x: usize, c: f64) -> f64 {
+        let gap = |v: usize, start: usize| {
+            if v < start {
+                start - v
+            } else {
+                v.saturating_sub(start + TILE_PX - 1)
+            }
+        };
+        let (dy, dx) = (gap(y, self.y0) as f64, gap(x, self.x0) as f64);
+        self.most - c * (dy * dy + dx * dx)
+    }
+
+    fn entries(&self, y: usize, x: usize, c: f64) -> impl Iterator<Item = (f64, usize, usize)> {
+        self.pixels.iter().map(move |(log, ty, tx)| {
+            let (dy, dx) = (*ty as f64 - y as f64, *tx as f64 - x as f64);
+            (log - c * (dy * dy + dx * dx), *ty, *tx)
+        })
+    }
+}
+
+fn target_tiles(problem: &Problem, level: &Level, gamma: &[Row<f64>]) -> Vec<Tile> {
+    let across = problem.shape.w_px.div_ceil(TILE_PX);
+    let down = problem.shape.h_px.div_ceil(TILE_PX);
+    let empty = |t: usize| Tile {
+        y0: t / across * TILE_PX,
+        x0: t % across * TILE_PX,
+        most: DEAD,
+        pixels: Vec::new(),
+    };
+    let mut tiles: Vec<Tile> = (0..down * across).map(empty).collect();
+    level.target.for_live(|row, lane, y, x| {
+        let tile = &mut tiles[y / TILE_PX * across + x / TILE_PX];
+        let log = gamma[row][lane] + level.target.log_mass[row][lane];
+        tile.most = tile.most.max(log);
+        tile.pixels.push((log, y, x));
+    });
+    tiles.retain(|tile| !tile.pixels.is_empty());
+    tiles
+}

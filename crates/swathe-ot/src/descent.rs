@@ -1,0 +1,366 @@
+use crate::anderson::{Anderson, DEPTH_MAX};
+use crate::blur::{Blur, LANES, Real, Row, blur};
+use crate::failure::Failure;
+use crate::problem::Problem;
+use crate::pyramid::{Level, Pyramid};
+use crate::scratch::Scratch;
+use crate::settings::{Precision, Settings};
+use crate::simd::SimdPath;
+use crate::sweep::{Engine, Regime, SweepPanels, half_sweep, sweep};
+use crate::watch::Watch;
+
+/// How far the potential came. It is left in `scratch.state.phi`, at full resolution.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Descent {
+    pub iterations: usize,
+    pub iterations_coarse: usize,
+    pub residual: f64,
+    pub converged: bool,
+    pub used_f64: bool,
+}
+
+/// The iterate and its companions; memory is kept from solve to solve.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct State {
+    /// The potential of the source, bits of ε, zero on dead pixels.
+    pub phi: Vec<Row<f64>>,
+    pub panels: SweepPanels,
+    anderson: Anderson,
+    /// The iterate of least residual, and its image.
+    best: Vec<Row<f64>>,
+    best_image: Vec<Row<f64>>,
+}
+
+impl State {
+    /// Bytes held.
+    pub(crate) fn bytes(&self) -> usize {
+        let own = [&self.phi, &self.best, &self.best_image];
+        let own: usize = own
+            .iter()
+            .map(|p| p.capacity() * size_of::<Row<f64>>())
+            .sum();
+        own + self.panels.bytes() + self.anderson.bytes()
+    }
+}
+
+/// Below this tolerance f32 tiles cannot be trusted to get there.
+const F32_TOLERANCE: f64 = 1e-6;
+/// A level is left for the next finer one when ε reaches this many of its px².
+const EPSILON_PER_PX2: f64 = 0.3;
+/// The first ε, as part of the squared length of the live box.
+const EPSILON_START: f64 = 0.3;
+/// ε is multiplied by this from stage to stage.
+const EPSILON_STEP: f64 = 0.4;
+/// A stage of annealing is left after this many sweeps, or at this residual.
+const STAGE_SWEEPS: usize = 4;
+const STAGE_RESIDUAL: f64 = 0.05;
+/// Sweeps on a coarse level at the final ε.
+const COARSE_SWEEPS: usize = 300;
+
+/// Solves the unit problem: from coarse to fine while ε falls.
+pub(crate) fn descend(
+    problem: &Problem,
+    settings: &Settings,
+    scratch: &mut Scratch,
+    watch: &Watch<'_>,
+) -> Result<Descent, Failure> {
+    scratch.pyramid.set(problem);
+    let Scratch {
+        path,
+        pyramid,
+        state,
+        single,
+        double,
+    } = scratch;
+    let wants_f64 = match settings.precision {
+        Precision::F64 => true,
+        Precision::F32 => false,
+        Precision::Auto => problem.tolerance < F32_TOLERANCE,
+    };
+    let max = settings.max_iterations;
+    if wants_f64 {
+        return walk(*path, problem, pyramid, max, false, state, double, watch);
+    }
+    let may_switch = settings.precision == Precision::Auto;
+    let coarse = walk(
+        *path, problem, pyramid, max, may_switch, state, single, watch,
+    )?;
+    if coarse.converged || !may_switch || coarse.iterations >= max {
+        return Ok(coarse);
+    }
+    // f32 no longer makes progress: go on from its best iterate in f64.
+    let level = &pyramid.levels()[0];
+    let regime = Regime::new(problem.epsilon, problem.relaxation);
+    let goal = Goal {
+        residual: problem.tolerance,
+        n_max: max - coarse.iterations,
+        gives_up: false,
+    };
+    let fine = iterate(*path, level, regime, goal, state, double, watch)?;
+    Ok(Descent {
+        iterations: coarse.iterations + fine.iterations,
+        residual: fine.residual,
+        converged: fine.residual <= problem.tolerance,
+        used_f64: true,
+        ..coarse
+    })
+}
+
+#[allow(clippy::too_many_arguments)]
+fn walk<T: Real>(
+    path: SimdPath,
+    problem: &Problem,
+    pyramid: &Pyramid,
+    n_max: usize,
+    may_give_up: bool,
+    state: &mut State,
+    engine: &mut Engine<T>,
+    watch: &Watch<'_>,
+) -> Result<Descent, Failure> {
+    let levels = pyramid.levels();
+    let longest = problem.shape.h_px.max(problem.shape.w_px) as f64 * problem.work_px;
+    let mut epsilon = (EPSILON_START * longest * longest).max(problem.epsilon);
+    let floor = |l: usize| EPSILON_PER_PX2 * levels[l].px * levels[l].px;
+    let mut l = levels.len() - 1;
+    while l > 0 && floor(l) > epsilon {
+        l -= 1;
+    }
+    state.phi.clear();
+    state.phi.resize(levels[l].source.n_rows(), [0.0; LANES]);
+    // f32 residuals are off by a few 1e-8: aim a little lower than what is promised.
+    let aim = if T::N_ROWS == f32::N_ROWS {
+        0.97 * problem.tolerance
+    } else {
+        problem.tolerance
+    };
+    let mut iterations_coarse = 0;
+    loop {
+        let level = &levels[l];
+        let least = if l == 0 {
+            problem.epsilon
+        } else {
+            floor(l).max(problem.epsilon)
+        };
+        let mut last;
+        loop {
+            let regime = Regime::new(epsilon, problem.relaxation);
+            let at_last = epsilon <= problem.epsilon;
+            let goal = match (at_last, l) {
+                (true, 0) => Goal {
+                    residual: aim,
+                    n_max,
+                    gives_up: may_give_up,
+                },
+                // Slow modes are smooth: they are removed here or, dearly, on the fine grid.
+                (true, _) => Goal {
+                    residual: aim,
+                    n_max: COARSE_SWEEPS,
+                    gives_up: may_give_up,
+                },
+                (false, _) => Goal {
+                    residual: STAGE_RESIDUAL,
+                    n_max: STAGE_SWEEPS,
+                    gives_up: false,
+                },
+            };
+            last = iterate(path, level, regime, goal, state, engine, watch)?;
+            if !(at_last && l == 0) {
+                iterations_coarse += last.iterations;
+            }
+            if !at_last {
+                state.phi.copy_from_slice(&state.panels.image);
+            }
+            if epsilon <= least {
+                break;
+            }
+            let next = (EPSILON_STEP * epsilon).max(least);
+            rescale(&mut state.phi, &level.source.lean, epsilon / next);
+            epsilon = next;
+        }
+        if l == 0 {
+            return Ok(Descent {
+                iterations: last.iterations,
+                iterations_coarse,
+                residual: last.residual,
+                converged: last.residual <= problem.tolerance,
+                used_f64: T::N_ROWS == f64::N_ROWS,
+            });
+        }
+        let regime = Regime::new(epsilon, problem.relaxation);
+        prolong(path, level, &levels[l - 1], regime, state, engine, watch);
+        watch.check()?;
+        l -= 1;
+    }
+}
+
+/// f = ε·(φ + lean) is kept while ε changes.
+fn rescale(phi: &mut [Row<f64>], lean: &[Row<f64>], by: f64) {
+    for (phi, lean) in phi.iter_mut().zip(lean) {
+        for l in 0..LANES {
+            phi[l] = (phi[l] + lean[l]) * by - lean[l];
+        }
+    }
+}
+
+/// When an iteration at one ε ends.
+#[derive(Clone, Copy, Debug)]
+struct Goal {
+    residual: f64,
+    n_max: usize,
+    /// Whether it ends when the residual no longer falls.
+    gives_up: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Iterated {
+    iterations: usize,
+    residual: f64,
+}
+
+/// Iterates at one ε on one level. `state.phi` becomes the iterate that has the residual
+/// returned: the last one, or the best if the goal was not reached.
+fn iterate<T: Real>(
+    path: SimdPath,
+    level: &Level,
+    regime: Regime,
+    goal: Goal,
+    state: &mut State,
+    engine: &mut Engine<T>,
+    watch: &Watch<'_>,
+) -> Result<Iterated, Failure> {
+    engine.set(level, regime, false);
+    let State {
+        phi,
+        panels,
+        anderson,
+        best,
+        best_image,
+        ..
+    } = state;
+    panels.resize(level);
+    // A long history cuts the tail of iteration counts; on large grids it is memory traffic.
+    anderson.reset(if level.source.n_live <= 20_000 {
+        DEPTH_MAX
+    } else {
+        10
+    });
+    best.clear();
+    best_image.clear();
+    let mut best_residual = f64::INFINITY;
+    let mut safeguard = f64::INFINITY;
+    let mut n_restarts = 0;
+    let mut n_restarts_low = 0;
+    let (mut mark, mut mark_at) = (f64::INFINITY, 0);
+    for it in 1..=goal.n_max {
+        let residual = sweep(path, level, regime, phi, panels, engine, watch);
+        watch.check()?;
+        if residual <= goal.residual {
+            return Ok(Iterated {
+                iterations: it,
+                residual,
+            });
+        }
+        if residual < best_residual {
+            best_residual = residual;
+            best.clone_from(phi);
+            best_image.clone_from(&panels.image);
+        }
+        if best_residual < 0.9 * mark {
+            (mark, mark_at) = (best_residual, it);
+        }
+        let low = best_residual < (30.0 * goal.residual).max(1e-5);
+        let stuck = it - mark_at >= if low { 60 } else { 300 } || n_restarts_low >= 3;
+        if it == goal.n_max || (goal.gives_up && stuck) {
+            if !best.is_empty() && goal.n_max > STAGE_SWEEPS {
+                phi.clone_from(best);
+                panels.image.clone_from(best_image);
+                return Ok(Iterated {
+                    iterations: it,
+                    residual: best_residual,
+                });
+            }
+            return Ok(Iterated {
+                iterations: it,
+                residual,
+            });
+        }
+        if !(residual < 3.0 * safeguard) && !best_image.is_empty() {
+            // Acceleration led astray: back to the image of the best iterate, without history.
+            n_restarts += 1;
+            n_restarts_low += usize::from(low);
+            phi.clone_from(best_image);
+            safeguard *= 1.5;
+            if n_restarts > 20 {
+                anderson.reset(0);
+            } else {
+                anderson.forget();
+            }
+            continue;
+        }
+        safeguard = safeguard.min(residual);
+        anderson.step(path, phi, &panels.image, &level.source.weight);
+    }
+    Ok(Iterated {
+        iterations: goal.n_max,
+        residual: best_residual,
+    })
+}
+
+/// Carries φ to the next finer level by its canonical extension: −τ·LSE(γ + log b) of the coarse
+/// level, evaluated at the centres of the fine pixels, a quarter of a coarse pixel off its own.
+/// Nothing is interpolated, so masks cannot leak.
+fn prolong<T: Real>(
+    path: SimdPath,
+    coarse: &Level,
+    fine: &Level,
+    regime: Regime,
+    state: &mut State,
+    engine: &mut Engine<T>,
+    watch: &Watch<'_>,
+) {
+    engine.set(coarse, regime, false);
+    half_sweep(
+        path,
+        coarse,
+        regime,
+        &state.phi,
+        &mut state.panels,
+        engine,
+        watch,
+    );
+    let c = regime.sharpness(coarse.px);
+    let side = &fine.source;
+    // What was best on the coarse level is of no use any more: its memory is.
+    let out = &mut state.best;
+    out.clear();
+    out.resize(side.n_rows(), [0.0; LANES]);
+    let mut quarter = Blur::<T>::default();
+    for parity_y in 0..2 {
+        for parity_x in 0..2 {
+            let off = |parity: usize| 0.5 * (parity as f64 - 0.5);
+            let (from, to) = (&coarse.target, &coarse.source);
+            quarter.set(c, from, to, [off(parity_x), off(parity_y)], false);
+            let panels = &mut state.panels;
+            let scratch = &mut engine.scratch;
+            blur(
+                path,
+                &quarter,
+                from,
+                to,
+                &panels.logs_b,
+                &mut panels.image,
+                scratch,
+                watch,
+            );
+            let sums = &panels.image;
+            side.for_live(|row, lane, y, x| {
+                if y % 2 == parity_y && x % 2 == parity_x {
+                    let (coarse_row, coarse_lane) = to.place(y / 2, x / 2);
+                    let sum = sums[coarse_row][coarse_lane];
+                    out[row][lane] = -regime.tau * sum - (1.0 - regime.tau) * side.lean[row][lane];
+                }
+            });
+        }
+    }
+    std::mem::swap(&mut state.phi, &mut state.best);
+}

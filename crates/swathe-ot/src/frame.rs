@@ -1,0 +1,92 @@
+use crate::failure::{Failure, PixelFault, Side};
+use crate::shape::Shape;
+use std::sync::Arc;
+
+/// A frame: non-negative mass per pixel, row-major. A mask is 1 inside and 0 outside.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Frame {
+    /// Height and width.
+    pub shape: Shape,
+    /// Mass per pixel, row by row.
+    pub density: Vec<f64>,
+    /// Width of a pixel, where it is known.
+    pub um_per_px: Option<f64>,
+}
+
+impl Frame {
+    /// A frame of `h_px` × `w_px` pixels.
+    ///
+    /// ```
+    /// let frame = swathe_ot::Frame::new(2, 3, vec![0.0, 1.0, 0.0, 0.0, 1.0, 1.0])?;
+    /// assert_eq!(frame.mass(), 3.0);
+    /// # Ok::<(), swathe_ot::Failure>(())
+    /// ```
+    pub fn new(h_px: usize, w_px: usize, density: Vec<f64>) -> Result<Frame, Failure> {
+        let shape = Shape::new(h_px, w_px);
+        if density.len() != shape.n_px() {
+            return Err(Failure::WrongLength {
+                shape,
+                n_values: density.len(),
+            });
+        }
+        Ok(Frame {
+            shape,
+            density,
+            um_per_px: None,
+        })
+    }
+
+    /// The same frame with a known pixel width.
+    pub fn with_um_per_px(mut self, um_per_px: f64) -> Frame {
+        self.um_per_px = Some(um_per_px);
+        self
+    }
+
+    /// The sum of all pixels. Zeros add nothing, so padding cannot change a bit of it.
+    pub fn mass(&self) -> f64 {
+        self.density.iter().sum()
+    }
+
+    /// Checks every pixel and names the first bad one.
+    pub(crate) fn check(&self, side: Side) -> Result<(), Failure> {
+        let bad = |v: &f64| !(*v >= 0.0 && *v < f64::INFINITY);
+        let Some(at) = self.density.iter().position(bad) else {
+            return Ok(());
+        };
+        let value = self.density[at];
+        let fault = if value.is_nan() {
+            PixelFault::NotANumber
+        } else if value.is_infinite() {
+            PixelFault::Infinite
+        } else {
+            PixelFault::Negative
+        };
+        let (y_px, x_px) = (at / self.shape.w_px, at % self.shape.w_px);
+        Err(Failure::BadPixel {
+            side,
+            y_px,
+            x_px,
+            value,
+            fault,
+        })
+    }
+}
+
+/// Two frames of one shape: where mass was, and where it is next.
+#[derive(Clone, Debug)]
+pub struct Pair {
+    /// Where mass comes from. Shared, since a frame of a series belongs to two pairs.
+    pub source: Arc<Frame>,
+    /// Where mass goes to.
+    pub target: Arc<Frame>,
+}
+
+impl Pair {
+    /// A pair of frames.
+    pub fn new(source: impl Into<Arc<Frame>>, target: impl Into<Arc<Frame>>) -> Pair {
+        Pair {
+            source: source.into(),
+            target: target.into(),
+        }
+    }
+}

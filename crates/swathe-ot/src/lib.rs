@@ -1,0 +1,73 @@
+//! Unbalanced optimal transport between frames: how mass moved, appeared and vanished from one
+//! image to the next.
+//!
+//! For frames `a` and `b` of one shape, with C(p, q) = (s·|p − q|)², the plan P minimises
+//!
+//! ```text
+//! ⟨P, C⟩ + ε·KL(P | R) + ρ·KL(P1 | a) + ρ·KL(Pᵀ1 | b)
+//! ```
+//!
+//! with R = a⊗b ([`Reference::Product`]) or 1 on the supports ([`Reference::Counting`]); ρ = ∞ is
+//! balanced transport. All pixels take part, and the solver stops on the residual of both
+//! marginals: `converged` means solved.
+//!
+//! ```
+//! use swathe_ot::{Frame, Pair, Settings, Status, solve};
+//!
+//! // A bar of three pixels that moves two pixels to the right.
+//! let bar = |x0: usize| {
+//!     let mut density = vec![0.0; 16 * 32];
+//!     for y in 6..9 {
+//!         density[y * 32 + x0] = 1.0;
+//!     }
+//!     Frame::new(16, 32, density)
+//! };
+//! let pair = Pair::new(bar(10)?, bar(12)?);
+//! let solution = solve(&pair, &Settings { relaxation: 10.0, ..Settings::default() })?;
+//! assert_eq!(solution.status, Status::Converged);
+//! assert!((solution.mass_transported - 1.0).abs() < 0.01);
+//! # Ok::<(), swathe_ot::Failure>(())
+//! ```
+
+#![allow(
+    clippy::needless_range_loop,
+    reason = "loops over sixteen lanes of several rows at once"
+)]
+#![allow(
+    clippy::neg_cmp_op_on_partial_ord,
+    reason = "a comparison with NaN must come out false"
+)]
+
+mod anderson;
+mod blur;
+mod coupling;
+mod dct;
+mod descent;
+mod failure;
+mod frame;
+mod geometry;
+pub mod oracle;
+mod outputs;
+mod problem;
+mod pyramid;
+mod scratch;
+mod settings;
+mod shape;
+mod simd;
+mod solution;
+mod solve;
+mod summary;
+mod sweep;
+pub mod synth;
+mod watch;
+
+pub use failure::{Failure, PixelFault, Side};
+pub use frame::{Frame, Pair};
+pub use geometry::{Crop, Geometry, lift, place, pool_live};
+pub use scratch::{Need, Scratch, need};
+pub use settings::{CoordScale, Coupling, Precision, Reference, Settings};
+pub use shape::{PixelBox, Shape};
+pub use simd::SimdPath;
+pub use solution::{Fields, Link, Potentials, Solution, Status};
+pub use solve::{solve, solve_all, solve_with};
+pub use summary::{N_BANDS, Spread, Summary, summarise};

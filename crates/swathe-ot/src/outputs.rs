@@ -1,0 +1,303 @@
+use crate::blur::{LANES, Real, Row, moment_sums};
+use crate::coupling::links;
+use crate::descent::Descent;
+use crate::failure::Failure;
+use crate::problem::Problem;
+use crate::scratch::Scratch;
+use crate::settings::{Reference, Settings};
+use crate::simd::compiled_per_path;
+use crate::solution::{Fields, Potentials, Solution, Status};
+use crate::sweep::{Engine, Regime, half_sweep};
+use crate::watch::Watch;
+use std::f64::consts::LN_2;
+
+/// Everything the solution reports, from the potential that the descent left.
+pub(crate) fn outputs(
+    problem: &Problem,
+    settings: &Settings,
+    descent: &Descent,
+    scratch: &mut Scratch,
+    watch: &Watch<'_>,
+) -> Result<Solution, Failure> {
+    if descent.used_f64 {
+        let mut engine = std::mem::take(&mut scratch.double);
+        let solution = measure(problem, settings, descent, scratch, &mut engine, watch);
+        scratch.double = engine;
+        solution
+    } else {
+        let mut engine = std::mem::take(&mut scratch.single);
+        let solution = measure(problem, settings, descent, scratch, &mut engine, watch);
+        scratch.single = engine;
+        solution
+    }
+}
+
+fn measure<T: Real>(
+    problem: &Problem,
+    settings: &Settings,
+    descent: &Descent,
+    scratch: &mut Scratch,
+    engine: &mut Engine<T>,
+    watch: &Watch<'_>,
+) -> Result<Solution, Failure> {
+    let path = scratch.path;
+    let level = &scratch.pyramid.levels()[0];
+    let regime = Regime::new(problem.epsilon, problem.relaxation);
+    engine.set(level, regime, true);
+    let (phi, panels) = (&scratch.state.phi, &mut scratch.state.panels);
+    panels.resize(level);
+    half_sweep(path, level, regime, phi, panels, engine, watch);
+    let (a, b) = (&level.source, &level.target);
+    let moments = moment_sums(
+        path,
+        &engine.back,
+        b,
+        a,
+        &panels.logs_b,
+        &mut engine.scratch,
+        watch,
+    );
+    watch.check()?;
+
+    let n_px = problem.shape.n_px();
+    let w_px = problem.shape.w_px;
+    let map = || {
+        if settings.fields {
+            vec![f64::NAN; n_px]
+        } else {
+            Vec::new()
+        }
+    };
+    let mut fields = Fields {
+        velocity_yx_px: if settings.fields {
+            vec![[f64::NAN; 2]; n_px]
+        } else {
+            Vec::new()
+        },
+        created: map(),
+        destroyed: map(),
+        cost_map: map(),
+    };
+    let zeros = || {
+        if settings.potentials {
+            vec![0.0; n_px]
+        } else {
+            Vec::new()
+        }
+    };
+    let mut potentials = Potentials {
+        f: zeros(),
+        g: zeros(),
+    };
+    let bits = problem.epsilon * LN_2;
+    let pool = settings.pool as f64;
+    let (scale, px2) = (problem.plan_scale, problem.work_px * problem.work_px);
+    let marginals = &mut panels.image;
+    let log_scale = scale.log2();
+    marginal_of(path, &a.mass, phi, &moments.log, log_scale, marginals);
+    let (mut source, mut target) = (
+        Account::new(scale / problem.mass_a),
+        Account::new(scale / problem.mass_b),
+    );
+    let mut cost = 0.0;
+    let shift = problem.potential_shift(problem.mass_a);
+    a.for_live(|row, lane, y, x| {
+        let at = y * w_px + x;
+        let mu = marginals[row][lane];
+        let mass = problem.mass_a * a.mass[row][lane];
+        let potential = bits * (phi[row][lane] + a.lean[row][lane]) + shift;
+        source.add(mass, mu, phi[row][lane] + moments.log[row][lane], potential);
+        let pixel_cost = mu * moments.square[row][lane] * px2;
+        cost += pixel_cost;
+        if settings.fields {
+            fields.velocity_yx_px[at] = [
+                moments.across[row][lane] * pool,
+                moments.along[row][lane] * pool,
+            ];
+            fields.destroyed[at] = mass - mu;
+            fields.cost_map[at] = pixel_cost;
+        }
+        if settings.potentials {
+            potentials.f[at] = potential;
+        }
+    });
+    let shift = problem.potential_shift(problem.mass_b);
+    // γ is exact for φ, so the second marginal is what the relaxation makes of the target.
+    let marginals = &mut panels.logs_b;
+    relaxed_mass(
+        path,
+        &b.mass,
+        &panels.gamma,
+        &b.lean,
+        regime.ratio,
+        log_scale,
+        marginals,
+    );
+    b.for_live(|row, lane, y, x| {
+        let at = y * w_px + x;
+        let leaning = panels.gamma[row][lane] + b.lean[row][lane];
+        let nu = marginals[row][lane];
+        let mass = problem.mass_b * b.mass[row][lane];
+        let potential = bits * leaning + shift;
+        target.add(mass, nu, -leaning * regime.ratio, potential);
+        if settings.fields {
+            fields.created[at] = mass - nu;
+        }
+        if settings.potentials {
+            potentials.g[at] = potential;
+        }
+    });
+    let reference_mass = match problem.reference {
+        Reference::Product => problem.mass_a * problem.mass_b,
+        Reference::Counting => a.n_live as f64 * b.n_live as f64,
+    };
+    let mut objective =
+        source.dual + target.dual + problem.epsilon * (reference_mass - source.marginal);
+    if problem.relaxation.is_finite() {
+        objective += problem.relaxation * (source.divergence + target.divergence);
+    }
+    let coupling = links(problem, settings, level, phi, &panels.gamma, regime, watch)?;
+    Ok(Solution {
+        status: if descent.converged {
+            Status::Converged
+        } else {
+            Status::MaxIterations
+        },
+        iterations: descent.iterations,
+        iterations_coarse: descent.iterations_coarse,
+        residual: descent.residual * scale / problem.mass_a.max(problem.mass_b),
+        used_f64: descent.used_f64,
+        cost,
+        cost_px2: cost / (problem.frame_px * problem.frame_px),
+        objective,
+        mass_src: problem.mass_src,
+        mass_tgt: problem.mass_tgt,
+        mass_transported: source.marginal,
+        mass_created: target.missing,
+        mass_destroyed: source.missing,
+        mass_created_clamped: target.missing_clamped,
+        mass_destroyed_clamped: source.missing_clamped,
+        coord_scale: problem.frame_px,
+        geometry: problem.geometry,
+        fields: settings.fields.then_some(fields),
+        potentials: settings.potentials.then_some(potentials),
+        coupling,
+    })
+}
+
+compiled_per_path! {
+    /// m·2^(φ + sum + log_scale).
+    fn marginal_of(mass: &[Row<f64>], phi: &[Row<f64>], sums: &[Row<f64>], log_scale: f64, out: &mut [Row<f64>]) {
+        for (((mass, phi), sums), out) in mass.iter().zip(phi).zip(sums).zip(out) {
+            for l in 0..LANES {
+                out[l] = mass[l] * f64::exp2_bits(phi[l] + sums[l] + log_scale);
+            }
+        }
+    }
+}
+
+compiled_per_path! {
+    /// m·2^(log_scale − (γ + lean)·ε/ρ).
+    fn relaxed_mass(
+        mass: &[Row<f64>],
+        gamma: &[Row<f64>],
+        lean: &[Row<f64>],
+        ratio: f64,
+        log_scale: f64,
+        out: &mut [Row<f64>],
+    ) {
+        for (((mass, gamma), lean), out) in mass.iter().zip(gamma).zip(lean).zip(out) {
+            for l in 0..LANES {
+                out[l] = mass[l] * f64::exp2_bits(log_scale - (gamma[l] + lean[l]) * ratio);
+            }
+        }
+    }
+}
+
+/// Sums over one side's pixels.
+#[derive(Clone, Copy, Debug, Default)]
+struct Account {
+    /// Natural logarithm of plan scale per mass.
+    log_scale: f64,
+    marginal: f64,
+    missing: f64,
+    missing_clamped: f64,
+    /// Σ marginal·potential.
+    dual: f64,
+    /// KL(marginal | mass).
+    divergence: f64,
+}
+
+impl Account {
+    fn new(scale: f64) -> Account {
+        Account {
+            log_scale: scale.ln(),
+            ..Account::default()
+        }
+    }
+
+    /// `log_ratio` is log2 of the marginal per mass of the unit problem.
+    fn add(&mut self, mass: f64, marginal: f64, log_ratio: f64, potential: f64) {
+        self.marginal += marginal;
+        self.missing += mass - marginal;
+        self.missing_clamped += (mass - marginal).max(0.0);
+        self.dual += marginal * potential;
+        let entropy = marginal * (log_ratio * LN_2 + self.log_scale);
+        self.divergence += entropy - marginal + mass;
+    }
+}
+
+/// The answer when a side is empty: nothing is transported.
+pub(crate) fn empty_outputs(problem: &Problem, settings: &Settings) -> Solution {
+    let status = match (problem.mass_src > 0.0, problem.mass_tgt > 0.0) {
+        (true, _) => Status::EmptyTarget,
+        (false, true) => Status::EmptySource,
+        (false, false) => Status::BothEmpty,
+    };
+    let kept = |pixels: &[f64], mass: f64| -> Vec<f64> {
+        pixels
+            .iter()
+            .map(|v| if *v > 0.0 { v * mass } else { f64::NAN })
+            .collect()
+    };
+    let on_source = |pixels: &[f64]| -> Vec<f64> {
+        pixels
+            .iter()
+            .map(|v| if *v > 0.0 { 0.0 } else { f64::NAN })
+            .collect()
+    };
+    let fields = Fields {
+        velocity_yx_px: vec![[f64::NAN; 2]; problem.shape.n_px()],
+        created: kept(&problem.b, problem.mass_b),
+        destroyed: kept(&problem.a, problem.mass_a),
+        cost_map: on_source(&problem.a),
+    };
+    // The reference measure of an empty side is zero, so only the relaxation is paid for.
+    let mass = problem.mass_a + problem.mass_b;
+    Solution {
+        status,
+        iterations: 0,
+        iterations_coarse: 0,
+        residual: 0.0,
+        used_f64: false,
+        cost: 0.0,
+        cost_px2: 0.0,
+        objective: if mass > 0.0 {
+            problem.relaxation * mass
+        } else {
+            0.0
+        },
+        mass_src: problem.mass_src,
+        mass_tgt: problem.mass_tgt,
+        mass_transported: 0.0,
+        mass_created: problem.mass_b,
+        mass_destroyed: problem.mass_a,
+        mass_created_clamped: problem.mass_b,
+        mass_destroyed_clamped: problem.mass_a,
+        coord_scale: problem.frame_px,
+        geometry: problem.geometry,
+        fields: settings.fields.then_some(fields),
+        potentials: None,
+        coupling: Vec::new(),
+    }
+}

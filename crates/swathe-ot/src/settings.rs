@@ -1,0 +1,143 @@
+use crate::failure::Failure;
+use crate::geometry::Crop;
+
+/// What to solve, and how exactly. The defaults are those of the command line.
+///
+/// ```
+/// use swathe_ot::{Reference, Settings};
+/// let settings = Settings { epsilon: 1e-4, relaxation: 10.0, ..Settings::default() };
+/// assert_eq!(settings.reference, Reference::Product);
+/// settings.check()?;
+/// # Ok::<(), swathe_ot::Failure>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct Settings {
+    /// Entropic blur ε, in the unit of the cost.
+    pub epsilon: f64,
+    /// Price ρ of creating and destroying mass, in the unit of the cost; infinite: balanced.
+    pub relaxation: f64,
+    /// The measure that entropy is taken against.
+    pub reference: Reference,
+    /// The factor from pixels to cost units.
+    pub coord_scale: CoordScale,
+    /// Whether each frame is divided by its sum first.
+    pub normalize: bool,
+    /// Where to stop: L1 residual of both marginals, divided by the larger mass.
+    pub tolerance: f64,
+    /// Sweeps at full resolution before the solver gives up.
+    pub max_iterations: usize,
+    /// Arithmetic of the tiles.
+    pub precision: Precision,
+    /// How the work grid is cut out of the frame.
+    pub crop: Crop,
+    /// Side of the square of pixels summed into one, 1 for none.
+    pub pool: usize,
+    /// Whether the maps (velocity, created, destroyed, cost) are kept in the solution.
+    pub fields: bool,
+    /// Whether the potentials are kept in the solution.
+    pub potentials: bool,
+    /// Which entries of the plan are listed.
+    pub coupling: Coupling,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            epsilon: 1e-3,
+            relaxation: 1.0,
+            reference: Reference::Product,
+            coord_scale: CoordScale::Auto,
+            normalize: true,
+            tolerance: 1e-5,
+            max_iterations: 5000,
+            precision: Precision::Auto,
+            crop: Crop::Union { padding_px: 16 },
+            pool: 1,
+            fields: true,
+            potentials: false,
+            coupling: Coupling::None,
+        }
+    }
+}
+
+impl Settings {
+    /// Checks every range and names the first setting outside its own.
+    pub fn check(&self) -> Result<(), Failure> {
+        let bad = |name, value, rule| Err(Failure::BadSetting { name, value, rule });
+        if !(self.epsilon > 0.0 && self.epsilon.is_finite()) {
+            return bad("epsilon", self.epsilon, "must be positive and finite");
+        }
+        if !(self.relaxation > 0.0) {
+            return bad("relaxation", self.relaxation, "must be positive, or inf");
+        }
+        if let CoordScale::Fixed(scale) = self.coord_scale
+            && !(scale > 0.0 && scale.is_finite())
+        {
+            return bad("coord_scale", scale, "must be positive and finite");
+        }
+        if !(self.tolerance > 0.0 && self.tolerance < 1.0) {
+            return bad("tolerance", self.tolerance, "must lie between 0 and 1");
+        }
+        if self.max_iterations == 0 {
+            return bad("max_iterations", 0.0, "must be at least 1");
+        }
+        if self.pool == 0 {
+            return bad("pool", 0.0, "must be at least 1");
+        }
+        match self.coupling {
+            Coupling::TopK(0) => bad("coupling", 0.0, "topk must be at least 1"),
+            Coupling::Threshold(mass) if !(mass > 0.0 && mass.is_finite()) => bad(
+                "coupling",
+                mass,
+                "the threshold must be positive and finite",
+            ),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The measure R in ε·KL(P | R).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reference {
+    /// R = a⊗b: the answer does not depend on the resolution.
+    Product,
+    /// R = 1 on the supports: what OTT-JAX, and POT with `reg_type="entropy"`, solve.
+    Counting,
+}
+
+/// The factor from pixels to cost units.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CoordScale {
+    /// 1 / max(height, width) of the frame before any crop or pooling.
+    Auto,
+    /// As given.
+    Fixed(f64),
+}
+
+/// Arithmetic of the tiles; potentials and logarithms are always f64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    /// f32, and f64 where the tolerance asks for it or f32 stops making progress.
+    Auto,
+    /// f32 throughout; residuals below about 1e-6 may be out of reach.
+    F32,
+    /// f64 throughout.
+    F64,
+}
+
+/// Which entries of the plan are listed. The list stays short by construction: the plan is
+/// never held as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Coupling {
+    /// None.
+    None,
+    /// The largest k of every source pixel.
+    TopK(usize),
+    /// Those of at least this mass (problem units).
+    Threshold(f64),
+}

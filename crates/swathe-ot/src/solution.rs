@@ -1,0 +1,112 @@
+use crate::geometry::Geometry;
+
+/// What became of a pair.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Solution {
+    /// How the solve ended.
+    pub status: Status,
+    /// Sweeps at full resolution.
+    pub iterations: usize,
+    /// Sweeps on the coarser grids of the pyramid.
+    pub iterations_coarse: usize,
+    /// L1 residual of both marginals divided by the larger mass.
+    pub residual: f64,
+    /// Whether the last sweeps ran in f64.
+    pub used_f64: bool,
+    /// Transport cost ⟨P, C⟩ in scaled units.
+    pub cost: f64,
+    /// Transport cost in px².
+    pub cost_px2: f64,
+    /// The whole minimised value.
+    pub objective: f64,
+    /// Total of the source frame, input units.
+    pub mass_src: f64,
+    /// Total of the target frame, input units.
+    pub mass_tgt: f64,
+    /// Mass of the plan, problem units (after normalisation).
+    pub mass_transported: f64,
+    /// Σ(b − ν̂), signed.
+    pub mass_created: f64,
+    /// Σ(a − μ̂), signed.
+    pub mass_destroyed: f64,
+    /// Σ max(b − ν̂, 0).
+    pub mass_created_clamped: f64,
+    /// Σ max(a − μ̂, 0).
+    pub mass_destroyed_clamped: f64,
+    /// The factor from pixels to cost units that was used (of an unpooled pixel).
+    pub coord_scale: f64,
+    /// Where the work grid lies in the frame.
+    pub geometry: Geometry,
+    /// The maps, if asked for and if a side is live.
+    pub fields: Option<Fields>,
+    /// The potentials, if asked for and if both sides are live.
+    pub potentials: Option<Potentials>,
+    /// The listed entries of the plan.
+    pub coupling: Vec<Link>,
+}
+
+/// How a solve ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// The residual is below the tolerance.
+    Converged,
+    /// The iterations ran out; the best iterate is reported with its residual.
+    MaxIterations,
+    /// No mass to move: everything in the target was created.
+    EmptySource,
+    /// Nowhere to go: everything in the source was destroyed.
+    EmptyTarget,
+    /// Nothing at all.
+    BothEmpty,
+}
+
+impl Status {
+    /// The name used in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Converged => "converged",
+            Status::MaxIterations => "max_iterations",
+            Status::EmptySource => "empty_source",
+            Status::EmptyTarget => "empty_target",
+            Status::BothEmpty => "both_empty",
+        }
+    }
+}
+
+/// Maps over a grid, row-major: the live box of the work grid, or the frame after lifting.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Fields {
+    /// Mean displacement (y, x) of the mass of each source pixel; NaN off the support.
+    pub velocity_yx_px: Vec<[f64; 2]>,
+    /// b − ν̂, signed; NaN off the target's support.
+    pub created: Vec<f64>,
+    /// a − μ̂, signed; NaN off the source's support.
+    pub destroyed: Vec<f64>,
+    /// Transport cost of the mass of each source pixel, scaled units; NaN off the support.
+    pub cost_map: Vec<f64>,
+}
+
+/// The dual potentials on the live box, cost units: P = exp((f ⊕ g − C)/ε)·R. Zero off the support.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Potentials {
+    /// Potential of the source.
+    pub f: Vec<f64>,
+    /// Potential of the target.
+    pub g: Vec<f64>,
+}
+
+/// One entry of the plan, in pixels of the original frame (of the first pixel of a pooled cell).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Link {
+    /// Row of the source pixel.
+    pub src_y_px: u32,
+    /// Column of the source pixel.
+    pub src_x_px: u32,
+    /// Row of the target pixel.
+    pub tgt_y_px: u32,
+    /// Column of the target pixel.
+    pub tgt_x_px: u32,
+    /// Mass on the way, problem units.
+    pub mass: f64,
+}

@@ -1,0 +1,87 @@
+use crate::descent::descend;
+use crate::failure::Failure;
+use crate::frame::Pair;
+use crate::outputs::{empty_outputs, outputs};
+use crate::problem::prepare;
+use crate::scratch::Scratch;
+use crate::settings::Settings;
+use crate::solution::Solution;
+use crate::watch::Watch;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Solves one pair.
+///
+/// ```
+/// use swathe_ot::{Frame, Pair, Settings, Status, solve};
+/// let mut source = vec![0.0; 8 * 8];
+/// let mut target = vec![0.0; 8 * 8];
+/// source[2 * 8 + 2] = 1.0;
+/// target[2 * 8 + 4] = 1.0;
+/// let pair = Pair::new(Frame::new(8, 8, source)?, Frame::new(8, 8, target)?);
+/// let solution = solve(&pair, &Settings { relaxation: f64::INFINITY, ..Settings::default() })?;
+/// assert_eq!(solution.status, Status::Converged);
+/// assert!((solution.cost_px2 - 4.0).abs() < 1e-4);
+/// # Ok::<(), swathe_ot::Failure>(())
+/// ```
+pub fn solve(pair: &Pair, settings: &Settings) -> Result<Solution, Failure> {
+    solve_with(pair, settings, &mut Scratch::new(), &|| false)
+}
+
+/// Solves one pair in memory that is kept for the next. `stop` is asked every few hundred
+/// microseconds of work; once it says so, the pair fails with [`Failure::Stopped`].
+pub fn solve_with(
+    pair: &Pair,
+    settings: &Settings,
+    scratch: &mut Scratch,
+    stop: &dyn Fn() -> bool,
+) -> Result<Solution, Failure> {
+    let problem = prepare(pair, settings)?;
+    if problem.mass_src <= 0.0 || problem.mass_tgt <= 0.0 {
+        return Ok(empty_outputs(&problem, settings));
+    }
+    let watch = Watch::new(stop);
+    let descent = descend(&problem, settings, scratch, &watch)?;
+    outputs(&problem, settings, &descent, scratch, &watch)
+}
+
+/// Solves many pairs on all cores. Each pair has its own outcome, in the order of the input, the
+/// same bits whatever the number of threads; one failure spares the rest.
+///
+/// ```
+/// use swathe_ot::{Frame, Pair, Settings, solve_all};
+/// let good = Frame::new(2, 2, vec![1.0, 0.0, 0.0, 1.0])?;
+/// let bad = Frame::new(2, 2, vec![1.0, f64::NAN, 0.0, 1.0])?;
+/// let pairs = [Pair::new(good.clone(), good.clone()), Pair::new(good, bad)];
+/// let solutions = solve_all(&pairs, &Settings::default());
+/// assert!(solutions[0].is_ok());
+/// assert_eq!(solutions[1].as_ref().unwrap_err().kind(), "nan_pixel");
+/// # Ok::<(), swathe_ot::Failure>(())
+/// ```
+pub fn solve_all(pairs: &[Pair], settings: &Settings) -> Vec<Result<Solution, Failure>> {
+    let n_threads = std::thread::available_parallelism()
+        .map_or(1, |n| n.get())
+        .min(pairs.len());
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut scratch = Scratch::new();
+        let mut solved = Vec::new();
+        loop {
+            let i = next.fetch_add(1, Ordering::Relaxed);
+            let Some(pair) = pairs.get(i) else {
+                return solved;
+            };
+            solved.push((i, solve_with(pair, settings, &mut scratch, &|| false)));
+        }
+    };
+    let mut solved: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..n_threads).map(|_| scope.spawn(work)).collect();
+        let joined = threads.into_iter().map(|thread| {
+            thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        joined.flatten().collect()
+    });
+    solved.sort_unstable_by_key(|(i, _)| *i);
+    solved.into_iter().map(|(_, solution)| solution).collect()
+}

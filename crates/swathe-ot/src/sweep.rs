@@ -1,0 +1,299 @@
+use crate::blur::{Blur, BlurScratch, DEAD, LANES, Real, Row, blur, exp_row};
+use crate::pyramid::Level;
+use crate::simd::{SimdPath, compiled_per_path};
+use crate::watch::Watch;
+use std::f64::consts::LN_2;
+
+/// ε and ρ in the form the iteration uses. Potentials are in bits of ε: φ = f/(ε ln 2).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Regime {
+    pub epsilon: f64,
+    /// τ = ρ/(ρ + ε); 1 if balanced.
+    pub tau: f64,
+    /// ε/ρ; 0 if balanced.
+    pub ratio: f64,
+}
+
+impl Regime {
+    pub(crate) fn new(epsilon: f64, relaxation: f64) -> Regime {
+        if relaxation.is_finite() {
+            Regime {
+                epsilon,
+                tau: relaxation / (relaxation + epsilon),
+                ratio: epsilon / relaxation,
+            }
+        } else {
+            Regime {
+                epsilon,
+                tau: 1.0,
+                ratio: 0.0,
+            }
+        }
+    }
+
+    /// Bits per px² of a level whose pixels are `px` wide.
+    pub(crate) fn sharpness(self, px: f64) -> f64 {
+        px * px / (self.epsilon * LN_2)
+    }
+}
+
+/// The panels of one sweep; their memory is kept.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SweepPanels {
+    /// Source side: logarithms, and sums that become the image of the potential.
+    pub logs_a: Vec<Row<f64>>,
+    pub image: Vec<Row<f64>>,
+    /// Target side: sums that become the potential, and logarithms.
+    pub gamma: Vec<Row<f64>>,
+    pub logs_b: Vec<Row<f64>>,
+}
+
+impl SweepPanels {
+    pub(crate) fn resize(&mut self, level: &Level) {
+        for panel in [&mut self.logs_a, &mut self.image] {
+            panel.resize(level.source.n_rows(), [0.0; LANES]);
+        }
+        for panel in [&mut self.gamma, &mut self.logs_b] {
+            panel.resize(level.target.n_rows(), [0.0; LANES]);
+        }
+    }
+
+    /// Bytes held.
+    pub(crate) fn bytes(&self) -> usize {
+        let panels = [&self.logs_a, &self.image, &self.gamma, &self.logs_b];
+        panels
+            .iter()
+            .map(|p| p.capacity() * size_of::<Row<f64>>())
+            .sum()
+    }
+}
+
+/// Kernels and memory of one number type.
+#[derive(Clone, Debug)]
+pub(crate) struct Engine<T> {
+    /// From source to target, and back.
+    pub there: Blur<T>,
+    pub back: Blur<T>,
+    pub scratch: BlurScratch<T>,
+}
+
+impl<T> Default for Engine<T>
+where
+    Blur<T>: Default,
+{
+    fn default() -> Engine<T> {
+        Engine {
+            there: Blur::default(),
+            back: Blur::default(),
+            scratch: BlurScratch::default(),
+        }
+    }
+}
+
+impl<T: Real> Engine<T> {
+    /// Sets the kernels for a level.
+    pub(crate) fn set(&mut self, level: &Level, regime: Regime, with_moments: bool) {
+        let c = regime.sharpness(level.px);
+        self.there
+            .set(c, &level.source, &level.target, [0.0; 2], false);
+        self.back
+            .set(c, &level.target, &level.source, [0.0; 2], with_moments);
+    }
+}
+
+/// The first half of a sweep: γ = −τ·LSE(φ + log a) (shifted by the lean of the counting
+/// measure), exact for this φ, and γ + log b. Returns the least γ + lean.
+pub(crate) fn half_sweep<T: Real>(
+    path: SimdPath,
+    level: &Level,
+    regime: Regime,
+    phi: &[Row<f64>],
+    panels: &mut SweepPanels,
+    engine: &mut Engine<T>,
+    watch: &Watch<'_>,
+) -> f64 {
+    let (a, b) = (&level.source, &level.target);
+    add_logs(path, phi, &a.log_mass, &mut panels.logs_a);
+    let scratch = &mut engine.scratch;
+    blur(
+        path,
+        &engine.there,
+        a,
+        b,
+        &panels.logs_a,
+        &mut panels.gamma,
+        scratch,
+        watch,
+    );
+    potential_of_sums(
+        path,
+        &mut panels.gamma,
+        &b.log_mass,
+        &b.lean,
+        regime,
+        &mut panels.logs_b,
+    )
+}
+
+/// One sweep of the map φ ↦ T(φ), written to `panels.image`. Returns the residual of the pair
+/// (φ, γ): with γ exact for φ the second marginal is met exactly, and the first is off by
+/// Σ a·2^(−φ·ε/ρ)·|2^((φ − φ′)/τ) − 1|.
+pub(crate) fn sweep<T: Real>(
+    path: SimdPath,
+    level: &Level,
+    regime: Regime,
+    phi: &[Row<f64>],
+    panels: &mut SweepPanels,
+    engine: &mut Engine<T>,
+    watch: &Watch<'_>,
+) -> f64 {
+    let (a, b) = (&level.source, &level.target);
+    let least_b = half_sweep(path, level, regime, phi, panels, engine, watch);
+    let scratch = &mut engine.scratch;
+    blur(
+        path,
+        &engine.back,
+        b,
+        a,
+        &panels.logs_b,
+        &mut panels.image,
+        scratch,
+        watch,
+    );
+    let (residual, least_a) = image_and_residual::<T>(
+        path,
+        phi,
+        &mut panels.image,
+        &a.mass,
+        &a.log_mass,
+        &a.lean,
+        regime,
+    );
+    if regime.ratio > 0.0 {
+        // The best common shift of the two potentials, in closed form; only φ carries it, γ is
+        // computed from φ anyway.
+        let soft_a = soft_sum::<T>(path, &panels.image, &a.mass, &a.lean, least_a, regime.ratio);
+        let soft_b = soft_sum::<T>(path, &panels.gamma, &b.mass, &b.lean, least_b, regime.ratio);
+        let least = |least: f64, sum: f64| least - sum.log2() / regime.ratio;
+        let shift = 0.5 * (least(least_b, soft_b) - least(least_a, soft_a));
+        if shift.is_finite() {
+            shift_live(path, &mut panels.image, &a.log_mass, shift);
+        }
+    }
+    residual / a.total.max(b.total)
+}
+
+compiled_per_path! {
+    pub(crate) fn add_logs(phi: &[Row<f64>], log_mass: &[Row<f64>], out: &mut [Row<f64>]) {
+        for ((phi, log_mass), out) in phi.iter().zip(log_mass).zip(out) {
+            for l in 0..LANES {
+                out[l] = if log_mass[l] <= DEAD { DEAD } else { phi[l] + log_mass[l] };
+            }
+        }
+    }
+}
+
+compiled_per_path! {
+    /// Turns sums into the potential they make, in place.
+    fn potential_of_sums(
+        potential: &mut [Row<f64>],
+        log_mass: &[Row<f64>],
+        lean: &[Row<f64>],
+        regime: Regime,
+        logs: &mut [Row<f64>],
+    ) -> f64 {
+        let mut least = [f64::INFINITY; LANES];
+        let rows = log_mass.iter().zip(lean).zip(potential.iter_mut().zip(logs));
+        for ((log_mass, lean), (potential, logs)) in rows {
+            for l in 0..LANES {
+                let dead = log_mass[l] <= DEAD;
+                let p = -regime.tau * potential[l] - (1.0 - regime.tau) * lean[l];
+                potential[l] = if dead { 0.0 } else { p };
+                logs[l] = if dead { DEAD } else { p + log_mass[l] };
+                let leaning = if dead { f64::INFINITY } else { p + lean[l] };
+                least[l] = if leaning < least[l] { leaning } else { least[l] };
+            }
+        }
+        least.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+}
+
+compiled_per_path! {
+    fn image_and_residual<T: Real>(
+        phi: &[Row<f64>],
+        image: &mut [Row<f64>],
+        mass: &[Row<f64>],
+        log_mass: &[Row<f64>],
+        lean: &[Row<f64>],
+        regime: Regime,
+    ) -> (f64, f64) {
+        let (mut total, mut least) = ([0.0; LANES], [f64::INFINITY; LANES]);
+        let zero = [0.0; LANES];
+        let per_tau = 1.0 / regime.tau;
+        for i in 0..phi.len() {
+            let (phi, mass, log_mass, lean) = (&phi[i], &mass[i], &log_mass[i], &lean[i]);
+            let image = &mut image[i];
+            let (mut gap, mut decay) = ([0.0; LANES], [0.0; LANES]);
+            for l in 0..LANES {
+                let dead = log_mass[l] <= DEAD;
+                let p = -regime.tau * image[l] - (1.0 - regime.tau) * lean[l];
+                let p = if dead { 0.0 } else { p };
+                image[l] = p;
+                let leaning = if dead { f64::INFINITY } else { p + lean[l] };
+                least[l] = if leaning < least[l] { leaning } else { least[l] };
+                let z = (phi[l] - p) * per_tau;
+                gap[l] = if z < 100.0 { z } else { 100.0 };
+                let z = -(phi[l] + lean[l]) * regime.ratio;
+                decay[l] = if z < 100.0 { z } else { 100.0 };
+            }
+            let (mut grown, mut weight) = ([T::default(); LANES], [T::default(); LANES]);
+            let mut unused = zero;
+            exp_row(&gap, 0.0, &zero, &mut grown, &mut unused);
+            exp_row(&decay, 0.0, &zero, &mut weight, &mut unused);
+            for l in 0..LANES {
+                // Near 0 the difference to 1 is taken from the series, not by cancellation.
+                let x = gap[l] * LN_2;
+                let series = x * (1.0 + x * (0.5 + x * (1.0 / 6.0 + x * (1.0 / 24.0))));
+                let off = if x.abs() < 0.05 { series } else { grown[l].to_f64() - 1.0 };
+                total[l] += mass[l] * weight[l].to_f64() * off.abs();
+            }
+        }
+        (total.iter().sum(), least.iter().copied().fold(f64::INFINITY, f64::min))
+    }
+}
+
+compiled_per_path! {
+    /// Σ m·2^((least − p − lean)·ratio).
+    fn soft_sum<T: Real>(
+        potential: &[Row<f64>],
+        mass: &[Row<f64>],
+        lean: &[Row<f64>],
+        least: f64,
+        ratio: f64,
+    ) -> f64 {
+        let (mut total, zero) = ([0.0; LANES], [0.0; LANES]);
+        for ((p, mass), lean) in potential.iter().zip(mass).zip(lean) {
+            let mut z = [0.0; LANES];
+            for l in 0..LANES {
+                let v = (least - p[l] - lean[l]) * ratio;
+                z[l] = if v < 100.0 { v } else { 100.0 };
+            }
+            let (mut power, mut unused) = ([T::default(); LANES], zero);
+            exp_row(&z, 0.0, &zero, &mut power, &mut unused);
+            for l in 0..LANES {
+                total[l] += mass[l] * power[l].to_f64();
+            }
+        }
+        total.iter().sum()
+    }
+}
+
+compiled_per_path! {
+    fn shift_live(potential: &mut [Row<f64>], log_mass: &[Row<f64>], shift: f64) {
+        for (p, log_mass) in potential.iter_mut().zip(log_mass) {
+            for l in 0..LANES {
+                p[l] = if log_mass[l] <= DEAD { 0.0 } else { p[l] + shift };
+            }
+        }
+    }
+}
