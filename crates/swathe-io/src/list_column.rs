@@ -1,9 +1,12 @@
 //! Parquet list columns: every row a one-dimensional array.
 //!
 //! A column of lists of u8, u32, u64, f32 or f64 (Arrow's `List`, `LargeList` and `FixedSizeList`
-//! are the same in Parquet) is read row by row; an item's name is the value of a column `id` or `name`, or else the row's number.
-//! Memory is bounded by a few megabytes or one row, whichever is more, whatever the file's size.
-//! A null is an error of its item alone.
+//! are the same in Parquet) is read row by row; an item's name is the value of a column `id` or
+//! `name`, or else the row's number.
+//!
+//! Rows are decoded in batches of a few megabytes, by the row group's average; one that mixes
+//! long rows with many short ones can make a batch as large as itself. A null is an error of its
+//! item alone. Sizes of pages are the Parquet decoder's to check, and it trusts them up to 2 GiB.
 //!
 //! ```
 //! use swathe_array::{Array, Dtype};
