@@ -168,9 +168,18 @@ pub(crate) fn backdrop_of(patch: &Value) -> Result {
     let indices = to_indices(patch)?;
     let (si, sj) = op::unpack(&corner(&indices, [false, false])?)?;
     let (ei, ej) = op::unpack(&corner(patch, [true, true])?)?;
+    let (rows, columns) = (
+        range(op::int(&si)?, end(&ei)?)?,
+        range(op::int(&sj)?, end(&ej)?)?,
+    );
+    // Both sides may be long and their product out of reach.
+    meter::build(
+        rows.clone().count().saturating_mul(columns.clone().count()),
+        16,
+    )?;
     let mut all = Vec::new();
-    for i in range(op::int(&si)?, end(&ei)?)? {
-        for j in range(op::int(&sj)?, end(&ej)?)? {
+    for i in rows {
+        for j in columns.clone() {
             all.push(Value::pair(i, j)?);
         }
     }

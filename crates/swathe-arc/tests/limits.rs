@@ -1,0 +1,175 @@
+//! Calls that go too far end alone: too much work, too much memory, too deep.
+
+use swathe_arc::{Fault, Grid, Library, Limits, Order, encode, evaluate, parse};
+
+/// The outcome of the last of these programs on a small grid; all are in one library.
+fn outcome(text: &str) -> Result<String, Fault> {
+    let parsed = parse("test.py", text);
+    assert_eq!(
+        parsed.errors,
+        [],
+        "{}",
+        parsed
+            .errors
+            .first()
+            .map(ToString::to_string)
+            .unwrap_or_default()
+    );
+    let library = Library::new(parsed.programs);
+    let grid = Grid::from_rows(&[vec![1, 2, 3], vec![4, 5, 6]]).expect("a grid");
+    let results = evaluate(&library, &grid, Order::Cpython, Limits::default());
+    results
+        .last()
+        .expect("a program")
+        .as_ref()
+        .map(encode)
+        .map_err(|f| *f)
+}
+
+fn check(body: &str, wanted: Result<&str, Fault>) {
+    let lines: Vec<String> = body.lines().map(|l| format!("    {}", l.trim())).collect();
+    let text = format!("def p(I):\n{}\n", lines.join("\n"));
+    assert_eq!(outcome(&text), wanted.map(String::from), "{body}");
+}
+
+#[test]
+fn a_billion_elements() {
+    check("return canvas(ZERO, (100000, 10000))", Err(Fault::Memory));
+    check("return repeat(I, 1000000000)", Err(Fault::Memory));
+    check("return interval(0, 1000000000000, 1)", Err(Fault::Memory));
+    check("return upscale(I, 30000)", Err(Fault::Memory));
+    check(
+        "return connect((0, 0), (0, 1000000000))",
+        Err(Fault::Memory),
+    );
+    check(
+        "return backdrop(insert((0, 0), initset((1000000, 1000000))))",
+        Err(Fault::Memory),
+    );
+    check(
+        "x = interval(0, 40000, 1)\nreturn product(x, x)",
+        Err(Fault::Memory),
+    );
+    check("return multiply((I, I), 1000000000)", Err(Fault::Memory));
+}
+
+#[test]
+fn endless_work() {
+    // 400 × 400 × 400 calls, none of them deep or large.
+    let body = "f = power(increment, 300)\ng = power(f, 300)\nh = power(g, 300)\nreturn h(0)";
+    check(body, Err(Fault::Timeout));
+    check(
+        "x = interval(0, 3000, 1)\ny = lbind(apply, rbind(add, ONE))\nreturn apply(y, repeat(x, 3000))",
+        Err(Fault::Timeout),
+    );
+}
+
+#[test]
+fn the_sum_over_a_program_counts() {
+    // Each statement is within the limit; together they are not.
+    let one = "x{k} = apply(power(increment, 30), interval({k}, 10000, 1))\n";
+    let some: String = (0..3).map(|k| one.replace("{k}", &k.to_string())).collect();
+    check(&format!("{some}return size(x0)"), Ok("10000"));
+    let many: String = (0..8).map(|k| one.replace("{k}", &k.to_string())).collect();
+    check(&format!("{many}return size(x0)"), Err(Fault::Timeout));
+}
+
+#[test]
+fn recursion() {
+    check("return power(identity, ZERO)", Err(Fault::RecursionError));
+    check(
+        "f = power(identity, 2000)\nreturn f(I)",
+        Err(Fault::RecursionError),
+    );
+    check("f = power(increment, 900)\nreturn f(0)", Ok("900"));
+    check(
+        "f = power(power(increment, 600), 600)\nreturn f(0)",
+        Err(Fault::RecursionError),
+    );
+    // Sets inside sets, deeper than can be handled.
+    check(
+        "f = power(power(initset, 100), 100)\nreturn f(0)",
+        Err(Fault::RecursionError),
+    );
+    // A long chain of shifts must not be a long chain of recipes.
+    check(
+        "s = asindices(I)\nf = power(power(rbind(shift, (1, -1)), 30), 30)\nt = f(s)\nreturn ulcorner(t)",
+        Ok(r#"{"tuple":[900,-900]}"#),
+    );
+}
+
+#[test]
+fn integers_never_wrap() {
+    check(
+        "f = power(double, 62)\nreturn f(1)",
+        Ok("4611686018427387904"),
+    );
+    check(
+        "f = power(double, 63)\nreturn f(1)",
+        Err(Fault::OverflowError),
+    );
+    check(
+        "return invert(-9223372036854775808)",
+        Err(Fault::OverflowError),
+    );
+    check(
+        "return add(9223372036854775807, 1)",
+        Err(Fault::OverflowError),
+    );
+    check(
+        "return divide(-9223372036854775808, -1)",
+        Err(Fault::OverflowError),
+    );
+}
+
+#[test]
+fn the_first_failure_in_program_order_decides() {
+    // The dead statement fails first, though the other failure is in a node that an earlier program made.
+    let text = "
+def a(I):
+    x = first(ofcolor(I, 9))
+    return x
+def b(I):
+    dead = divide(1, ZERO)
+    x = first(ofcolor(I, 9))
+    return x
+";
+    assert_eq!(outcome(text), Err(Fault::ZeroDivisionError));
+}
+
+#[test]
+fn forms_that_do_not_pack() {
+    check(
+        "return vconcat(I, hconcat(I, I))",
+        Ok(
+            r#"{"tuple":[{"tuple":[1,2,3]},{"tuple":[4,5,6]},{"tuple":[1,2,3,1,2,3]},{"tuple":[4,5,6,4,5,6]}]}"#,
+        ),
+    );
+    check(
+        "return vmirror(vconcat(tophalf(I), lefthalf(I)))",
+        Ok(r#"{"tuple":[{"tuple":[3,2,1]},{"tuple":[1]},{"tuple":[4]}]}"#),
+    );
+    check(
+        "return replace(I, ONE, None)",
+        Ok(r#"{"tuple":[{"tuple":[null,2,3]},{"tuple":[4,5,6]}]}"#),
+    );
+    check(
+        "return fill(I, 1000, initset((0, 1)))",
+        Ok(r#"{"grid":[[1,1000,3],[4,5,6]]}"#),
+    );
+    check("return mostcolor(canvas(None, (2, 2)))", Ok("null"));
+    check(
+        "return size(objects(replace(I, ONE, None), T, F, F))",
+        Ok("5"),
+    );
+    check(
+        "return shift(initset((3, (0, 1))), (5000, 70000))",
+        Ok(r#"{"obj":[[3,5000,70001]]}"#),
+    );
+    check(
+        "return box(shift(asindices(I), (3000, 0)))",
+        Ok(r#"{"idx":[[3000,0],[3000,1],[3000,2],[3001,0],[3001,1],[3001,2]]}"#),
+    );
+    check("return intersection(I, I)", Err(Fault::TypeError));
+    check("return insert(ONE, I)", Err(Fault::AttributeError));
+}
