@@ -73,6 +73,24 @@ where
     W::Failure: 'static,
     W::Scratch: 'static,
 {
+    run_until(workload, source, settings, settings.stop.for_run(), done)
+}
+
+/// [`run`] with a stop of its own, which whoever holds a clone can end it by.
+pub(crate) fn run_until<W>(
+    workload: &Arc<W>,
+    source: &Source<W>,
+    settings: &Settings,
+    stop: Stop,
+    done: &mut dyn FnMut(Done<W>) -> ControlFlow<()>,
+) -> Report
+where
+    W: Workload + 'static,
+    W::Problem: 'static,
+    W::Solution: 'static,
+    W::Failure: 'static,
+    W::Scratch: 'static,
+{
     let started = Instant::now();
     let n_workers =
         (settings.n_threads.max(1) + settings.n_prefetch).min(source.n_problems().max(1));
@@ -83,7 +101,7 @@ where
         workload: Arc::clone(workload),
         source: source.clone(),
         settings: settings.clone(),
-        stop: settings.stop.for_run(),
+        stop,
         verify: chosen.into_iter().collect(),
         queue: Queue::new(source.n_problems()),
         scratches: ScratchRack::new(settings.n_threads.max(1), &settings.memory),

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread::JoinHandle;
 
-use crate::run::{Done, run};
+use crate::run::{Done, run_until};
 use crate::{Outcome, Report, Settings, Source, Stop, Workload};
 
 /// Starts a run on a thread of its own.
@@ -43,7 +43,8 @@ where
 {
     // Few: whoever takes the outcomes decides the pace.
     let (sender, receiver) = sync_channel(64);
-    let stop = settings.stop.clone();
+    let stop = settings.stop.for_run();
+    let its_stop = stop.clone();
     let waker: Arc<Mutex<Option<Waker>>> = Arc::default();
     let wakes = Arc::clone(&waker);
     let n_problems = source.n_problems();
@@ -54,7 +55,7 @@ where
             // locals are dropped in reverse.
             let last_wake = WakesAtEnd(wakes);
             let sender = sender;
-            run(&workload, &source, &settings, &mut |done| {
+            run_until(&workload, &source, &settings, its_stop, &mut |done| {
                 let taken = sender.send(done);
                 last_wake.wake();
                 if taken.is_ok() {
@@ -109,9 +110,10 @@ pub struct Run<W: Workload> {
 }
 
 impl<W: Workload> Run<W> {
-    /// Asks the run to end early. What is finished can still be taken.
+    /// Asks this run to end early; others that follow the same [`Settings::stop`] go on. What is
+    /// finished can still be taken.
     pub fn cancel(&self) {
-        self.stop.cancel();
+        self.stop.end_run();
     }
 
     /// Waits for the end of the run and returns its figures; outcomes not taken are dropped.
@@ -171,7 +173,7 @@ impl<W: Workload> Future for Run<W> {
 impl<W: Workload> Drop for Run<W> {
     fn drop(&mut self) {
         if let Some(thread) = self.thread.take() {
-            self.stop.cancel();
+            self.stop.end_run();
             while self.receiver.recv().is_ok() {}
             let _ = thread.join();
         }

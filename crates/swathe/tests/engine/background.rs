@@ -111,6 +111,7 @@ fn cancelled() {
     run.cancel();
     let n_rest = run.by_ref().count() as u64;
     let report = run.report();
+    assert!(!settings.stop.requested(), "other runs may follow it");
     assert_eq!(report.counts.n_done(), 1 + n_rest);
     assert!(report.cancelled);
 
@@ -138,6 +139,7 @@ fn dropped() {
         let began = Instant::now();
         drop(run);
         assert!(began.elapsed() < Duration::from_secs(10), "{twist:?}");
+        assert!(!settings.stop.requested(), "other runs may follow it");
         sieve.released.store(true, Ordering::Relaxed);
         // Everybody has let go, those left behind as soon as they came back.
         while Arc::strong_count(&sieve) > 1 {
