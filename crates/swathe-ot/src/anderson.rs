@@ -23,7 +23,7 @@ pub(crate) struct Anderson {
 pub(crate) const DEPTH_MAX: usize = 20;
 
 impl Anderson {
-    /// Starts over with a history of at most `depth`; 0 is the plain iteration.
+    /// Starts over with a history of at most `depth`.
     pub(crate) fn reset(&mut self, depth: usize) {
         self.depth = depth.min(DEPTH_MAX);
         self.forget();
@@ -45,10 +45,6 @@ impl Anderson {
         image: &[Row<f64>],
         weight: &[Row<f32>],
     ) {
-        if self.depth == 0 {
-            x.copy_from_slice(image);
-            return;
-        }
         let n = x.len();
         self.residual.resize(n, [0.0; LANES]);
         self.residual_before.resize(n, [0.0; LANES]);

@@ -77,33 +77,99 @@ pub(crate) fn descend(
         Precision::F32 => false,
         Precision::Auto => problem.tolerance < F32_TOLERANCE,
     };
-    let max = settings.max_iterations;
+    let n_max = settings.max_iterations;
     if wants_f64 {
-        return walk(*path, problem, pyramid, max, false, state, double, watch);
+        let first = walk(*path, problem, pyramid, n_max, state, double, watch)?;
+        return persist(*path, problem, pyramid, n_max, first, state, double, watch);
     }
-    let may_switch = settings.precision == Precision::Auto;
-    let coarse = walk(
-        *path, problem, pyramid, max, may_switch, state, single, watch,
-    )?;
-    if coarse.converged || !may_switch || coarse.iterations >= max {
-        return Ok(coarse);
+    let first = walk(*path, problem, pyramid, n_max, state, single, watch)?;
+    if settings.precision == Precision::F32 {
+        return persist(*path, problem, pyramid, n_max, first, state, single, watch);
+    }
+    if first.converged || first.iterations >= n_max {
+        return Ok(first);
     }
     // f32 no longer makes progress: go on from its best iterate in f64.
     let level = &pyramid.levels()[0];
     let regime = Regime::new(problem.epsilon, problem.relaxation);
     let goal = Goal {
         residual: problem.tolerance,
-        n_max: max - coarse.iterations,
-        gives_up: false,
+        n_max: n_max - first.iterations,
+        gives_up: true,
     };
-    let fine = iterate(*path, level, regime, goal, state, double, watch)?;
-    Ok(Descent {
-        iterations: coarse.iterations + fine.iterations,
-        residual: fine.residual,
-        converged: fine.residual <= problem.tolerance,
+    let second = iterate(*path, level, regime, goal, state, double, watch)?;
+    let second = Descent {
         used_f64: true,
-        ..coarse
-    })
+        ..first.then(second, problem)
+    };
+    persist(*path, problem, pyramid, n_max, second, state, double, watch)
+}
+
+impl Descent {
+    fn then(self, more: Iterated, problem: &Problem) -> Descent {
+        Descent {
+            iterations: self.iterations + more.iterations,
+            residual: more.residual,
+            converged: more.residual <= problem.tolerance,
+            ..self
+        }
+    }
+}
+
+/// Where the iteration got stuck: anneals again on the full grid, more slowly and solving every
+/// stage, as very sharp kernels need; then iterates until the sweeps run out.
+#[allow(clippy::too_many_arguments)]
+fn persist<T: Real>(
+    path: SimdPath,
+    problem: &Problem,
+    pyramid: &Pyramid,
+    n_max: usize,
+    mut so_far: Descent,
+    state: &mut State,
+    engine: &mut Engine<T>,
+    watch: &Watch<'_>,
+) -> Result<Descent, Failure> {
+    let level = &pyramid.levels()[0];
+    for (step, last) in [(0.6, false), (0.85, true)] {
+        let mut epsilon = 128.0 * problem.epsilon;
+        let mut fresh = true;
+        while !so_far.converged && so_far.iterations < n_max {
+            let before = if fresh { problem.epsilon } else { epsilon };
+            let next = if fresh {
+                epsilon
+            } else {
+                (step * epsilon).max(problem.epsilon)
+            };
+            rescale(&mut state.phi, &level.source.lean, before / next);
+            (epsilon, fresh) = (next, false);
+            let at_last = epsilon <= problem.epsilon;
+            let n_left = n_max - so_far.iterations;
+            let goal = if at_last {
+                Goal {
+                    residual: problem.tolerance,
+                    n_max: n_left,
+                    gives_up: !last,
+                }
+            } else {
+                Goal {
+                    residual: 1e-4,
+                    n_max: n_left.min(COARSE_SWEEPS),
+                    gives_up: true,
+                }
+            };
+            let regime = Regime::new(epsilon, problem.relaxation);
+            let more = iterate(path, level, regime, goal, state, engine, watch)?;
+            let stage = so_far.then(more, problem);
+            so_far = Descent {
+                converged: at_last && stage.converged,
+                ..stage
+            };
+            if at_last {
+                break;
+            }
+        }
+    }
+    Ok(so_far)
 }
 
 #[allow(clippy::too_many_arguments)]
@@ -112,7 +178,6 @@ fn walk<T: Real>(
     problem: &Problem,
     pyramid: &Pyramid,
     n_max: usize,
-    may_give_up: bool,
     state: &mut State,
     engine: &mut Engine<T>,
     watch: &Watch<'_>,
@@ -149,13 +214,13 @@ fn walk<T: Real>(
                 (true, 0) => Goal {
                     residual: aim,
                     n_max,
-                    gives_up: may_give_up,
+                    gives_up: true,
                 },
                 // Slow modes are smooth: they are removed here or, dearly, on the fine grid.
                 (true, _) => Goal {
                     residual: aim,
                     n_max: COARSE_SWEEPS,
-                    gives_up: may_give_up,
+                    gives_up: true,
                 },
                 (false, _) => Goal {
                     residual: STAGE_RESIDUAL,
@@ -239,11 +304,13 @@ fn iterate<T: Real>(
     } = state;
     panels.resize(level);
     // A long history cuts the tail of iteration counts; on large grids it is memory traffic.
-    anderson.reset(if level.source.n_live <= 20_000 {
+    let mut depth = if level.source.n_live <= 20_000 {
         DEPTH_MAX
     } else {
         10
-    });
+    };
+    let mut plain_until = 0;
+    anderson.reset(depth);
     best.clear();
     best_image.clear();
     let mut best_residual = f64::INFINITY;
@@ -268,7 +335,8 @@ fn iterate<T: Real>(
         if best_residual < 0.9 * mark {
             (mark, mark_at) = (best_residual, it);
         }
-        let low = best_residual < (30.0 * goal.residual).max(1e-5);
+        // Low residuals that f32 no longer improves are left to f64.
+        let low = T::N_ROWS == f32::N_ROWS && best_residual < (30.0 * goal.residual).max(1e-5);
         let stuck = it - mark_at >= if low { 60 } else { 300 } || n_restarts_low >= 3;
         if it == goal.n_max || (goal.gives_up && stuck) {
             if !best.is_empty() && goal.n_max > STAGE_SWEEPS {
@@ -290,15 +358,23 @@ fn iterate<T: Real>(
             n_restarts_low += usize::from(low);
             phi.clone_from(best_image);
             safeguard *= 1.5;
-            if n_restarts > 20 {
-                anderson.reset(0);
-            } else {
-                anderson.forget();
+            // After twenty such turns in a row, a while of plain sweeps and a shorter history.
+            if n_restarts % 20 == 0 {
+                depth = (depth / 2).max(3);
+                plain_until = it + 50;
             }
+            anderson.forget();
             continue;
         }
         safeguard = safeguard.min(residual);
-        anderson.step(path, phi, &panels.image, &level.source.weight);
+        if it < plain_until {
+            phi.clone_from(&panels.image);
+        } else {
+            if it == plain_until {
+                anderson.reset(depth);
+            }
+            anderson.step(path, phi, &panels.image, &level.source.weight);
+        }
     }
     Ok(Iterated {
         iterations: goal.n_max,

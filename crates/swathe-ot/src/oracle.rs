@@ -131,6 +131,22 @@ impl Grid {
         }
     }
 
+    /// The residual alone.
+    pub fn residual_of(&self, f: &[f64], g: &[f64]) -> f64 {
+        let eps = self.epsilon;
+        let marginal = |potential: &[f64], m: &[f64], other: &[f64], other_m: &[f64]| -> Vec<f64> {
+            let sums = self.log_sum(&self.logs(other, other_m, eps), eps);
+            self.logs(potential, m, eps)
+                .iter()
+                .zip(&sums)
+                .map(|(l, s)| (l + s).exp())
+                .collect()
+        };
+        let mu = marginal(f, &self.a, g, &self.b);
+        let nu = marginal(g, &self.b, f, &self.a);
+        self.residual(f, g, &mu, &nu)
+    }
+
     /// The textbook iteration: annealed in ε, with the translation-invariant shift, stopped on
     /// the residual of both marginals. Slow for small ε.
     pub fn solve(&self, tolerance: f64, max_iterations: usize) -> Duals {

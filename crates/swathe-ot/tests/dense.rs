@@ -1,0 +1,178 @@
+//! 200 random pairs of at most 12×12 pixels against Newton's method on the dense dual.
+
+#![allow(
+    clippy::neg_cmp_op_on_partial_ord,
+    reason = "a comparison with NaN must come out false"
+)]
+
+use swathe_ot::oracle::Grid;
+use swathe_ot::synth::Dice;
+use swathe_ot::{Frame, Pair, Precision, Reference, Scratch, Settings, Status, lift, solve_with};
+
+fn random_frame(dice: &mut Dice, h: usize, w: usize) -> Frame {
+    let live = dice.between(0.05, 1.0);
+    let decades = dice.between(0.0, 4.0);
+    let mut density: Vec<f64> = (0..h * w)
+        .map(|_| {
+            let mass = 10_f64.powf(dice.between(-decades, 0.0));
+            if dice.between(0.0, 1.0) < live {
+                mass
+            } else {
+                0.0
+            }
+        })
+        .collect();
+    density[dice.below(h * w)] = 1.0;
+    Frame::new(h, w, density).unwrap()
+}
+
+#[test]
+fn random_pairs_equal_the_dense_oracle() {
+    let mut scratch = Scratch::new();
+    let mut wrong = Vec::new();
+    for seed in 0..200 {
+        let mut dice = Dice::new(1000 + seed);
+        let (h, w) = (1 + dice.below(12), 1 + dice.below(12));
+        let pair = Pair::new(random_frame(&mut dice, h, w), random_frame(&mut dice, h, w));
+        let normalize = seed % 3 != 0;
+        let balanced = normalize && seed % 5 == 0;
+        let settings = Settings {
+            epsilon: 10_f64.powf(dice.between(-4.0, -1.0)),
+            relaxation: if balanced {
+                f64::INFINITY
+            } else {
+                10_f64.powf(dice.between(-2.0, 2.0))
+            },
+            reference: if seed % 2 == 0 {
+                Reference::Product
+            } else {
+                Reference::Counting
+            },
+            normalize,
+            tolerance: 1e-9,
+            max_iterations: 100_000,
+            precision: Precision::F64,
+            ..Settings::default()
+        };
+        let grid = Grid::new(&pair, &settings);
+        let duals = grid.solve_dense();
+        let exact = grid.evaluate(&duals.f, &duals.g);
+        let case = format!(
+            "seed {seed} {h}x{w} ε {:.1e} ρ {:.1e}",
+            settings.epsilon, settings.relaxation
+        );
+        if !(exact.residual < 1e-8) {
+            wrong.push(format!(
+                "{case}: the oracle itself stops at {:.1e}",
+                exact.residual
+            ));
+            continue;
+        }
+        for (precision, tolerance, digits) in
+            [(Precision::F64, 1e-9, 1e-6), (Precision::Auto, 1e-6, 1e-4)]
+        {
+            let settings = Settings {
+                precision,
+                tolerance,
+                ..settings.clone()
+            };
+            let solution = solve_with(&pair, &settings, &mut scratch, &|| false).unwrap();
+            if solution.status != Status::Converged {
+                wrong.push(format!(
+                    "{case} {precision:?}: {:?} at {:.1e}",
+                    solution.status, solution.residual
+                ));
+                continue;
+            }
+            let mass: f64 = exact.mu.iter().sum();
+            let (a, b): (f64, f64) = (grid.a.iter().sum(), grid.b.iter().sum());
+            let all = mass.max(a).max(b);
+            // A plan between far pixels of tiny mass may cost next to nothing: compare to what a
+            // pixel's step would cost.
+            let step = grid.scale * grid.scale * mass;
+            let figures = [
+                (
+                    "mass",
+                    solution.mass_transported,
+                    mass,
+                    mass.max(1e-3 * all),
+                ),
+                ("destroyed", solution.mass_destroyed, a - mass, all),
+                ("created", solution.mass_created, b - mass, all),
+                ("cost", solution.cost, exact.cost, exact.cost.max(step)),
+                (
+                    "objective",
+                    solution.objective,
+                    exact.objective,
+                    exact.objective.abs().max(all * grid.scale),
+                ),
+            ];
+            for (name, found, wanted, scale) in figures {
+                let error = (found - wanted).abs() / scale;
+                if !(error <= digits) {
+                    wrong.push(format!(
+                        "{case} {precision:?} {name}: {found:e}, not {wanted:e} ({error:.1e})"
+                    ));
+                }
+            }
+            let fields = lift(&solution, &pair.source, &pair.target).unwrap();
+            for (p, wanted) in exact.velocity_yx_px.iter().enumerate() {
+                for axis in 0..2 {
+                    let found = fields.velocity_yx_px[p][axis];
+                    let same = found.is_nan() && wanted[axis].is_nan();
+                    if !same && !((found - wanted[axis]).abs() < 0.01) {
+                        wrong.push(format!(
+                            "{case} {precision:?} velocity {p}: {found}, not {}",
+                            wanted[axis]
+                        ));
+                    }
+                }
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} differences:\n{}",
+        wrong.len(),
+        wrong[..wrong.len().min(40)].join("\n")
+    );
+}
+
+/// The two oracles share no method: the textbook iteration agrees with Newton's.
+#[test]
+fn the_oracles_agree() {
+    for seed in 0..6 {
+        let mut dice = Dice::new(70 + seed);
+        let (h, w) = (4 + dice.below(6), 4 + dice.below(6));
+        let pair = Pair::new(random_frame(&mut dice, h, w), random_frame(&mut dice, h, w));
+        let settings = Settings {
+            epsilon: 1e-2,
+            relaxation: if seed == 0 { f64::INFINITY } else { 0.3 },
+            reference: if seed % 2 == 0 {
+                Reference::Product
+            } else {
+                Reference::Counting
+            },
+            ..Settings::default()
+        };
+        let grid = Grid::new(&pair, &settings);
+        let (plain, dense) = (grid.solve(1e-10, 20_000), grid.solve_dense());
+        let (plain, dense) = (
+            grid.evaluate(&plain.f, &plain.g),
+            grid.evaluate(&dense.f, &dense.g),
+        );
+        assert!(
+            plain.residual < 1e-9 && dense.residual < 1e-9,
+            "{} {}",
+            plain.residual,
+            dense.residual
+        );
+        assert!(
+            (plain.cost / dense.cost - 1.0).abs() < 1e-7,
+            "{} {}",
+            plain.cost,
+            dense.cost
+        );
+        assert!((plain.objective / dense.objective - 1.0).abs() < 1e-7);
+    }
+}
