@@ -43,6 +43,8 @@ pub trait FloatBits:
     type Vector<I: InstructionSet>: Vector<Lane = Self>;
     /// Counts lanes of this width without changing the width of the vector.
     type Count: Copy + Default + std::ops::AddAssign + From<bool> + Into<u64>;
+    /// One.
+    const ONE: Self;
     /// Zero, with the sign bit clear.
     const ZERO: Self;
     /// The one NaN that arithmetic results hold.
@@ -51,10 +53,10 @@ pub trait FloatBits:
     fn abs(self) -> Self;
     /// The square root, correctly rounded.
     fn sqrt(self) -> Self;
-    /// The exponential function, to 1 ULP.
-    fn exp(self) -> Self;
-    /// The natural logarithm, to 1 ULP.
-    fn log(self) -> Self;
+    /// The exponential of each element, to 1 ULP.
+    fn exp<const N: usize>(x: &[Self; N]) -> [Self; N];
+    /// The natural logarithm of each element, to 1 ULP.
+    fn log<const N: usize>(x: &[Self; N]) -> [Self; N];
     /// The same number, but any NaN replaced by [`FloatBits::NAN`].
     fn canonical_nan(self) -> Self;
     /// Whether this is neither infinite nor NaN.
@@ -88,6 +90,7 @@ macro_rules! float {
         impl FloatBits for $type {
             type Vector<I: InstructionSet> = I::$dtype;
             type Count = $count;
+            const ONE: $type = 1.0;
             const ZERO: $type = 0.0;
             const NAN: $type = $type::NAN;
 
@@ -102,13 +105,13 @@ macro_rules! float {
             }
 
             #[inline(always)]
-            fn exp(self) -> $type {
-                $exp(self)
+            fn exp<const N: usize>(x: &[$type; N]) -> [$type; N] {
+                $exp(x)
             }
 
             #[inline(always)]
-            fn log(self) -> $type {
-                $log(self)
+            fn log<const N: usize>(x: &[$type; N]) -> [$type; N] {
+                $log(x)
             }
 
             #[inline(always)]

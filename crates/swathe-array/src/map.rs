@@ -1,15 +1,17 @@
 //! Element-wise maps over floats.
 //!
 //! The sum, product, square and root are IEEE's; the exponential and the logarithm are accurate
-//! to 1 ULP. All results are the same bits on every machine and path. A NaN among the results of
-//! arithmetic is always the same one (`f32::NAN`, `f64::NAN`); `abs` and `negate` only touch the
-//! sign, also of a NaN.
+//! to 1 ULP. All results are the same bits on every machine and path. A NaN that comes out of
+//! arithmetic is always the same one (`f32::NAN`, `f64::NAN`); the exponential and the logarithm
+//! of a NaN are that NaN, made quiet; `abs` and `negate` only touch the sign, also of a NaN.
 
+pub(crate) mod block;
 pub(crate) mod exp;
 pub(crate) mod log;
 
 use crate::element::Float;
 use crate::simd::{InstructionSet, Kernel, Simd};
+use block::{BlockFn, N_BLOCK, map_blocks, map_blocks_in_place};
 
 /// What to do with each element.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -134,8 +136,8 @@ fn apply<T: Float>(lanes: Lanes<'_, T>, map: Map<'_, T>, simd: Simd) -> u64 {
         Map::Multiply(Operand::Scalar(s)) => simd.run(Unary(lanes, MultiplyScalar(s))),
         Map::Square => simd.run(Unary(lanes, Square)),
         Map::Sqrt => simd.run(Unary(lanes, Sqrt)),
-        Map::Exp => simd.run(Unary(lanes, Exp)),
-        Map::Log => simd.run(Unary(lanes, Log)),
+        Map::Exp => simd.run(Blocks(lanes, Exp)),
+        Map::Log => simd.run(Blocks(lanes, Log)),
         Map::Abs => simd.run(Unary(lanes, Abs)),
         Map::Negate => simd.run(Unary(lanes, Negate)),
     }
@@ -154,11 +156,15 @@ trait BinaryFn<T: Float>: Copy {
 }
 
 struct Unary<'a, T, F>(Lanes<'a, T>, F);
+struct Blocks<'a, T, F>(Lanes<'a, T>, F);
 struct Binary<'a, T, F>(Lanes<'a, T>, &'a [T], F);
 
 /// Elements per inner loop: few enough for a count as narrow as an element, and for what a loop
 /// counts to stay in vector registers until its end.
 const N_PER_COUNT: usize = 1 << 16;
+
+/// Elements counted and then mapped: a multiple of a block, 8 KiB at most.
+const N_PER_PART: usize = 32 * N_BLOCK;
 
 impl<T: Float, F: UnaryFn<T>> Kernel for Unary<'_, T, F> {
     type Output = u64;
@@ -193,6 +199,42 @@ impl<T: Float, F: UnaryFn<T>> Kernel for Unary<'_, T, F> {
         }
         n_nan
     }
+}
+
+impl<T: Float, F: BlockFn<T>> Kernel for Blocks<'_, T, F> {
+    type Output = u64;
+
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) -> u64 {
+        let Blocks(lanes, f) = self;
+        let mut n_nan = 0u64;
+        // Counted part by part just before the part is mapped, while it is still there and
+        // already in the cache.
+        match lanes {
+            Lanes::InPlace(data) => {
+                for data in data.chunks_mut(N_PER_PART) {
+                    n_nan += n_made_nan(data, f);
+                    map_blocks_in_place(data, f);
+                }
+            }
+            Lanes::Apart(input, out) => {
+                for (input, out) in input.chunks(N_PER_PART).zip(out.chunks_mut(N_PER_PART)) {
+                    n_nan += n_made_nan(input, f);
+                    map_blocks(input, out, f);
+                }
+            }
+        }
+        n_nan
+    }
+}
+
+#[inline(always)]
+fn n_made_nan<T: Float, F: BlockFn<T>>(data: &[T], f: F) -> u64 {
+    let mut count = T::Count::default();
+    for &x in data {
+        count += T::Count::from(f.makes_nan(x));
+    }
+    count.into()
 }
 
 impl<T: Float, F: BinaryFn<T>> Kernel for Binary<'_, T, F> {
@@ -327,17 +369,27 @@ impl<T: Float> UnaryFn<T> for Sqrt {
     }
 }
 
-impl<T: Float> UnaryFn<T> for Exp {
+impl<T: Float> BlockFn<T> for Exp {
     #[inline(always)]
-    fn of(self, x: T) -> (T, bool) {
-        (x.exp().canonical_nan(), false)
+    fn of(self, x: &[T; N_BLOCK]) -> [T; N_BLOCK] {
+        T::exp(x)
+    }
+
+    #[inline(always)]
+    fn makes_nan(self, _: T) -> bool {
+        false
     }
 }
 
-impl<T: Float> UnaryFn<T> for Log {
+impl<T: Float> BlockFn<T> for Log {
     #[inline(always)]
-    fn of(self, x: T) -> (T, bool) {
-        (x.log().canonical_nan(), x < T::ZERO)
+    fn of(self, x: &[T; N_BLOCK]) -> [T; N_BLOCK] {
+        T::log(x)
+    }
+
+    #[inline(always)]
+    fn makes_nan(self, x: T) -> bool {
+        x < T::ZERO
     }
 }
 

@@ -112,15 +112,16 @@ pub fn matmul_into<T: Float>(
     Ok(())
 }
 
-/// The most that a [`Scratch`] grows to: a panel of the widest vectors.
-pub const SCRATCH_BYTES_MAX: usize = N_INNER_BLOCK * N_VECTORS * 64;
+/// The most that a [`Scratch`] grows to: a block of the left operand and a panel of the widest
+/// vectors.
+pub const SCRATCH_BYTES_MAX: usize = LEFT_BLOCK_BYTES_MAX + N_INNER_BLOCK * N_VECTORS * 64;
 
 /// Inner indices per block: a packed panel of 256 × 16 floats takes half a first-level cache.
 const N_INNER_BLOCK: usize = 256;
 
-/// Rows per block: with 256 inner indices, the left operand's block takes half a second-level
-/// cache while the panels pass by.
-const N_ROWS_BLOCK: usize = 240;
+/// A block of the left operand takes half a second-level cache while the panels pass by: 240
+/// rows of single precision.
+const LEFT_BLOCK_BYTES_MAX: usize = 240 * N_INNER_BLOCK * 4;
 
 /// Vectors side by side in a tile.
 const N_VECTORS: usize = 2;
@@ -143,12 +144,12 @@ impl<T: Float> Kernel for Product<'_, T> {
 
     #[inline(always)]
     fn run<I: InstructionSet>(self) {
-        multiply::<T, T::Vector<I>>(self);
+        multiply::<T, I, T::Vector<I>>(self);
     }
 }
 
 #[inline(always)]
-fn multiply<T: Float, V: Vector<Lane = T>>(product: Product<'_, T>) {
+fn multiply<T: Float, I: InstructionSet, V: Vector<Lane = T>>(product: Product<'_, T>) {
     let Product {
         a,
         b,
@@ -166,8 +167,33 @@ fn multiply<T: Float, V: Vector<Lane = T>>(product: Product<'_, T>) {
     let is_direct =
         size_of_val(b) <= DIRECT_BYTES_MAX || n_rows <= 2 * tile::n_rows_max::<V>(N_VECTORS);
 
+    let n_rows_block = LEFT_BLOCK_BYTES_MAX / (N_INNER_BLOCK * size_of::<T>());
+    // Rows longer than a block lie apart, often by a power of two, and would then compete for
+    // few places of the cache: their pieces are put together, if enough panels use them.
+    let is_left_packed = n_inner > N_INNER_BLOCK && n_cols > 4 * n_panel_cols;
+    let n_left = if is_left_packed {
+        n_rows.min(n_rows_block) * N_INNER_BLOCK
+    } else {
+        0
+    };
+    let room = scratch.room::<T>(n_left + n_inner.min(N_INNER_BLOCK) * n_panel_cols);
+    let (left_block, panel_block) = room.split_at_mut(n_left);
+
     for inner in blocks(n_inner, N_INNER_BLOCK) {
-        for rows in blocks(n_rows, N_ROWS_BLOCK) {
+        for rows in blocks(n_rows, n_rows_block) {
+            let left = &a[rows.start * n_inner + inner.start..];
+            let (left, left_stride) = if is_left_packed {
+                for (to, from) in left_block
+                    .chunks_exact_mut(inner.len())
+                    .zip(left.chunks(n_inner))
+                    .take(rows.len())
+                {
+                    to.copy_from_slice(&from[..inner.len()]);
+                }
+                (&*left_block, inner.len())
+            } else {
+                (left, n_inner)
+            };
             for cols in blocks(n_cols, n_panel_cols) {
                 let n_vectors = cols.len().div_ceil(V::N_LANES);
                 let in_place = b[inner.start * n_cols + cols.start..].as_ptr();
@@ -175,17 +201,16 @@ fn multiply<T: Float, V: Vector<Lane = T>>(product: Product<'_, T>) {
                 let (panel, panel_stride) = if is_direct && is_whole {
                     (in_place, n_cols)
                 } else {
-                    let n_packed_cols = n_vectors * V::N_LANES;
-                    let panel = scratch.panel::<T>(inner.len() * n_packed_cols);
-                    // SAFETY: the panel has room for that many vectors per inner index, and the
+                    let panel = panel_block.as_mut_ptr();
+                    // SAFETY: the panel has room for two vectors per inner index, and the
                     // columns lie inside the right operand.
                     unsafe { pack::<V>(in_place, n_cols, inner.len(), cols.len(), panel) };
-                    (panel.cast_const(), n_packed_cols)
+                    (panel.cast_const(), n_vectors * V::N_LANES)
                 };
                 for tile_rows in even_blocks(rows.clone(), tile::n_rows_max::<V>(n_vectors)) {
                     let tile = Tile {
-                        a: a[tile_rows.start * n_inner + inner.start..].as_ptr(),
-                        a_stride: n_inner,
+                        a: left[(tile_rows.start - rows.start) * left_stride..].as_ptr(),
+                        a_stride: left_stride,
                         b: panel,
                         b_stride: panel_stride,
                         c: out[tile_rows.start * n_cols + cols.start..].as_mut_ptr(),
@@ -198,7 +223,7 @@ fn multiply<T: Float, V: Vector<Lane = T>>(product: Product<'_, T>) {
                     };
                     // SAFETY: the blocks lie inside the extents that the slices' lengths were
                     // checked against, and the panel holds whole vectors.
-                    unsafe { tile::compute::<V>(n_vectors, &tile) };
+                    unsafe { tile::compute::<T, I>(n_vectors, &tile) };
                 }
             }
         }

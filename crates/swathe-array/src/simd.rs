@@ -153,7 +153,7 @@ impl fmt::Display for SimdPath {
 ///
 /// `run` and everything it calls must be `#[inline(always)]`: only what is inlined into the
 /// function that enables the instructions is compiled with them.
-pub(crate) trait Kernel {
+pub trait Kernel {
     /// What the computation returns.
     type Output;
     /// The computation.

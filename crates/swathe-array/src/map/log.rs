@@ -1,93 +1,160 @@
-//! The natural logarithm: one branch-free formula that compilers turn into vector code.
+//! The natural logarithm of a block of elements.
 //!
 //! x = 2ᵉ · (1 + r) with √½ ≤ 1 + r < √2, so log(x) = e·ln 2 + log(1 + r). The high part of ln 2
 //! has so few digits that e times it is exact, and what is lost when r is added to it is
 //! carried along, so that only the last addition rounds at full size.
 
-/// The natural logarithm of `x`, to 1 ULP.
-#[inline(always)]
-pub(crate) fn log_f32(x: f32) -> f32 {
-    // A subnormal is brought into the normal range first; the exponent makes up for it.
-    let is_subnormal = x < f32::MIN_POSITIVE;
-    let scaled = if is_subnormal { x * 8_388_608.0 } else { x };
-    let e_offset = if is_subnormal { 127.0 + 23.0 } else { 127.0 };
+use super::block::lanes;
 
-    // Measured from √½, the exponent field changes where 1 + r passes √2.
+/// The natural logarithm of each element, to 1 ULP.
+#[inline(always)]
+pub(crate) fn log_f32<const N: usize>(x: &[f32; N]) -> [f32; N] {
+    const LEAST: u32 = f32::MIN_POSITIVE.to_bits();
+    const N_ORDINARY: u32 = f32::INFINITY.to_bits() - LEAST;
+    let mut is_special = 0u32;
+    for x in x {
+        is_special |= u32::from(x.to_bits().wrapping_sub(LEAST) >= N_ORDINARY);
+    }
+    if is_special == 0 {
+        ordinary_f32(x, &[0.0; N])
+    } else {
+        special_f32(x)
+    }
+}
+
+/// The natural logarithm of each element, to 1 ULP.
+#[inline(always)]
+pub(crate) fn log_f64<const N: usize>(x: &[f64; N]) -> [f64; N] {
+    const LEAST: u64 = f64::MIN_POSITIVE.to_bits();
+    const N_ORDINARY: u64 = f64::INFINITY.to_bits() - LEAST;
+    let mut is_special = 0u64;
+    for x in x {
+        is_special |= u64::from(x.to_bits().wrapping_sub(LEAST) >= N_ORDINARY);
+    }
+    if is_special == 0 {
+        ordinary_f64(x, &[0.0; N])
+    } else {
+        special_f64(x)
+    }
+}
+
+/// log(x) − offset·ln 2 of positive, normal, finite numbers.
+#[inline(always)]
+fn ordinary_f32<const N: usize>(x: &[f32; N], offset: &[f32; N]) -> [f32; N] {
+    // Measured from √½, the exponent field changes where 1 + r passes √2. The exponent, put into
+    // the low bits of 2²³, becomes a float by a subtraction.
     const SQRT_HALF: u32 = std::f32::consts::FRAC_1_SQRT_2.to_bits();
-    let bits = scaled.to_bits().wrapping_add(ONE - SQRT_HALF);
     const ONE: u32 = 1.0f32.to_bits();
-    // The exponent, put into the low bits of 2²³, becomes a float by a subtraction.
     const TWO_23: f32 = 8_388_608.0;
-    let e = f32::from_bits((bits >> 23) | TWO_23.to_bits()) - TWO_23 - e_offset;
-    let r = f32::from_bits((bits & 0x007f_ffff).wrapping_add(SQRT_HALF)) - 1.0;
+    let bits: [u32; N] = lanes(|i| x[i].to_bits().wrapping_add(ONE - SQRT_HALF));
+    let e: [f32; N] = lanes(|i| {
+        f32::from_bits((bits[i] >> 23) | TWO_23.to_bits()) - (TWO_23 + 127.0) - offset[i]
+    });
+    let r: [f32; N] =
+        lanes(|i| f32::from_bits((bits[i] & 0x007f_ffff).wrapping_add(SQRT_HALF)) - 1.0);
 
     // A Chebyshev fit of (log(1 + r) − r) / r².
-    let q = -7.673_641e-2_f32;
-    let q = q.mul_add(r, 1.272_267_3e-1);
-    let q = q.mul_add(r, -1.312_755_5e-1);
-    let q = q.mul_add(r, 1.420_485_5e-1);
-    let q = q.mul_add(r, -1.662_664_6e-1);
-    let q = q.mul_add(r, 2.000_123_4e-1);
-    let q = q.mul_add(r, -2.500_078e-1);
-    let q = q.mul_add(r, 3.333_333e-1);
-    let q = q.mul_add(r, -0.499_999_97);
+    const COEFFICIENTS: [f32; 9] = [
+        -7.673_641e-2,
+        0.127_226_73,
+        -0.131_275_55,
+        0.142_048_55,
+        -0.166_266_46,
+        0.200_012_34,
+        -0.250_007_8,
+        0.333_333_3,
+        -0.499_999_97,
+    ];
+    let mut q = [COEFFICIENTS[0]; N];
+    for coefficient in &COEFFICIENTS[1..] {
+        q = lanes(|i| q[i].mul_add(r[i], *coefficient));
+    }
 
     const LN_2_HIGH: f32 = 0.693_145_75;
     const LN_2_LOW: f32 = 1.428_606_8e-6;
-    let whole = e * LN_2_HIGH;
-    let high = whole + r;
-    let lost = r - (high - whole);
-    let y = high + (r * r).mul_add(q, e.mul_add(LN_2_LOW, lost));
-    special_f32(x, y)
+    let whole: [f32; N] = lanes(|i| e[i] * LN_2_HIGH);
+    let high: [f32; N] = lanes(|i| whole[i] + r[i]);
+    let lost: [f32; N] = lanes(|i| r[i] - (high[i] - whole[i]));
+    let low: [f32; N] = lanes(|i| e[i].mul_add(LN_2_LOW, lost[i]));
+    lanes(|i| high[i] + (r[i] * r[i]).mul_add(q[i], low[i]))
 }
 
-/// The natural logarithm of `x`, to 1 ULP.
+/// log(x) − offset·ln 2 of positive, normal, finite numbers.
 #[inline(always)]
-pub(crate) fn log_f64(x: f64) -> f64 {
-    const TWO_52: f64 = 4_503_599_627_370_496.0;
-    let is_subnormal = x < f64::MIN_POSITIVE;
-    let scaled = if is_subnormal { x * TWO_52 } else { x };
-    let e_offset = if is_subnormal { 1023.0 + 52.0 } else { 1023.0 };
-
+fn ordinary_f64<const N: usize>(x: &[f64; N], offset: &[f64; N]) -> [f64; N] {
     const SQRT_HALF: u64 = std::f64::consts::FRAC_1_SQRT_2.to_bits();
     const ONE: u64 = 1.0f64.to_bits();
-    let bits = scaled.to_bits().wrapping_add(ONE - SQRT_HALF);
-    let e = f64::from_bits((bits >> 52) | TWO_52.to_bits()) - TWO_52 - e_offset;
-    let r = f64::from_bits((bits & 0x000f_ffff_ffff_ffff).wrapping_add(SQRT_HALF)) - 1.0;
+    const TWO_52: f64 = 4_503_599_627_370_496.0;
+    let bits: [u64; N] = lanes(|i| x[i].to_bits().wrapping_add(ONE - SQRT_HALF));
+    let e: [f64; N] = lanes(|i| {
+        f64::from_bits((bits[i] >> 52) | TWO_52.to_bits()) - (TWO_52 + 1023.0) - offset[i]
+    });
+    let r: [f64; N] =
+        lanes(|i| f64::from_bits((bits[i] & 0x000f_ffff_ffff_ffff).wrapping_add(SQRT_HALF)) - 1.0);
 
     // With s = r / (2 + r), log(1 + r) = 2 artanh(s) = r − r²/2 + s (r²/2 + R(s²)): far fewer
     // terms than in r for the price of a division. R is a Chebyshev fit.
-    let s = r / (2.0 + r);
-    let z = s * s;
-    let t = 0.146_165_854_248_886_23_f64;
-    let t = t.mul_add(z, 0.153_317_106_182_107_73);
-    let t = t.mul_add(z, 0.181_828_894_556_749_47);
-    let t = t.mul_add(z, 0.222_222_111_302_598_78);
-    let t = t.mul_add(z, 0.285_714_286_260_032_7);
-    let t = t.mul_add(z, 0.399_999_999_998_994_44);
-    let t = t.mul_add(z, 0.666_666_666_666_667);
-    let half_square = 0.5 * r * r;
-    let tail = s.mul_add(t.mul_add(z, half_square), -half_square);
+    const COEFFICIENTS: [f64; 7] = [
+        0.146_165_854_248_886_23,
+        0.153_317_106_182_107_73,
+        0.181_828_894_556_749_47,
+        0.222_222_111_302_598_78,
+        0.285_714_286_260_032_7,
+        0.399_999_999_998_994_44,
+        0.666_666_666_666_667,
+    ];
+    let s: [f64; N] = lanes(|i| r[i] / (2.0 + r[i]));
+    let z: [f64; N] = lanes(|i| s[i] * s[i]);
+    let mut t = [COEFFICIENTS[0]; N];
+    for coefficient in &COEFFICIENTS[1..] {
+        t = lanes(|i| t[i].mul_add(z[i], *coefficient));
+    }
+    let half_square: [f64; N] = lanes(|i| 0.5 * r[i] * r[i]);
+    let tail: [f64; N] =
+        lanes(|i| s[i].mul_add(t[i].mul_add(z[i], half_square[i]), -half_square[i]));
 
     const LN_2_HIGH: f64 = 0.693_147_180_559_890_3;
     const LN_2_LOW: f64 = 5.497_923_018_708_371e-14;
-    let whole = e * LN_2_HIGH;
-    let high = whole + r;
-    let lost = r - (high - whole);
-    let y = high + (tail + e.mul_add(LN_2_LOW, lost));
-    special_f64(x, y)
+    let whole: [f64; N] = lanes(|i| e[i] * LN_2_HIGH);
+    let high: [f64; N] = lanes(|i| whole[i] + r[i]);
+    let lost: [f64; N] = lanes(|i| r[i] - (high[i] - whole[i]));
+    lanes(|i| high[i] + (tail[i] + e[i].mul_add(LN_2_LOW, lost[i])))
 }
 
 macro_rules! special {
-    ($name:ident, $type:ident) => {
-        /// The answers the formula does not give: −∞ at zero, NaN below, ∞ and NaN as they are.
+    ($name:ident, $ordinary:ident, $type:ident, $n_digits:literal) => {
+        /// Blocks with other numbers: subnormal ones are scaled into the normal range and back;
+        /// −∞ at zero, ∞ at ∞, NaN below zero, and a NaN stays itself, made quiet.
         #[inline(always)]
-        fn $name(x: $type, y: $type) -> $type {
-            let y = if x < $type::INFINITY { y } else { x };
-            let y = if x == 0.0 { $type::NEG_INFINITY } else { y };
-            if x < 0.0 { $type::NAN } else { y }
+        fn $name<const N: usize>(x: &[$type; N]) -> [$type; N] {
+            const SCALE: $type = (1u64 << $n_digits) as $type;
+            let is_subnormal: [bool; N] = lanes(|i| x[i] < $type::MIN_POSITIVE);
+            let scaled: [$type; N] = lanes(|i| if is_subnormal[i] { x[i] * SCALE } else { x[i] });
+            let offset: [$type; N] = lanes(|i| {
+                if is_subnormal[i] {
+                    $n_digits as $type
+                } else {
+                    0.0
+                }
+            });
+            let y = $ordinary(&scaled, &offset);
+            let below: [$type; N] = lanes(|i| {
+                if x[i] == 0.0 {
+                    $type::NEG_INFINITY
+                } else {
+                    $type::NAN
+                }
+            });
+            let y: [$type; N] = lanes(|i| if x[i] > 0.0 { y[i] } else { below[i] });
+            lanes(|i| {
+                if x[i] < $type::INFINITY {
+                    y[i]
+                } else {
+                    x[i] + x[i]
+                }
+            })
         }
     };
 }
-special!(special_f32, f32);
-special!(special_f64, f64);
+special!(special_f32, ordinary_f32, f32, 23);
+special!(special_f64, ordinary_f64, f64, 52);

@@ -27,12 +27,14 @@ impl Scratch {
 
     /// Room for `n_elements`, with arbitrary contents.
     #[inline(always)]
-    pub(super) fn panel<T: Float>(&mut self, n_elements: usize) -> *mut T {
+    pub(super) fn room<T: Float>(&mut self, n_elements: usize) -> &mut [T] {
         let n_lines = (n_elements * size_of::<T>()).div_ceil(size_of::<Line>());
         if self.lines.len() < n_lines {
             self.grow(n_lines);
         }
-        self.lines.as_mut_ptr().cast()
+        // SAFETY: the lines are initialised and aligned to more than an element, there are
+        // enough of them, and any bytes are a float.
+        unsafe { std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), n_elements) }
     }
 
     #[cold]

@@ -1,6 +1,7 @@
 //! A tile of the product, accumulated in registers.
 
-use crate::simd::Vector;
+use crate::element::Float;
+use crate::simd::{InstructionSet, Kernel, Vector};
 
 /// Where a tile lies in its operands. Strides are in elements.
 #[derive(Clone, Copy)]
@@ -43,12 +44,11 @@ const N_ROWS_MAX: usize = 12;
 /// The tile lies inside its operands: `n_rows × n_inner` elements are readable at `a`,
 /// `n_inner` times `n_vectors` whole vectors at `b`, `n_rows × n_cols` elements writable at `c`.
 #[inline(always)]
-pub(super) unsafe fn compute<V: Vector>(n_vectors: usize, tile: &Tile<V::Lane>) {
+pub(super) unsafe fn compute<T: Float, I: InstructionSet>(n_vectors: usize, tile: &Tile<T>) {
     macro_rules! by_rows {
         ($n_vectors:literal: $($n_rows:literal)*) => {
             match tile.n_rows {
-                // SAFETY: the caller's promise, with the extents made constants.
-                $($n_rows => unsafe { compute_sized::<V, $n_rows, $n_vectors>(tile) },)*
+                $($n_rows => I::call(Sized::<T, $n_rows, $n_vectors>(tile)),)*
                 n_rows => unreachable!("a tile of {n_rows} rows"),
             }
         };
@@ -57,6 +57,21 @@ pub(super) unsafe fn compute<V: Vector>(n_vectors: usize, tile: &Tile<V::Lane>) 
         by_rows!(1: 1 2 3 4 5 6 7 8 9 10 11 12);
     } else {
         by_rows!(2: 1 2 3 4 5 6 7 8 9 10 11 12);
+    }
+}
+
+/// A tile whose extents are known to the compiler; made by [`compute`] alone.
+struct Sized<'a, T, const N_ROWS: usize, const N_VECTORS: usize>(&'a Tile<T>);
+
+impl<T: Float, const N_ROWS: usize, const N_VECTORS: usize> Kernel
+    for Sized<'_, T, N_ROWS, N_VECTORS>
+{
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) {
+        // SAFETY: what the caller of `compute` promised, with the extents made constants.
+        unsafe { compute_sized::<T::Vector<I>, N_ROWS, N_VECTORS>(self.0) }
     }
 }
 

@@ -1,5 +1,6 @@
 //! NEON vectors.
 
+use super::Kernel;
 use super::vector::{InstructionSet, Vector};
 use std::arch::aarch64::*;
 
@@ -9,6 +10,11 @@ pub(super) struct Neon;
 impl InstructionSet for Neon {
     type F32 = float32x4_t;
     type F64 = float64x2_t;
+
+    #[inline(never)]
+    fn call<K: Kernel>(kernel: K) -> K::Output {
+        kernel.run::<Neon>()
+    }
 }
 
 impl Vector for float32x4_t {

@@ -1,5 +1,6 @@
 //! Vectors as plain arrays.
 
+use super::Kernel;
 use super::vector::{InstructionSet, Vector};
 
 /// The instruction set every machine has.
@@ -8,6 +9,11 @@ pub(super) struct Portable;
 impl InstructionSet for Portable {
     type F32 = Lanes<f32>;
     type F64 = Lanes<f64>;
+
+    #[inline(never)]
+    fn call<K: Kernel>(kernel: K) -> K::Output {
+        kernel.run::<Portable>()
+    }
 }
 
 const N_LANES: usize = 4;

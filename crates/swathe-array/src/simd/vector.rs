@@ -1,11 +1,17 @@
 //! The few vector operations the matrix product needs.
 
+use super::Kernel;
+
 /// The vectors of one instruction set.
 pub trait InstructionSet {
     /// Vectors of single precision.
     type F32: Vector<Lane = f32>;
     /// Vectors of double precision.
     type F64: Vector<Lane = f64>;
+
+    /// Runs a part of a kernel as a function of its own: registers are dealt out per function,
+    /// and a loop that needs all of them must not share them with its surroundings.
+    fn call<K: Kernel>(kernel: K) -> K::Output;
 }
 
 /// A vector register.

@@ -13,11 +13,23 @@ pub(super) struct Avx512;
 impl InstructionSet for Avx2 {
     type F32 = __m256;
     type F64 = __m256d;
+
+    #[inline(always)]
+    fn call<K: Kernel>(kernel: K) -> K::Output {
+        // SAFETY: the kernel that calls runs on a machine with AVX2 and FMA.
+        unsafe { run_avx2(kernel) }
+    }
 }
 
 impl InstructionSet for Avx512 {
     type F32 = __m512;
     type F64 = __m512d;
+
+    #[inline(always)]
+    fn call<K: Kernel>(kernel: K) -> K::Output {
+        // SAFETY: the kernel that calls runs on a machine with AVX-512.
+        unsafe { run_avx512(kernel) }
+    }
 }
 
 pub(super) fn has_avx2() -> bool {
@@ -32,20 +44,22 @@ pub(super) fn has_avx512() -> bool {
         && is_x86_feature_detected!("avx512vl")
 }
 
+#[inline(never)]
 #[target_feature(enable = "avx2,fma")]
 pub(super) fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
     kernel.run::<Avx2>()
 }
 
+#[inline(never)]
 #[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")]
 pub(super) fn run_avx512<K: Kernel>(kernel: K) -> K::Output {
     kernel.run::<Avx512>()
 }
 
-/// Writes `self` to the stack and copies its first lanes from there in pieces of 4, 2 and 1:
+/// Writes a vector to the stack and copies its first lanes from there in pieces of 4, 2 and 1:
 /// masked stores take a dozen cycles on AMD's AVX2 machines.
 macro_rules! store_first_in_pieces {
-    ($vector:expr, $to:expr, $n_lanes:expr, $lane:ty, $n:literal) => {{
+    ($vector:expr, $to:expr, $n_lanes:expr, $n:literal) => {{
         let mut lanes = [0.0; $n];
         // SAFETY: `lanes` has room for the whole vector, and the caller promises `n_lanes`
         // writable elements, which the pieces cover exactly.
@@ -124,7 +138,7 @@ impl Vector for __m256 {
 
     #[inline(always)]
     unsafe fn store_first(self, to: *mut f32, n_lanes: usize) {
-        store_first_in_pieces!(self, to, n_lanes, f32, 8);
+        store_first_in_pieces!(self, to, n_lanes, 8);
     }
 }
 
@@ -184,7 +198,7 @@ impl Vector for __m256d {
 
     #[inline(always)]
     unsafe fn store_first(self, to: *mut f64, n_lanes: usize) {
-        store_first_in_pieces!(self, to, n_lanes, f64, 4);
+        store_first_in_pieces!(self, to, n_lanes, 4);
     }
 }
 
