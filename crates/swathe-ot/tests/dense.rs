@@ -117,13 +117,12 @@ fn random_pairs_equal_the_dense_oracle() {
             }
             let fields = lift(&solution, &pair.source, &pair.target).unwrap();
             for (p, wanted) in exact.velocity_yx_px.iter().enumerate() {
-                for axis in 0..2 {
-                    let found = fields.velocity_yx_px[p][axis];
-                    let same = found.is_nan() && wanted[axis].is_nan();
-                    if !same && !((found - wanted[axis]).abs() < 0.01) {
+                for (found, wanted) in fields.velocity_yx_px[p].iter().zip(wanted) {
+                    let same = found.is_nan() && wanted.is_nan();
+                    if !same && !((found - wanted).abs() < 0.01) {
                         wrong.push(format!(
                             "{case} {precision:?} velocity {p}: {found}, not {}",
-                            wanted[axis]
+                            wanted
                         ));
                     }
                 }
