@@ -32,12 +32,14 @@ impl KeyStream {
     /// The 64-bit word with this number.
     #[inline(always)]
     pub fn word(self, word_idx: u64) -> u64 {
-        let z = self
-            .seed
-            .wrapping_add(word_idx.wrapping_add(1).wrapping_mul(STEP));
-        let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+        mix(self.state(word_idx))
+    }
+
+    /// What is mixed to make the word with this number.
+    #[inline(always)]
+    fn state(self, word_idx: u64) -> u64 {
+        self.seed
+            .wrapping_add(word_idx.wrapping_add(1).wrapping_mul(STEP))
     }
 
     /// XORs the stream onto `data`, whose first element is element `first_idx` of the stream.
@@ -67,8 +69,11 @@ impl KeyStream {
         let n_words = ((n_skipped + data.len()) * size_of::<T>()).div_ceil(size_of::<u64>());
         // The words lie in memory as the stream's bytes whatever the machine's byte order is.
         let mut words = [0u64; N_WORDS];
-        for (idx, word) in words[..n_words].iter_mut().enumerate() {
-            *word = self.word(word_idx.wrapping_add(idx as u64)).to_le();
+        // Vector units add 64-bit numbers well and multiply them badly.
+        let mut state = self.state(*word_idx);
+        for word in &mut words[..n_words] {
+            *word = mix(state).to_le();
+            state = state.wrapping_add(STEP);
         }
         *word_idx = word_idx.wrapping_add(n_words as u64);
 
@@ -78,6 +83,13 @@ impl KeyStream {
             *x = *x ^ T::from_le(*key);
         }
     }
+}
+
+#[inline(always)]
+fn mix(z: u64) -> u64 {
+    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
 }
 
 /// Words made at a time: 2 KiB, which stay in the first-level cache.

@@ -108,11 +108,13 @@ fn xor_cycle<T: Unsigned>(data: &mut [T], first_idx: u64, key: &[T]) {
 
     // A key too short for long vector loops is first repeated, whole, into a block on the stack.
     let mut block = [T::ZERO; N_BLOCK];
-    let n_repeats = N_BLOCK / key.len();
-    let key = if n_repeats > 1 && data.len() > key.len() {
-        let n_filled = n_repeats * key.len();
-        for repeat in block[..n_filled].chunks_exact_mut(key.len()) {
-            repeat.copy_from_slice(key);
+    let n_block_max = N_BLOCK.min(data.len());
+    let key = if 2 * key.len() <= n_block_max {
+        block[..key.len()].copy_from_slice(key);
+        let mut n_filled = key.len();
+        while 2 * n_filled <= n_block_max {
+            block.copy_within(..n_filled, n_filled);
+            n_filled *= 2;
         }
         &block[..n_filled]
     } else {
@@ -127,5 +129,5 @@ fn xor_cycle<T: Unsigned>(data: &mut [T], first_idx: u64, key: &[T]) {
     }
 }
 
-/// Elements in the block of a repeated key: 8 KiB of the widest.
-const N_BLOCK: usize = 1024;
+/// Elements in the block of a repeated key: 4 KiB of the widest.
+const N_BLOCK: usize = 512;
