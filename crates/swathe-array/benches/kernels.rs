@@ -1,7 +1,7 @@
 //! Times the kernels on one thread and prints `name,shape,count,value,unit` lines.
 //!
 //! `cargo bench -p swathe-array --bench kernels [-- NAME…]` runs the jobs whose names contain one
-//! of the words; `benches/peers/array.py` runs the same jobs with NumPy and PyTorch.
+//! of the words; `benches/peers/arrays.py` runs the same jobs with NumPy and PyTorch.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

@@ -1,6 +1,6 @@
 """The jobs of crates/swathe-array/benches/kernels.rs, done by NumPy and PyTorch on one thread.
 
-usage: python benches/peers/array.py [NAME...]     (needs numpy and torch)
+usage: python benches/peers/arrays.py [NAME...]     (needs numpy and torch)
 
 Prints `name,shape,count,value,unit` lines: the least time of many repetitions, as there. The
 jobs whose names contain one of the words are run.
