@@ -37,13 +37,14 @@ impl Anderson {
         (self.n_stored, self.next_slot, self.has_before) = (0, 0, false);
     }
 
-    /// Replaces `x` by the next iterate, given its image.
+    /// Writes the next iterate, given an iterate and its image.
     pub(crate) fn step(
         &mut self,
         path: SimdPath,
-        x: &mut [Row<f64>],
+        x: &[Row<f64>],
         image: &[Row<f64>],
         weight: &[Row<f32>],
+        next: &mut [Row<f64>],
     ) {
         let n = x.len();
         self.residual.resize(n, [0.0; LANES]);
@@ -80,7 +81,13 @@ impl Anderson {
         std::mem::swap(&mut self.residual, &mut self.residual_before);
         self.image_before.copy_from_slice(image);
         self.has_before = true;
-        combine(path, x, image, &self.image_steps[..self.n_stored], &steps);
+        combine(
+            path,
+            next,
+            image,
+            &self.image_steps[..self.n_stored],
+            &steps,
+        );
     }
 
     /// Bytes held.

@@ -29,12 +29,14 @@ pub(crate) struct State {
     /// The iterate of least residual, and its image.
     best: Vec<Row<f64>>,
     best_image: Vec<Row<f64>>,
+    /// The iterate to come.
+    next: Vec<Row<f64>>,
 }
 
 impl State {
     /// Bytes held.
     pub(crate) fn bytes(&self) -> usize {
-        let own = [&self.phi, &self.best, &self.best_image];
+        let own = [&self.phi, &self.best, &self.best_image, &self.next];
         let own: usize = own
             .iter()
             .map(|p| p.capacity() * size_of::<Row<f64>>())
@@ -300,7 +302,7 @@ fn iterate<T: Real>(
         anderson,
         best,
         best_image,
-        ..
+        next,
     } = state;
     panels.resize(level);
     // A long history cuts the tail of iteration counts; on large grids it is memory traffic.
@@ -311,8 +313,10 @@ fn iterate<T: Real>(
     };
     let mut plain_until = 0;
     anderson.reset(depth);
-    best.clear();
-    best_image.clear();
+    for panel in [&mut *best, &mut *best_image, &mut *next] {
+        panel.resize(level.source.n_rows(), [0.0; LANES]);
+    }
+    let mut has_best = false;
     let mut best_residual = f64::INFINITY;
     let mut safeguard = f64::INFINITY;
     let mut n_restarts = 0;
@@ -327,11 +331,8 @@ fn iterate<T: Real>(
                 residual,
             });
         }
-        if residual < best_residual {
-            best_residual = residual;
-            best.clone_from(phi);
-            best_image.clone_from(&panels.image);
-        }
+        let improved = residual < best_residual;
+        best_residual = best_residual.min(residual);
         if best_residual < 0.9 * mark {
             (mark, mark_at) = (best_residual, it);
         }
@@ -339,20 +340,18 @@ fn iterate<T: Real>(
         let low = T::N_ROWS == f32::N_ROWS && best_residual < (30.0 * goal.residual).max(1e-5);
         let stuck = it - mark_at >= if low { 60 } else { 300 } || n_restarts_low >= 3;
         if it == goal.n_max || (goal.gives_up && stuck) {
-            if !best.is_empty() && goal.n_max > STAGE_SWEEPS {
-                phi.clone_from(best);
-                panels.image.clone_from(best_image);
-                return Ok(Iterated {
-                    iterations: it,
-                    residual: best_residual,
-                });
+            let go_back = has_best && !improved && goal.n_max > STAGE_SWEEPS;
+            if go_back {
+                std::mem::swap(phi, best);
+                std::mem::swap(&mut panels.image, best_image);
             }
+            let residual = if go_back { best_residual } else { residual };
             return Ok(Iterated {
                 iterations: it,
                 residual,
             });
         }
-        if !(residual < 3.0 * safeguard) && !best_image.is_empty() {
+        if !(residual < 3.0 * safeguard) && has_best {
             // Acceleration led astray: back to the image of the best iterate, without history.
             n_restarts += 1;
             n_restarts_low += usize::from(low);
@@ -368,13 +367,19 @@ fn iterate<T: Real>(
         }
         safeguard = safeguard.min(residual);
         if it < plain_until {
-            phi.clone_from(&panels.image);
+            next.clone_from(&panels.image);
         } else {
             if it == plain_until {
                 anderson.reset(depth);
             }
-            anderson.step(path, phi, &panels.image, &level.source.weight);
+            anderson.step(path, phi, &panels.image, &level.source.weight, next);
         }
+        if improved {
+            std::mem::swap(phi, best);
+            std::mem::swap(&mut panels.image, best_image);
+            has_best = true;
+        }
+        std::mem::swap(phi, next);
     }
     Ok(Iterated {
         iterations: goal.n_max,

@@ -60,6 +60,7 @@ mod summary;
 mod sweep;
 pub mod synth;
 mod watch;
+mod workload;
 
 pub use failure::{Failure, PixelFault, Side};
 pub use frame::{Frame, Pair};
@@ -71,3 +72,4 @@ pub use simd::SimdPath;
 pub use solution::{Fields, Link, Potentials, Solution, Status};
 pub use solve::{solve, solve_all, solve_with};
 pub use summary::{N_BANDS, Spread, Summary, summarise};
+pub use workload::Transport;

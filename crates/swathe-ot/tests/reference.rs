@@ -1,7 +1,10 @@
 //! The reference pairs: f64 results checked against dense plans, for both reference measures.
 //! `SWATHE_OT_REFERENCE=DIR` runs the same test on another folder of such pairs.
 
-#![allow(clippy::neg_cmp_op_on_partial_ord, reason = "a comparison with NaN must come out false")]
+#![allow(
+    clippy::neg_cmp_op_on_partial_ord,
+    reason = "a comparison with NaN must come out false"
+)]
 
 use npyz::npz::NpzArchive;
 use serde_json::Value;

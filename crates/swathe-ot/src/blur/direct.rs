@@ -137,7 +137,11 @@ pub(crate) fn exact_row<T: Real>(input: &[Row<f64>], window: Span, c: f64, x: f6
     let mut least = [0.0; LANES];
     for j in window.start..window.end {
         let d = x - j as f64;
-        exp_row(&input[j], c * d * d, &top, &mut term, &mut least);
+        let by = c * d * d;
+        if !is_heard::<T>(&input[j], by, &top) {
+            continue;
+        }
+        exp_row(&input[j], by, &top, &mut term, &mut least);
         for l in 0..LANES {
             sum[l] = sum[l] + term[l];
         }
@@ -145,4 +149,15 @@ pub(crate) fn exact_row<T: Real>(input: &[Row<f64>], window: Span, c: f64, x: f6
     let mut out = [0.0; LANES];
     log_row(&sum, &marked, 0.0, &mut out);
     out
+}
+
+/// Whether any lane of a row is within twice the window's bits of the maximum.
+#[inline(always)]
+pub(crate) fn is_heard<T: Real>(logs: &Row<f64>, by: f64, top: &Row<f64>) -> bool {
+    let mut most = DEAD;
+    for l in 0..LANES {
+        let z = logs[l] - by - top[l];
+        most = if z > most { z } else { most };
+    }
+    most > -2.0 * window_bits::<T>()
 }

@@ -103,6 +103,7 @@ pub(crate) struct Pass<'a, T> {
     /// Live input positions and wanted output positions per block; `None`: all.
     live: Option<&'a [Span]>,
     wanted: Option<&'a [Span]>,
+    used: Option<&'a [Row<f64>]>,
 }
 
 impl<'a, T: Real> Pass<'a, T> {
@@ -114,6 +115,7 @@ impl<'a, T: Real> Pass<'a, T> {
             n_out: to.n_lanes,
             live: Some(&from.live),
             wanted: None,
+            used: None,
         }
     }
 
@@ -125,6 +127,7 @@ impl<'a, T: Real> Pass<'a, T> {
             n_out: to.n_line,
             live: None,
             wanted: Some(&to.live),
+            used: Some(&to.log_mass),
         }
     }
 }
@@ -148,6 +151,9 @@ pub(crate) fn run_pass<T: Real, S: Sums<T>>(
             input: &input[b * pass.n_in..(b + 1) * pass.n_in],
             live: span(pass.live, pass.n_in),
             wanted: span(pass.wanted, pass.n_out),
+            used: pass
+                .used
+                .map(|used| &used[b * pass.n_out..(b + 1) * pass.n_out]),
         };
         let out = &mut out[b * pass.n_out..(b + 1) * pass.n_out];
         sums.start_block(b * pass.n_in, b * pass.n_out);

@@ -10,6 +10,8 @@ pub(crate) struct Block<'a> {
     pub input: &'a [Row<f64>],
     pub live: Span,
     pub wanted: Span,
+    /// Logarithms of the masses at the outputs, where outputs without mass are of no use.
+    pub used: Option<&'a [Row<f64>]>,
 }
 
 /// What is summed over tiles: the plain sum, or the sum with its moments.
@@ -559,7 +561,14 @@ fn add_terms<T: Real, S: Sums<T>>(
     let n_rows = target.n_out.div_ceil(T::N_ROWS) * T::N_ROWS;
     let mut ramp = [T::default(); SEGMENT_MAX];
     let (mut first, mut skipped) = (true, false);
+    // Fast tiles this far down are skipped in every lane; one comparison says so.
+    let least = exponents.iter().copied().fold(i32::MAX, i32::min);
+    let far_below = f64::from(least) - f64::from(skip_bits);
     for t in 0..tiles.top.len() {
+        if tiles.state[t] == TileState::Fast && tiles.top[t] + tiles.bound[t] < far_below {
+            skipped = true;
+            continue;
+        }
         let slow = match tiles.state[t] {
             TileState::Skipped => continue,
             state => state == TileState::Slow,
@@ -679,7 +688,14 @@ fn redo_lost_rows<T: Real, S: Sums<T>>(
         let limit = f64::exp2_bits(bits.min(-0.99 * f64::from(T::FLOOR_BITS)));
         for l in 0..LANES {
             let total = sums.totals()[u][l].to_f64();
-            lost[u][l] = top[l] > DEAD && !(total > limit);
+            lost[u][l] = (top[l] > DEAD) & !(total > limit);
+        }
+        if let Some(used) = block.used {
+            for l in 0..LANES {
+                lost[u][l] &= used[target.at + u][l] > DEAD;
+            }
+        }
+        for l in 0..LANES {
             any |= lost[u][l];
         }
     }

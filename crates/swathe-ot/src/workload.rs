@@ -1,0 +1,127 @@
+use crate::Coupling;
+use crate::failure::Failure;
+use crate::frame::Pair;
+use crate::geometry::place;
+use crate::scratch::{Scratch, need};
+use crate::settings::Settings;
+use crate::shape::Shape;
+use crate::solution::{Link, Solution};
+use crate::solve::solve_with;
+use swathe::{DeviceKind, Difference, Need, Size, Stop, Workload};
+
+/// Optimal transport as the engine sees it: pairs of frames under one set of settings.
+///
+/// A problem's shape is its work grid: the crop, pooled and padded to its bucket.
+#[derive(Clone, Debug)]
+pub struct Transport {
+    /// What to solve, and how exactly.
+    pub settings: Settings,
+}
+
+impl Workload for Transport {
+    type Problem = Pair;
+    type Solution = Solution;
+    type Failure = Failure;
+    type Scratch = Scratch;
+    const NAME: &'static str = "ot";
+
+    /// A pair that cannot be placed (unequal shapes, no bucket) has the size of its frames; it
+    /// fails by name when it is solved.
+    fn size(&self, pair: &Pair) -> Size {
+        let Settings { crop, pool, .. } = &self.settings;
+        let whole = pair.source.shape;
+        let placed = (whole == pair.target.shape)
+            .then(|| place(&pair.source, &pair.target, crop, *pool).ok())
+            .flatten();
+        let shape = placed.map_or(whole, |geometry| geometry.work);
+        Size::of(swathe::Shape::new(&[shape.h_px as u32, shape.w_px as u32]))
+    }
+
+    fn need(&self, size: &Size, _on: DeviceKind) -> Need {
+        let (h_px, w_px) = match size.shape.extents() {
+            [h, w] => (*h as usize, *w as usize),
+            _ => (0, 0),
+        };
+        let shape = Shape::new(h_px, w_px);
+        let need = need(shape, &self.settings);
+        let pixels = shape.n_px() * self.settings.pool * self.settings.pool;
+        // The two frames as they were loaded, and what solving holds beside the scratch.
+        let loaded = 2 * pixels * size_of::<f64>();
+        let links = match self.settings.coupling {
+            Coupling::None => 0,
+            Coupling::TopK(k) => shape.n_px().saturating_mul(k),
+            // Entries of at least this mass cannot be more than the mass divided by it.
+            Coupling::Threshold(mass) if self.settings.normalize => (2.0 / mass) as usize,
+            Coupling::Threshold(_) => shape.n_px().saturating_mul(64),
+        };
+        let links = links.saturating_mul(size_of::<Link>());
+        Need {
+            lane_bytes: loaded as u64,
+            scratch_bytes: (need.scratch_bytes + need.pair_bytes) as u64,
+            solution_bytes: need.solution_bytes.saturating_add(links) as u64,
+        }
+    }
+
+    fn scratch(&self) -> Scratch {
+        Scratch::new()
+    }
+
+    fn solve(&self, pair: &Pair, scratch: &mut Scratch, stop: &Stop) -> Result<Solution, Failure> {
+        solve_with(pair, &self.settings, scratch, &|| stop.requested())
+    }
+
+    /// On the CPU every bit is the same; elsewhere figures agree to four digits.
+    fn agree(
+        &self,
+        reference: &Solution,
+        other: &Solution,
+        on: DeviceKind,
+    ) -> Result<(), Difference> {
+        let differ = |field: &str, expected: String, found: String| {
+            Err(Difference {
+                field: field.to_owned(),
+                expected,
+                found,
+            })
+        };
+        if reference.status != other.status {
+            return differ(
+                "status",
+                reference.status.name().into(),
+                other.status.name().into(),
+            );
+        }
+        let mass = reference.mass_transported.abs().max(f64::MIN_POSITIVE);
+        let figures = [
+            ("cost", reference.cost, other.cost, reference.cost.abs()),
+            (
+                "mass_transported",
+                reference.mass_transported,
+                other.mass_transported,
+                mass,
+            ),
+            (
+                "mass_created",
+                reference.mass_created,
+                other.mass_created,
+                mass,
+            ),
+            (
+                "mass_destroyed",
+                reference.mass_destroyed,
+                other.mass_destroyed,
+                mass,
+            ),
+        ];
+        for (field, expected, found, scale) in figures {
+            let same = match on {
+                DeviceKind::Cpu => expected.to_bits() == found.to_bits(),
+                DeviceKind::Gpu => (expected - found).abs() <= 1e-4 * scale,
+            };
+            if !same {
+                return differ(field, expected.to_string(), found.to_string());
+            }
+        }
+        Ok(())
+    }
+}

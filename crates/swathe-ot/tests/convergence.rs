@@ -1,0 +1,122 @@
+//! Every ε and ρ that people run, on easy and nasty pairs: converged, with the residual
+//! recomputed by the oracle, and the cost that f64 finds at a hundredth of the tolerance.
+
+#![allow(
+    clippy::neg_cmp_op_on_partial_ord,
+    reason = "a comparison with NaN must come out false"
+)]
+
+mod pairs;
+
+use swathe_ot::oracle::Grid;
+use swathe_ot::{
+    Pair, Precision, Reference, Scratch, Settings, Shape, Solution, Status, solve_with,
+};
+
+const EPSILONS: [f64; 4] = [1e-2, 1e-3, 1e-4, 3e-5];
+const RELAXATIONS: [f64; 4] = [0.1, 1.0, 10.0, f64::INFINITY];
+
+/// The residual that exact arithmetic gives the solution's potentials.
+fn oracle_residual(pair: &Pair, settings: &Settings, solution: &Solution) -> f64 {
+    let shape = pair.source.shape;
+    let live = solution.geometry.live.unwrap();
+    let potentials = solution.potentials.as_ref().unwrap();
+    let on_frame = |values: &[f64]| {
+        let mut out = vec![0.0; shape.n_px()];
+        for (y, row) in values.chunks_exact(live.shape.w_px).enumerate() {
+            let start = (live.y0_px + y) * shape.w_px + live.x0_px;
+            out[start..start + row.len()].copy_from_slice(row);
+        }
+        out
+    };
+    let grid = Grid::new(pair, settings);
+    grid.residual_of(&on_frame(&potentials.f), &on_frame(&potentials.g))
+}
+
+fn check(shape: Shape, pairs: &[(&str, Pair)], references: &[Reference]) {
+    let mut scratch = Scratch::new();
+    let mut wrong = Vec::new();
+    for (name, pair) in pairs {
+        for epsilon in EPSILONS {
+            for relaxation in RELAXATIONS {
+                for reference in references {
+                    let settings = Settings {
+                        epsilon,
+                        relaxation,
+                        reference: *reference,
+                        fields: false,
+                        potentials: true,
+                        ..Settings::default()
+                    };
+                    let case = format!("{shape} {name} ε {epsilon:e} ρ {relaxation} {reference:?}");
+                    let solution = solve_with(pair, &settings, &mut scratch, &|| false).unwrap();
+                    let residual = oracle_residual(pair, &settings, &solution);
+                    let precise = Settings {
+                        tolerance: 1e-7,
+                        precision: Precision::F64,
+                        ..settings
+                    };
+                    let exact = solve_with(pair, &precise, &mut scratch, &|| false).unwrap();
+                    let cost_error = (solution.cost / exact.cost - 1.0).abs();
+                    let good = solution.status == Status::Converged
+                        && exact.status == Status::Converged
+                        && residual <= 1e-5
+                        && cost_error <= 2e-4;
+                    if !good {
+                        wrong.push(format!(
+                            "{case}: {:?} after {} sweeps, residual {:.2e} (oracle {residual:.2e}), \
+                             cost off by {cost_error:.1e}; f64 {:?} after {} at {:.1e}",
+                            solution.status,
+                            solution.iterations,
+                            solution.residual,
+                            exact.status,
+                            exact.iterations,
+                            exact.residual,
+                        ));
+                    }
+                }
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} cases:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
+
+const BOTH: [Reference; 2] = [Reference::Product, Reference::Counting];
+
+#[test]
+fn embryos_of_64x128_converge() {
+    let shape = Shape::new(64, 128);
+    check(shape, &pairs::all(shape)[..2], &BOTH);
+}
+
+#[test]
+fn stress_pairs_of_64x128_converge() {
+    let shape = Shape::new(64, 128);
+    check(shape, &pairs::stress(shape), &[Reference::Product]);
+}
+
+#[test]
+#[ignore = "soak: several minutes"]
+fn stress_pairs_of_64x128_converge_in_the_counting_measure() {
+    let shape = Shape::new(64, 128);
+    check(shape, &pairs::stress(shape), &[Reference::Counting]);
+}
+
+#[test]
+#[ignore = "soak: many minutes"]
+fn all_pairs_of_128x256_converge() {
+    let shape = Shape::new(128, 256);
+    check(shape, &pairs::all(shape), &BOTH);
+}
+
+#[test]
+#[ignore = "soak: many minutes"]
+fn all_pairs_of_256x512_converge() {
+    let shape = Shape::new(256, 512);
+    check(shape, &pairs::all(shape), &BOTH);
+}
