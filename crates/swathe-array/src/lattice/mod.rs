@@ -34,6 +34,7 @@
 mod analyze;
 mod bits;
 mod catalytic;
+mod description;
 mod diameter;
 mod error;
 mod grid;
@@ -42,16 +43,19 @@ mod layers;
 mod path;
 mod pool;
 mod search;
+mod workload;
 
 pub use analyze::{Analysis, analyze, analyze_need};
 pub use catalytic::{
     CatalyticAnswer, CatalyticPath, CatalyticSettings, Certainty, catalytic_need, catalytic_path,
 };
+pub use description::LatticeDescription;
 pub use diameter::N_VERTICES_DIAMETER_MAX;
 pub use error::LatticeError;
 pub use layers::{Layers, UNREACHABLE, layers, layers_need};
 pub use path::{PathAnswer, path_need, shortest_path};
 pub use search::SearchScratch;
+pub use workload::{Answer, LatticeWorkload, Operation, Query, QueryError, query_size};
 
 use grid::Grid;
 
