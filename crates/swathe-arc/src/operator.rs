@@ -150,6 +150,17 @@ pub(crate) fn item_at(v: &Value, k: &Value) -> Result {
     }
 }
 
+/// `grid[i][j]`, without making the row of a grid into a value.
+pub(crate) fn cell(grid: &Value, i: &Value, j: &Value) -> Result {
+    if let (Value::Grid(g), Some(i), Some(j)) = (grid, i.as_int(), j.as_int())
+        && (0..g.height() as i64).contains(&i)
+        && (0..g.width() as i64).contains(&j)
+    {
+        return Ok(Value::Int(g.at(i as usize, j as usize).into()));
+    }
+    item_at(&item_at(grid, i)?, j)
+}
+
 /// `a, b = v`.
 #[inline]
 pub(crate) fn unpack(v: &Value) -> Result<(Value, Value)> {

@@ -139,6 +139,8 @@ pub(crate) fn from_values(values: Vec<Value>) -> Result {
             return Ok(duos(items, is_cell, Recipe::Sequence));
         }
     }
+    // Hashing and comparing values of any kind costs about as much as calling a function.
+    meter::spend(values.len())?;
     let mut items: Vec<Value> = Vec::with_capacity(values.len());
     let mut hashes: Vec<u64> = Vec::with_capacity(values.len());
     let mut table = Table::new();

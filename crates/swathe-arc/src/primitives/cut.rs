@@ -190,8 +190,9 @@ pub(crate) fn cellwise(a: &[Value]) -> Result {
         let mut row = Vec::new();
         meter::build(w, 16)?;
         for j in 0..w {
-            let x = op::item(&op::item(&a[0], i)?, j)?;
-            let y = op::item(&op::item(&a[1], i)?, j)?;
+            let (at_i, at_j) = (Value::Int(i as i64), Value::Int(j as i64));
+            let x = op::cell(&a[0], &at_i, &at_j)?;
+            let y = op::cell(&a[1], &at_i, &at_j)?;
             row.push(if x == y { x } else { a[2].clone() });
         }
         rows.push(Value::tuple(row)?);
@@ -283,7 +284,7 @@ fn lines(grid: &Value, places: impl Iterator<Item = Vec<(usize, usize)>>) -> Res
         }
         let mut cells = Vec::new();
         for (i, j) in line {
-            let value = op::item(&op::item(grid, i)?, j)?;
+            let value = op::cell(grid, &Value::Int(i as i64), &Value::Int(j as i64))?;
             cells.push(Value::two(value, Value::pair(i as i64, j as i64)?)?);
         }
         all.push(ValueTable::collect(cells).copied().into_value()?);
@@ -310,7 +311,11 @@ pub(crate) fn downscale(a: &[Value]) -> Result {
     for i in 0..h {
         let mut row = Vec::new();
         for j in (0..w).step_by(step) {
-            row.push(op::item(&op::item(&a[0], i)?, j)?);
+            row.push(op::cell(
+                &a[0],
+                &Value::Int(i as i64),
+                &Value::Int(j as i64),
+            )?);
         }
         if i % step == 0 {
             rows.push(Value::tuple(row)?);

@@ -40,11 +40,13 @@ fn grown(grid: &Value, univalued: bool, diagonal: bool, background: Value) -> Re
     let (h, w) = sides(grid)?;
     let indices = asindices(std::slice::from_ref(grid))?;
     let at = |place: &Value| -> Result {
-        op::item_at(&op::item(grid, row(place))?, &op::item(place, 1)?)
+        let (i, j) = op::unpack(place)?;
+        op::cell(grid, &i, &j)
     };
     let mut objects = Vec::new();
     let mut occupied: std::collections::HashSet<(i64, i64)> = Default::default();
     for loc in op::items(&indices)? {
+        meter::spend(1)?;
         if occupied.contains(&coordinates(&loc)) {
             continue;
         }
@@ -86,10 +88,6 @@ fn grown(grid: &Value, univalued: bool, diagonal: bool, background: Value) -> Re
         objects.push(object.copied().into_value()?);
     }
     ValueTable::collect(objects).copied().into_value()
-}
-
-fn row(place: &Value) -> usize {
-    coordinates(place).0 as usize
 }
 
 /// A pair of integers that this file made.
@@ -146,7 +144,7 @@ fn occurs(grid: &Value, h: usize, w: usize, object: &Value) -> Result<bool> {
         let (value, place) = op::unpack(&e)?;
         let (i, j) = op::unpack(&place)?;
         let inside = (0..h as i64).contains(&op::int(&i)?) && (0..w as i64).contains(&op::int(&j)?);
-        if !inside || op::item_at(&op::item_at(grid, &i)?, &j)? != value {
+        if !inside || op::cell(grid, &i, &j)? != value {
             return Ok(false);
         }
     }

@@ -247,7 +247,7 @@ pub(crate) fn toobject(a: &[Value]) -> Result {
     for index in op::items(&indices)? {
         let (i, j) = op::unpack(&index)?;
         if (0..h as i64).contains(&op::int(&i)?) && (0..w as i64).contains(&op::int(&j)?) {
-            let value = op::item_at(&op::item_at(grid, &i)?, &j)?;
+            let value = op::cell(grid, &i, &j)?;
             cells.push(Value::two(value, Value::two(i, j)?)?);
         }
     }
