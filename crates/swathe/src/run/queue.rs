@@ -78,9 +78,10 @@ impl Queue {
     /// Problems are planned a window at a time, so that a plan's memory does not grow with the run.
     const WINDOW: usize = 16_384;
 
-    /// A claim should be worth a few hundred times its overhead, and small enough to share out
+    /// A claim should be worth a few hundred times its overhead (waking the next worker and
+    /// whoever takes the outcomes: some ten microseconds each), and small enough to share out
     /// evenly at the end.
-    const CLAIM_TIME: Duration = Duration::from_millis(2);
+    const CLAIM_TIME: Duration = Duration::from_millis(10);
 
     pub(super) fn new(n_problems: usize) -> Queue {
         let state = State {

@@ -120,14 +120,19 @@ fn carry<W: Workload>(shared: &Shared<W>, slot: &Slot<W>, range: Range, clock: &
     clock.enter(Phase::Turn);
     let scratch_held = slot.hand().scratch_reservation.take();
     // Without a scratch the run is being cancelled, and what is loaded stays unsolved.
-    if let Some(held) = scratch_held.and_then(|held| shared.scratches.take(held, &slot.stop)) {
+    let taken = scratch_held.and_then(|held| shared.scratches.take(held, &slot.stop));
+    let end = if let Some(held) = taken {
         let solve_start = clock.enter(Phase::Solve);
-        match solve_all(shared, slot, held, solve_start, delay) {
-            Some(held) => shared.scratches.give_back(held),
-            None => return Left::Abandoned,
-        }
-    }
-    let end = clock.enter(Phase::Deliver);
+        let Some(held) = solve_all(shared, slot, held, solve_start, delay) else {
+            return Left::Abandoned;
+        };
+        // Before the turn is given away: whoever gets it may be on this core the next moment.
+        let end = clock.enter(Phase::Deliver);
+        shared.scratches.give_back(held);
+        end
+    } else {
+        clock.enter(Phase::Deliver)
+    };
     deliver(shared, slot, n_claimed, solutions_bytes, end);
     Left::Behind
 }
