@@ -411,6 +411,10 @@ fn collect<W: Workload>(
     collected
 }
 
+/// Those who wait for work or for their turn are woken when there is some; this is for the case
+/// that nobody is left to do so.
+const WAIT_MAX: Duration = Duration::from_millis(250);
+
 /// A lock whose holders cannot leave half a change behind.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::{Done, Shared, limits, lock};
+use super::{Done, Shared, WAIT_MAX, limits, lock};
 use crate::settings::BatchSize;
 use crate::{Costs, DeviceKind, Outcome, Planned, Shape, Workload, plan};
 
@@ -131,8 +131,7 @@ impl Queue {
             if state.n_in_flight == 0 {
                 return Claim::End;
             }
-            // The time-out is for the stop, which nobody signals.
-            let wait = self.moved.wait_timeout(state, Duration::from_millis(20));
+            let wait = self.moved.wait_timeout(state, WAIT_MAX);
             state = wait.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
@@ -160,6 +159,7 @@ impl Queue {
         self.moved.notify_all();
     }
 
+    /// Lets all who wait look whether the run is cancelled.
     pub(super) fn wake(&self) {
         self.moved.notify_all();
     }

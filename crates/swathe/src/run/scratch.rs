@@ -1,9 +1,8 @@
 //! Scratch: the workers' working memory, of which there are as many as may solve at once.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
 
-use super::lock;
+use super::{WAIT_MAX, lock};
 use crate::memory::{Budget, ReclaimerGuard, Reservation};
 use crate::{Stop, Workload};
 
@@ -68,10 +67,7 @@ impl<W: Workload> ScratchRack<W> {
             if stop.is_cancelled() {
                 return None;
             }
-            let wait = self
-                .shared
-                .freed
-                .wait_timeout(state, Duration::from_millis(20));
+            let wait = self.shared.freed.wait_timeout(state, WAIT_MAX);
             state = wait.unwrap_or_else(PoisonError::into_inner).0;
         }
         state.n_free -= 1;
@@ -100,6 +96,11 @@ impl<W: Workload> ScratchRack<W> {
             lock(&self.shared.state).idle.push(held);
         }
         self.release_turn();
+    }
+
+    /// Lets all who wait look whether the run is cancelled.
+    pub(super) fn wake(&self) {
+        self.shared.freed.notify_all();
     }
 
     /// Lets the next one solve; for a worker that never comes back.

@@ -47,6 +47,10 @@ where
         std::thread::park_timeout(tick);
         if shared.stop.is_cancelled() {
             cancelled_at.get_or_insert_with(Instant::now);
+            // A stop is a flag that signals nobody; every time, because one who looked at the
+            // flag just before it was set goes to sleep just after.
+            shared.queue.wake();
+            shared.scratches.wake();
         }
         let slots: Vec<Arc<Slot<W>>> = lock(&shared.slots).clone();
         for slot in slots {
