@@ -7,6 +7,7 @@ mod moments;
 mod panel;
 mod real;
 mod separable;
+mod source;
 mod tile;
 
 pub(crate) use moments::moment_sums;

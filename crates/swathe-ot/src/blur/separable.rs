@@ -1,7 +1,8 @@
 use super::direct::{direct_pass, exact_row};
 use super::kernel::Kernel;
 use super::panel::{GridSide, transpose};
-use super::tile::{Block, Sums, Term, Tiles, tile_pass};
+use super::source::Tiles;
+use super::tile::{Block, Sums, Term, tile_pass};
 use super::{LANES, Real, Row, SEGMENT_MAX, Span};
 use crate::simd::SimdPath;
 use crate::watch::Watch;

@@ -1,6 +1,7 @@
 use super::direct::{maximisers, window_bits};
 use super::kernel::Kernel;
-use super::real::{exp_row, log_row};
+use super::real::log_row;
+use super::source::{DEAD_EXPONENT, TileState, Tiles, cut_sources, exponentiate};
 use super::{DEAD, LANES, NEARLY_DEAD, Real, Row, SEGMENT_MAX, Span};
 use crate::simd::compiled_per_path;
 
@@ -73,92 +74,8 @@ impl<T> Term<T> {
     }
 }
 
-/// Exponent of a lane without mass.
-const DEAD_EXPONENT: i32 = -(1 << 28);
 /// f32 has 24 bits; what is this far below a total cannot change it.
 const GUARD_BITS: i32 = 28;
-
-/// Memory for the tiles of one block of lines.
-#[derive(Clone, Debug)]
-pub(crate) struct Tiles<T> {
-    rows: Vec<Row<T>>,
-    slow_rows: Vec<Row<T>>,
-    exponents: Vec<Row<i32>>,
-    slow_exponents: Vec<Row<i32>>,
-    slow_shear: Vec<i32>,
-    kinky: Vec<bool>,
-    /// Largest exponent, start, last position within the tile, shear: floats for vector loops.
-    top: Vec<f64>,
-    start: Vec<f64>,
-    last: Vec<f64>,
-    shear: Vec<f64>,
-    /// Per output tile: an upper bound of each source tile's ramp, and whether it is slow.
-    bound: Vec<f64>,
-    slow: Vec<f64>,
-    state: Vec<TileState>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TileState {
-    Fast,
-    Slow,
-    Skipped,
-}
-
-impl<T> Default for Tiles<T> {
-    fn default() -> Tiles<T> {
-        Tiles {
-            rows: Vec::new(),
-            slow_rows: Vec::new(),
-            exponents: Vec::new(),
-            slow_exponents: Vec::new(),
-            slow_shear: Vec::new(),
-            kinky: Vec::new(),
-            top: Vec::new(),
-            start: Vec::new(),
-            last: Vec::new(),
-            shear: Vec::new(),
-            bound: Vec::new(),
-            slow: Vec::new(),
-            state: Vec::new(),
-        }
-    }
-}
-
-impl<T: Real> Tiles<T> {
-    fn resize(&mut self, n_in: usize, segment: usize) -> usize {
-        let n_tiles = n_in.div_ceil(segment);
-        self.rows.resize(n_in, [T::default(); LANES]);
-        self.slow_rows
-            .resize(n_tiles * segment, [T::default(); LANES]);
-        self.exponents.resize(n_tiles, [0; LANES]);
-        self.slow_exponents.resize(n_tiles, [0; LANES]);
-        self.slow_shear.resize(n_tiles, 0);
-        self.kinky.resize(n_tiles, false);
-        self.state.resize(n_tiles, TileState::Fast);
-        for v in [
-            &mut self.top,
-            &mut self.start,
-            &mut self.last,
-            &mut self.shear,
-            &mut self.bound,
-            &mut self.slow,
-        ] {
-            v.resize(n_tiles, 0.0);
-        }
-        n_tiles
-    }
-
-    /// Bytes held.
-    pub(crate) fn bytes(&self) -> usize {
-        (self.rows.capacity() + self.slow_rows.capacity()) * size_of::<Row<T>>()
-            + (self.exponents.capacity() + self.slow_exponents.capacity()) * size_of::<Row<i32>>()
-            + self.slow_shear.capacity() * 4
-            + self.kinky.capacity()
-            + self.state.capacity()
-            + 8 * (self.top.capacity() * 6)
-    }
-}
 
 compiled_per_path! {
     /// One pass over one block of lines. Mantissas are summed tile by tile; every tile carries a
@@ -188,94 +105,6 @@ compiled_per_path! {
             at += n_out;
         }
     }
-}
-
-/// Cuts the live input into tiles, shears and exponentiates them.
-#[inline(always)]
-fn cut_sources<T: Real>(kernel: &Kernel<T>, block: &Block<'_>, tiles: &mut Tiles<T>) {
-    let Span { start: lo, end: hi } = block.live;
-    let n_tiles = tiles.resize(hi - lo, kernel.segment);
-    let c = kernel.c;
-    for t in 0..n_tiles {
-        let start = lo + t * kernel.segment;
-        let len = kernel.segment.min(hi - start);
-        let input = &block.input[start..start + len];
-        // The ray from the tile must land among the outputs: unclamped shears are wrong by 7e-3.
-        let low = start as f64 - kernel.offset - block.wanted.end as f64;
-        let high = (start + len) as f64 - kernel.offset - block.wanted.start as f64;
-        let shear =
-            mean_slope(input).map_or(0.0, |slope| (slope / (2.0 * c)).max(low).min(high).round());
-        let rows = &mut tiles.rows[start - lo..start - lo + len];
-        let exponents = &mut tiles.exponents[t];
-        let least = exponentiate(input, 2.0 * c * shear, rows, exponents);
-        tiles.kinky[t] = least < f64::from(T::FLOOR_BITS + 26);
-        let top = exponents.iter().copied().fold(DEAD_EXPONENT, i32::max);
-        tiles.top[t] = if top <= DEAD_EXPONENT {
-            NEARLY_DEAD
-        } else {
-            f64::from(top)
-        };
-        tiles.start[t] = start as f64;
-        tiles.last[t] = (len - 1) as f64;
-        tiles.shear[t] = shear;
-    }
-}
-
-/// The mean slope of the logarithms along the tile: over the lanes whose ends are live, else
-/// over live neighbours.
-#[inline(always)]
-fn mean_slope(input: &[Row<f64>]) -> Option<f64> {
-    let (first, last) = (&input[0], &input[input.len() - 1]);
-    let steps = (input.len() - 1) as f64;
-    if steps == 0.0 {
-        return None;
-    }
-    let (mut sum, mut n) = ([0.0; LANES], [0.0; LANES]);
-    for l in 0..LANES {
-        let both = (first[l] > NEARLY_DEAD) & (last[l] > NEARLY_DEAD);
-        sum[l] += if both { last[l] - first[l] } else { 0.0 };
-        n[l] += if both { steps } else { 0.0 };
-    }
-    if n.iter().sum::<f64>() == 0.0 {
-        for pair in input.windows(2) {
-            for l in 0..LANES {
-                let both = (pair[0][l] > NEARLY_DEAD) & (pair[1][l] > NEARLY_DEAD);
-                sum[l] += if both { pair[1][l] - pair[0][l] } else { 0.0 };
-                n[l] += if both { 1.0 } else { 0.0 };
-            }
-        }
-    }
-    let n: f64 = n.iter().sum();
-    (n > 0.0).then(|| sum.iter().sum::<f64>() / n)
-}
-
-/// rows[w] = 2^(L[w] − slope·w − exponent); returns the smallest live log2 of a mantissa.
-#[inline(always)]
-fn exponentiate<T: Real>(
-    input: &[Row<f64>],
-    slope: f64,
-    rows: &mut [Row<T>],
-    exponents: &mut Row<i32>,
-) -> f64 {
-    let mut most = [DEAD; LANES];
-    for (w, row) in input.iter().enumerate() {
-        let by = slope * w as f64;
-        for l in 0..LANES {
-            let v = row[l] - by;
-            most[l] = if v > most[l] { v } else { most[l] };
-        }
-    }
-    let mut top = [0.0; LANES];
-    for l in 0..LANES {
-        let dead = most[l] < NEARLY_DEAD;
-        top[l] = if dead { 0.0 } else { most[l].ceil() };
-        exponents[l] = if dead { DEAD_EXPONENT } else { top[l] as i32 };
-    }
-    let mut least = [0.0; LANES];
-    for (w, (row, out)) in input.iter().zip(rows).enumerate() {
-        exp_row(row, slope * w as f64, &top, out, &mut least);
-    }
-    least.iter().copied().fold(0.0, f64::min)
 }
 
 /// What is known of an output tile before it is summed.
@@ -545,7 +374,7 @@ fn raise(exponents: &mut Row<i32>, tile: &Row<i32>, bound: i32) {
 }
 
 /// Adds every tile that takes part; returns whether any did, and whether any was skipped.
-/// `amplified` becomes the log2 of the largest ramp factor per output row.
+/// `amplified` becomes the log2 of the largest factor per output row.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 fn add_terms<T: Real, S: Sums<T>>(
@@ -616,7 +445,7 @@ fn add_terms<T: Real, S: Sums<T>>(
             slow,
             tile: t,
         };
-        set_ramp(&term, &mut ramp, amplified);
+        set_ramp(&term, f64::from(above), &mut ramp, amplified);
         let source = if term.slow {
             &tiles.slow_rows[term.tile * kernel.segment..][..len]
         } else {
@@ -628,9 +457,12 @@ fn add_terms<T: Real, S: Sums<T>>(
     (!first, skipped)
 }
 
+/// The factors of the output rows. A product flushed to zero is worth less than the floor times
+/// the row's factor times the tile's largest scale, 2^`above`: that is what `amplified` keeps.
 #[inline(always)]
 fn set_ramp<T: Real>(
     term: &Term<T>,
+    above: f64,
     ramp: &mut [T; SEGMENT_MAX],
     amplified: &mut [f64; SEGMENT_MAX],
 ) {
@@ -638,14 +470,21 @@ fn set_ramp<T: Real>(
     if term.slope == 0.0 {
         let z = if term.base < cap { term.base } else { cap };
         ramp[..term.n_rows].fill(T::exp2_bits(z));
-        if term.base > 0.0 {
-            amplified.iter_mut().for_each(|a| *a = a.max(term.base));
+        if term.base + above > 0.0 {
+            amplified
+                .iter_mut()
+                .for_each(|a| *a = a.max(term.base + above));
         }
         return;
     }
     for u in 0..term.n_rows {
         let z = term.slope.mul_add(u as f64, term.base);
-        amplified[u] = if z > amplified[u] { z } else { amplified[u] };
+        let worth = z + above;
+        amplified[u] = if worth > amplified[u] {
+            worth
+        } else {
+            amplified[u]
+        };
         ramp[u] = T::exp2_bits(if z < cap { z } else { cap });
     }
 }
