@@ -178,7 +178,7 @@ fn put_back<W: Workload>(
     outcome: impl FnMut(&Planned) -> Outcome<W>,
 ) {
     /// Refusals that pass have passed by then; a rule that always strikes must not go on for ever.
-    const N_ATTEMPTS_MAX: u32 = 100;
+    const N_ATTEMPTS_MAX: u32 = 1000;
 
     let n_attempts = range.n_attempts + 1;
     if n_attempts > N_ATTEMPTS_MAX {
