@@ -31,12 +31,20 @@ pub(crate) struct State {
     best_image: Vec<Row<f64>>,
     /// The iterate to come.
     next: Vec<Row<f64>>,
+    /// What to go back to when a new attempt fails.
+    kept: Vec<Row<f64>>,
 }
 
 impl State {
     /// Bytes held.
     pub(crate) fn bytes(&self) -> usize {
-        let own = [&self.phi, &self.best, &self.best_image, &self.next];
+        let own = [
+            &self.phi,
+            &self.best,
+            &self.best_image,
+            &self.next,
+            &self.kept,
+        ];
         let own: usize = own
             .iter()
             .map(|p| p.capacity() * size_of::<Row<f64>>())
@@ -56,6 +64,8 @@ const EPSILON_STEP: f64 = 0.4;
 /// A stage of annealing is left after this many sweeps, or at this residual.
 const STAGE_SWEEPS: usize = 4;
 const STAGE_RESIDUAL: f64 = 0.05;
+/// Below this a residual that does not fall is held up by rounding, not by a bad start.
+const ROUNDING_RESIDUAL: f64 = 1e-5;
 /// Sweeps on a coarse level at the final ε.
 const COARSE_SWEEPS: usize = 300;
 
@@ -119,7 +129,8 @@ impl Descent {
 }
 
 /// Where the iteration got stuck: anneals again on the full grid, more slowly and solving every
-/// stage, as very sharp kernels need; then iterates until the sweeps run out.
+/// stage, as very sharp kernels need; then iterates until the sweeps run out. The best iterate at
+/// the final ε is what remains.
 #[allow(clippy::too_many_arguments)]
 fn persist<T: Real>(
     path: SimdPath,
@@ -132,25 +143,27 @@ fn persist<T: Real>(
     watch: &Watch<'_>,
 ) -> Result<Descent, Failure> {
     let level = &pyramid.levels()[0];
-    for (step, last) in [(0.6, false), (0.85, true)] {
-        let mut epsilon = 128.0 * problem.epsilon;
-        let mut fresh = true;
-        while !so_far.converged && so_far.iterations < n_max {
-            let before = if fresh { problem.epsilon } else { epsilon };
-            let next = if fresh {
-                epsilon
-            } else {
-                (step * epsilon).max(problem.epsilon)
-            };
-            rescale(&mut state.phi, &level.source.lean, before / next);
-            (epsilon, fresh) = (next, false);
+    let rounds: &[(f64, f64)] = if so_far.residual < ROUNDING_RESIDUAL {
+        &[(1.0, 1.0)]
+    } else {
+        &[(128.0, 0.6), (128.0, 0.85), (1.0, 1.0)]
+    };
+    for (from, step) in rounds {
+        if so_far.converged || so_far.iterations >= n_max {
+            break;
+        }
+        state.kept.clone_from(&state.phi);
+        let gives_up = *from > 1.0;
+        let mut epsilon = from * problem.epsilon;
+        rescale(&mut state.phi, &level.source.lean, 1.0 / from);
+        let again = loop {
             let at_last = epsilon <= problem.epsilon;
             let n_left = n_max - so_far.iterations;
             let goal = if at_last {
                 Goal {
                     residual: problem.tolerance,
                     n_max: n_left,
-                    gives_up: !last,
+                    gives_up,
                 }
             } else {
                 Goal {
@@ -161,14 +174,22 @@ fn persist<T: Real>(
             };
             let regime = Regime::new(epsilon, problem.relaxation);
             let more = iterate(path, level, regime, goal, state, engine, watch)?;
-            let stage = so_far.then(more, problem);
-            so_far = Descent {
-                converged: at_last && stage.converged,
-                ..stage
-            };
+            so_far.iterations += more.iterations;
             if at_last {
-                break;
+                break more.residual;
             }
+            if so_far.iterations >= n_max {
+                break f64::INFINITY;
+            }
+            let next = (step * epsilon).max(problem.epsilon);
+            rescale(&mut state.phi, &level.source.lean, epsilon / next);
+            epsilon = next;
+        };
+        if again < so_far.residual {
+            so_far.residual = again;
+            so_far.converged = again <= problem.tolerance;
+        } else {
+            std::mem::swap(&mut state.phi, &mut state.kept);
         }
     }
     Ok(so_far)
@@ -303,6 +324,7 @@ fn iterate<T: Real>(
         best,
         best_image,
         next,
+        ..
     } = state;
     panels.resize(level);
     // A long history cuts the tail of iteration counts; on large grids it is memory traffic.

@@ -113,7 +113,7 @@ pub fn need(live: Shape, settings: &Settings) -> Need {
     let history_rows =
         (depth * rows).max(DEPTH_MAX * rows.min(20_000 / LANES + live.h_px + live.w_px));
     let history = history_rows * 2 * (wide / 2) + 2 * rows * (wide / 2) + rows * wide;
-    let panels = (4 + 4) * rows * wide;
+    let panels = (4 + 5) * rows * wide;
     let line = live.h_px.max(live.w_px) + SEGMENT_MAX;
     let tiles = |number: usize| 2 * line * LANES * number + line * 64;
     let per_engine = |number: usize| 2 * rows * wide + tiles(number);

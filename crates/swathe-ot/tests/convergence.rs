@@ -120,3 +120,31 @@ fn all_pairs_of_256x512_converge() {
     let shape = Shape::new(256, 512);
     check(shape, &pairs::all(shape), &BOTH);
 }
+
+/// The largest frames: too large for the oracle, so f32 is held against f64.
+#[test]
+#[ignore = "soak: a minute, 500 MB"]
+fn a_pair_of_1024x2048_converges() {
+    let shape = Shape::new(1024, 2048);
+    let (_, pair) = &pairs::all(shape)[0];
+    let mut scratch = Scratch::new();
+    for (epsilon, relaxation) in [(1e-3, 0.1), (1e-4, 10.0)] {
+        let settings = Settings {
+            epsilon,
+            relaxation,
+            ..Settings::default()
+        };
+        let solution = solve_with(pair, &settings, &mut scratch, &|| false).unwrap();
+        assert_eq!(solution.status, Status::Converged, "ε {epsilon}");
+        assert!(scratch.bytes() <= swathe_ot::need(shape, &settings).scratch_bytes);
+        let precise = Settings {
+            tolerance: 1e-6,
+            precision: Precision::F64,
+            ..settings
+        };
+        let exact = solve_with(pair, &precise, &mut scratch, &|| false).unwrap();
+        assert_eq!(exact.status, Status::Converged, "ε {epsilon}");
+        let error = (solution.cost / exact.cost - 1.0).abs();
+        assert!(error < 2e-4, "ε {epsilon}: cost off by {error:.1e}");
+    }
+}

@@ -432,3 +432,71 @@ fn a_growing_disc_diverges() {
     // Slow waves carry the displacement, and the bands add up to its mean square.
     assert!(summary.dct_vx[0] > 0.8 * summary.dct_vx.iter().sum::<f64>());
 }
+
+#[test]
+fn f32_admits_what_it_cannot_reach_and_auto_goes_on_in_f64() {
+    let pair = embryo_pair(Shape::new(48, 64), 21, Change::default());
+    let strict = Settings {
+        epsilon: 1e-4,
+        tolerance: 1e-11,
+        ..Settings::default()
+    };
+    let single = Settings {
+        precision: Precision::F32,
+        max_iterations: 400,
+        ..strict.clone()
+    };
+    let solution = solve(&pair, &single).unwrap();
+    assert_eq!(solution.status, Status::MaxIterations);
+    assert!(!solution.used_f64 && solution.residual > 1e-11 && solution.residual < 1e-5);
+    let solution = solve(&pair, &strict).unwrap();
+    assert_eq!(solution.status, Status::Converged);
+    assert!(solution.used_f64 && solution.residual <= 1e-11);
+}
+
+/// Two pixels at opposite ends, with relaxations from far too cheap to balanced: nothing becomes
+/// NaN, and what is not carried is destroyed and created.
+#[test]
+fn far_apart_pixels_stay_finite() {
+    let at = |p: usize| {
+        let mut density = vec![0.0; 32 * 64];
+        density[p] = 1.0;
+        density[p + 1] = 1e-9;
+        Frame::new(32, 64, density).unwrap()
+    };
+    let pair = Pair::new(at(0), at(32 * 64 - 2));
+    for relaxation in [1e-4, 1e-2, 1.0, 100.0, f64::INFINITY] {
+        for epsilon in [1e-1, 1e-3, 1e-5] {
+            for reference in [Reference::Product, Reference::Counting] {
+                let settings = Settings {
+                    epsilon,
+                    relaxation,
+                    reference,
+                    ..Settings::default()
+                };
+                let s = solve(&pair, &settings).unwrap();
+                let case = format!("ε {epsilon} ρ {relaxation} {reference:?}: {:?}", s.status);
+                assert_eq!(s.status, Status::Converged, "{case}");
+                for v in [
+                    s.cost,
+                    s.objective,
+                    s.mass_transported,
+                    s.mass_created,
+                    s.mass_destroyed,
+                ] {
+                    assert!(v.is_finite(), "{case} {s:?}");
+                }
+                assert!(
+                    (s.mass_transported + s.mass_destroyed - 1.0).abs() < 1e-6,
+                    "{case}"
+                );
+                if relaxation <= 1e-2 && epsilon <= 1e-3 {
+                    assert!(s.mass_transported < 1e-9, "{case} {}", s.mass_transported);
+                }
+                if relaxation == f64::INFINITY {
+                    assert!((s.mass_transported - 1.0).abs() < 1e-5, "{case}");
+                }
+            }
+        }
+    }
+}
