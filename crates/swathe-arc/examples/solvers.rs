@@ -13,6 +13,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 use swathe_arc::{Evaluator, Grid, Library, Limits, Order, Task, encode, parse, score};
 
+/// As in the command-line program: values are many and small.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     let [mode, programs, tasks] = &args[1..4] else {

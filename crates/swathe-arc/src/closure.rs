@@ -82,20 +82,19 @@ pub(crate) fn n_args(f: &Value) -> Option<u8> {
 /// `f(*args)`.
 /// A function called with arguments, as Python would.
 pub fn call(f: &Value, args: &[Value]) -> Result {
-    meter::spend(1)?;
     match f {
         Value::Primitive(p) => {
             let primitive = &PRIMITIVES[*p as usize];
             if primitive.n_args as usize != args.len() {
                 return Err(Fault::TypeError);
             }
-            meter::nested(1, || (primitive.run)(args))
+            meter::called(|| (primitive.run)(args))
         }
         Value::Closure(c) => {
             if c.n_args() as usize != args.len() {
                 return Err(Fault::TypeError);
             }
-            meter::nested(1, || enter(c, args))
+            meter::called(|| enter(c, args))
         }
         _ => Err(Fault::TypeError),
     }

@@ -5,6 +5,7 @@ use crate::library::{Head, Library, Node};
 use crate::meter::{self, Limits, Order, Usage};
 use crate::primitive::PRIMITIVES;
 use crate::value::Value;
+use std::ops::ControlFlow;
 
 /// Runs every program of a library on one input grid.
 ///
@@ -104,6 +105,20 @@ impl<'a> Evaluator<'a> {
         programs: impl IntoIterator<Item = usize>,
         mut done: impl FnMut(usize, std::result::Result<&Value, &Fault>),
     ) {
+        let _ = self.run_while(input, programs, |program, result| {
+            done(program, result);
+            ControlFlow::Continue(())
+        });
+    }
+
+    /// Runs these programs, given in ascending order, until `done` breaks.
+    pub fn run_while(
+        &mut self,
+        input: &Grid,
+        programs: impl IntoIterator<Item = usize>,
+        mut done: impl FnMut(usize, std::result::Result<&Value, &Fault>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let mut flow = ControlFlow::Continue(());
         meter::set_order(self.order);
         let input = input.clone().into();
         self.slots[0] = Some(Done {
@@ -112,18 +127,21 @@ impl<'a> Evaluator<'a> {
         });
         let mut touched = Vec::new();
         for program in programs {
-            match self.program(program, &mut touched) {
+            flow = match self.program(program, &mut touched) {
                 Err(fault) => done(program, Err(&fault)),
                 Ok(()) => {
                     let output = self.library.entries[program].output;
                     let output = self.slots[output as usize]
                         .as_ref()
                         .expect("the output is a step");
-                    done(program, output.result.as_ref());
+                    done(program, output.result.as_ref())
                 }
-            }
+            };
             for &node in &self.dropped_after[program] {
                 self.slots[node as usize] = None;
+            }
+            if flow.is_break() {
+                break;
             }
         }
         // Programs that were left out may have kept values alive.
@@ -133,6 +151,7 @@ impl<'a> Evaluator<'a> {
             }
         }
         self.slots[0] = None;
+        flow
     }
 
     /// Evaluates the steps of a program up to the first that fails.
@@ -209,14 +228,13 @@ impl<'a> Evaluator<'a> {
             long = args.iter().map(|&a| value(a)).collect::<Result<Vec<_>>>()?;
             &long
         };
-        meter::spend(1)?;
         match head {
             Head::Primitive(p) => {
                 let primitive = &PRIMITIVES[p as usize];
                 if usize::from(primitive.n_args) != values.len() {
                     return Err(Fault::TypeError);
                 }
-                meter::nested(1, || (primitive.run)(values))
+                meter::called(|| (primitive.run)(values))
             }
             Head::Node(f) => call(&value(f)?, values),
             Head::Tuple => Value::tuple(values.to_vec()),

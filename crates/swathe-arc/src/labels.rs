@@ -3,9 +3,11 @@
 use crate::fault::Result;
 use crate::grid::{Grid, KnownGrid};
 use crate::hash;
+use crate::layout::Layout;
 use crate::memo;
 use crate::meter::{self, Order};
 use crate::packed;
+use crate::primitives::color;
 use crate::recipe::Recipe;
 use crate::set;
 use crate::table::{PackedTable, Table};
@@ -24,9 +26,35 @@ pub(crate) struct Labels {
 
 const NO_LABEL: u32 = u32::MAX;
 
+/// The corner of the grid that holds the foreground and the cells around it, if it is small enough to be packed.
+///
+/// Objects of a very wide grid are found there; of other grids the whole is searched.
+pub(crate) fn foreground(grid: &Rc<KnownGrid>, background: Option<i8>) -> Option<Rc<KnownGrid>> {
+    if color::fits(grid) {
+        return Some(grid.clone());
+    }
+    let background = background?;
+    let (mut h, mut w) = (0, 0);
+    for (i, row) in grid.rows().enumerate() {
+        if let Some(j) = row.iter().rposition(|&c| c != background) {
+            h = i + 1;
+            w = w.max(j + 1);
+        }
+    }
+    let (h, w) = ((h + 1).min(grid.height()), (w + 1).min(grid.width()));
+    if !packed::fits(h as i64, w as i64) {
+        return None;
+    }
+    let cells = (0..h).flat_map(|i| &grid.row(i)[..w]).copied().collect();
+    Some(Rc::new(Grid::new(w, cells).into()))
+}
+
 /// `objects`: all ways of asking share the labelling of their grid.
+///
+/// `grid` is the foreground's corner of a grid with these sides.
 pub(crate) fn objects(
     grid: &Rc<KnownGrid>,
+    sides: (usize, usize),
     univalued: bool,
     diagonal: bool,
     background: Option<i8>,
@@ -64,6 +92,7 @@ pub(crate) fn objects(
     }
     let growth = Rc::new(Growth {
         grid: grid.clone(),
+        sides,
         labels: labels.clone(),
         univalued,
         diagonal,
@@ -186,6 +215,8 @@ fn label(grid: &Grid, univalued: bool, diagonal: bool, background: Option<i8>) -
 /// What is needed to replay the growth of one object when its order is asked for.
 pub(crate) struct Growth {
     grid: Rc<KnownGrid>,
+    /// Of the whole grid.
+    sides: (usize, usize),
     labels: Rc<Labels>,
     univalued: bool,
     diagonal: bool,
@@ -212,37 +243,54 @@ impl Growth {
                 rank: vec![u32::MAX; n],
             };
             let (mut rank, mut n_occupied) = (0, 0);
-            let Value::Set(indices) = memo::indices(self.grid.height(), self.grid.width()) else {
-                unreachable!("indices are a set")
-            };
-            for &at in &indices.layout().perm {
+            self.for_each_index(|at| {
                 if self.univalued && self.background == Some(self.grid.cells()[at as usize]) {
-                    continue;
+                    return;
                 }
                 let k = self.labels.label[at as usize];
                 if k == NO_LABEL || visits.rank[k as usize] != u32::MAX {
-                    continue;
+                    return;
                 }
                 visits.rank[k as usize] = rank;
                 visits.start[k as usize] = at;
                 visits.n_occupied[k as usize] = n_occupied;
                 rank += 1;
                 n_occupied += self.labels.components[k as usize].len() as u32;
-            }
+            });
             visits
         })
     }
 
+    /// The cells' numbers in the iteration order of the set of all indices.
+    fn for_each_index(&self, mut visit: impl FnMut(u32)) {
+        let (h, w) = self.sides;
+        if packed::fits(h as i64, w as i64) {
+            if let Value::Set(indices) = memo::indices(h, w) {
+                indices.layout().perm.iter().for_each(|&at| visit(at));
+            }
+            return;
+        }
+        let (seen_h, seen_w) = (self.grid.height(), self.grid.width());
+        let places = (0..h as i32).flat_map(|i| (0..w as i32).map(move |j| hash::pair(i, j)));
+        for at in Layout::of_hashes(&places.collect::<Vec<_>>(), None).perm {
+            let (i, j) = (at as usize / w, at as usize % w);
+            if i < seen_h && j < seen_w {
+                visit((i * seen_w + j) as u32);
+            }
+        }
+    }
+
     /// The table of object k after the reference's breadth-first growth.
     pub(crate) fn replay(&self, k: u32) -> PackedTable {
-        let (h, w) = (self.grid.height() as i32, self.grid.width() as i32);
-        let number = |p: u32| (packed::row(p) * w + packed::col(p)) as usize;
+        let (h, w) = (self.sides.0 as i32, self.sides.1 as i32);
+        let seen_w = self.grid.width() as i32;
+        let number = |p: u32| (packed::row(p) * seen_w + packed::col(p)) as usize;
         let visits = self.visits();
         let rank = visits.rank[k as usize];
         let start = visits.start[k as usize] as usize;
-        let start_place = packed::place(start as i32 / w, start as i32 % w);
+        let start_place = packed::place(start as i32 / seen_w, start as i32 % seen_w);
         let color = self.grid.cells()[start];
-        let mut mine = vec![false; (h * w) as usize];
+        let mut mine = vec![false; self.grid.cells().len()];
         let mut n_occupied = visits.n_occupied[k as usize] as usize;
         let mut object =
             PackedTable::collect(true, [packed::color_bits(color.into()) | start_place]);

@@ -51,6 +51,7 @@ mod table;
 mod task;
 mod value;
 mod value_table;
+mod workload;
 
 pub use closure::{Closure, call};
 pub use encode::encode;
@@ -66,3 +67,4 @@ pub use score::{Score, score};
 pub use set::Set;
 pub use task::{SIDE_MAX, Sample, Task, TaskError, grid_from_value};
 pub use value::{Tuple, Value};
+pub use workload::{Call, GridPrograms, Problem, Stopped};

@@ -110,6 +110,16 @@ impl Library {
         self.entries[program].n_statements
     }
 
+    /// The number of nodes of the graph.
+    pub(crate) fn n_nodes(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The node that is a program's output.
+    pub(crate) fn output_node(&self, program: usize) -> usize {
+        self.entries[program].output as usize
+    }
+
     /// Which nodes depend on the input.
     pub(crate) fn depends_on_input(&self) -> Vec<bool> {
         let mut depends: Vec<bool> = Vec::with_capacity(self.nodes.len());

@@ -31,7 +31,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
-            work_max: 4_000_000,
+            work_max: 1_000_000,
             bytes_max: 512 << 20,
             n_frames_max: 1000,
         }
@@ -129,6 +129,27 @@ pub(crate) fn nested<T>(n: u32, body: impl FnOnce() -> Result<T>) -> Result<T> {
     METER.with(|m| m.n_frames_left.set(left - n));
     let result = body();
     METER.with(|m| m.n_frames_left.set(left));
+    result
+}
+
+/// Runs `body` as one function call: a unit of work and a frame.
+#[inline]
+pub(crate) fn called<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
+    let n_frames_left = METER.with(|m| {
+        let work_left = m.work_left.get() - 1;
+        m.work_left.set(work_left);
+        if work_left < 0 {
+            return Err(Fault::Timeout);
+        }
+        let left = m.n_frames_left.get();
+        if left == 0 {
+            return Err(Fault::RecursionError);
+        }
+        m.n_frames_left.set(left - 1);
+        Ok(left)
+    })?;
+    let result = body();
+    METER.with(|m| m.n_frames_left.set(n_frames_left));
     result
 }
 

@@ -300,33 +300,33 @@ pub(crate) fn distinct(mut items: Vec<u32>) -> Vec<u32> {
     items
 }
 
-/// The set of all elements of these sets, or None unless all are sets of packed elements of one kind.
+/// The set of all elements of these sets; gives the list back unless all are sets of packed elements of one kind.
 ///
 /// `recipe` receives the list to keep.
 pub(crate) fn union(
     sets: Vec<Value>,
     recipe: impl FnOnce(Vec<Value>) -> Recipe,
-) -> Option<crate::fault::Result> {
+) -> Result<crate::fault::Result, Vec<Value>> {
     let mut kind = None;
     let mut n = 0;
     for v in &sets {
-        let Value::Set(s) = v else { return None };
+        let Value::Set(s) = v else { return Err(sets) };
         if s.is_empty() {
             continue;
         }
         let Items::Packed(items, is_cell) = s.items() else {
-            return None;
+            return Err(sets);
         };
         if *kind.get_or_insert(*is_cell) != *is_cell {
-            return None;
+            return Err(sets);
         }
         n += items.len();
     }
     let Some(is_cell) = kind else {
-        return Some(Ok(crate::set::empty()));
+        return Ok(Ok(crate::set::empty()));
     };
     if let Err(fault) = crate::meter::build(n + sets.len(), 4) {
-        return Some(Err(fault));
+        return Ok(Err(fault));
     }
     let mut all = Vec::with_capacity(n);
     for v in &sets {
@@ -336,5 +336,5 @@ pub(crate) fn union(
             all.extend_from_slice(items);
         }
     }
-    Some(Ok(crate::set::packed(distinct(all), is_cell, recipe(sets))))
+    Ok(Ok(crate::set::packed(distinct(all), is_cell, recipe(sets))))
 }

@@ -27,7 +27,7 @@ pub(crate) fn contains(container: &Value, value: &Value) -> Result<bool> {
 
 pub(crate) fn combine(a: &[Value]) -> Result {
     if let (Value::Set(_), Value::Set(_)) = (&a[0], &a[1])
-        && let Some(all) = recipe::union(vec![a[0].clone(), a[1].clone()], Recipe::Chained)
+        && let Ok(all) = recipe::union(vec![a[0].clone(), a[1].clone()], Recipe::Chained)
     {
         return all;
     }
@@ -169,7 +169,7 @@ pub(crate) fn merged(containers: &Value) -> Result {
                         .collect()
                 };
                 if items.iter().all(|v| matches!(v, Value::Set(_)))
-                    && let Some(all) = recipe::union(in_order(), Recipe::Chained)
+                    && let Ok(all) = recipe::union(in_order(), Recipe::Chained)
                 {
                     return all;
                 }

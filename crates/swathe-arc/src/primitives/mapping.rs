@@ -114,14 +114,14 @@ pub(crate) fn mapply(a: &[Value]) -> Result {
         };
         let Some(results) = results else {
             let results = in_order(f, container)?;
-            return match recipe::union(results.clone(), Recipe::Merged) {
-                Some(all) => all,
-                None => merged(&set::from_values(results)?),
+            return match recipe::union(results, Recipe::Merged) {
+                Ok(all) => all,
+                Err(results) => merged(&set::from_values(results)?),
             };
         };
-        match recipe::union(results.clone(), |sets| Recipe::MergedOver(s.clone(), sets)) {
-            Some(all) => all,
-            None => {
+        match recipe::union(results, |sets| Recipe::MergedOver(s.clone(), sets)) {
+            Ok(all) => all,
+            Err(results) => {
                 let in_order = s
                     .layout()
                     .perm
@@ -341,27 +341,40 @@ fn best(container: &Value, f: &Value, greatest: bool) -> Result<Option<(Value, V
     Ok(best)
 }
 
-/// The best element if all keys are integers and exactly one of them is extreme: no order is needed then.
+/// The best element if all keys are integers; the order is asked for only if several keys tie.
 fn best_without_order(s: &Set, f: &Value, greatest: bool) -> Result<Option<(Value, Value)>> {
-    let mut best: Option<(usize, i64)> = None;
-    let mut is_tied = false;
+    meter::build(s.len(), 8)?;
+    let mut keys = Vec::with_capacity(s.len());
     for k in 0..s.len() {
-        let key = match key(f, &s.get(k)) {
-            Ok(Value::Int(key)) => key,
+        match key(f, &s.get(k)) {
+            Ok(Value::Int(key)) => keys.push(key),
             Err(fault) if fault.is_limit() => return Err(fault),
             _ => return Ok(None),
-        };
-        match best {
-            Some((_, b)) if b == key => is_tied = true,
-            Some((_, b)) if (greatest && key < b) || (!greatest && key > b) => {}
-            _ => {
-                best = Some((k, key));
-                is_tied = false;
-            }
         }
     }
-    if is_tied {
+    let extreme = if greatest {
+        keys.iter().max()
+    } else {
+        keys.iter().min()
+    };
+    let extreme = *extreme.expect("the set is not empty");
+    let mut best = keys
+        .iter()
+        .enumerate()
+        .filter(|(_, key)| **key == extreme)
+        .map(|(k, _)| k);
+    let (Some(first), second) = (best.next(), best.next()) else {
         return Ok(None);
-    }
-    Ok(best.map(|(k, key)| (s.get(k), Value::Int(key))))
+    };
+    let at = match second {
+        None => first,
+        Some(_) => {
+            let in_order = s.layout().perm.iter().map(|&k| k as usize);
+            in_order
+                .into_iter()
+                .find(|&k| keys[k] == extreme)
+                .unwrap_or(first)
+        }
+    };
+    Ok(Some((s.get(at), Value::Int(extreme))))
 }

@@ -26,11 +26,20 @@ pub(crate) fn objects(a: &[Value]) -> Result {
     } else {
         None
     };
-    if let Some(g) = dense(grid).filter(|g| fits(g)) {
+    if let Some(g) = dense(grid) {
         let background = background
             .as_ref()
             .map(|b| grid::cell(b).expect("a colour of the grid"));
-        return labels::objects(&g, univalued, diagonal, background);
+        meter::spend(g.cells().len() / 16)?;
+        if let Some(seen) = labels::foreground(&g, background) {
+            return labels::objects(
+                &seen,
+                (g.height(), g.width()),
+                univalued,
+                diagonal,
+                background,
+            );
+        }
     }
     grown(grid, univalued, diagonal, background.unwrap_or(Value::None))
 }

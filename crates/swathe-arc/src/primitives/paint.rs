@@ -63,12 +63,50 @@ fn filled(grid: &Value, value: &Value, patch: &Value, under: Option<&Value>) -> 
         }
         return grid::value(g.height(), g.width(), cells);
     }
+    let dense = dense(grid);
+    if dense.is_none() {
+        // What is not a grid fails before the patch is looked at.
+        Board::new(grid)?;
+    }
+    let indices = to_indices(patch)?;
+    if let (Some(g), Some(c), Some(under)) = (dense, grid::cell(value), small(under))
+        && let Some(places) = packed_items(&indices, false)
+    {
+        meter::build(g.cells().len() + places.len(), 1)?;
+        let mut cells = g.cells().to_vec();
+        for at in places.iter().filter_map(|&x| on_grid(&g, x)) {
+            if under.is_none_or(|b| cells[at] == b) {
+                cells[at] = c;
+            }
+        }
+        return grid::value(g.height(), g.width(), cells);
+    }
     let mut board = Board::new(grid)?;
-    for index in op::items(&to_indices(patch)?)? {
+    for index in op::items(&indices)? {
         let (i, j) = op::unpack(&index)?;
         board.put(&i, &j, value, under)?;
     }
     board.finish()
+}
+
+/// The packed elements of a container in its order, if all can be packed and are of the wanted kind.
+fn packed_items(container: &Value, are_cells: bool) -> Option<Vec<u32>> {
+    match container {
+        Value::Set(s) => {
+            let (items, is_cell) = s.packed()?;
+            if is_cell != are_cells && !items.is_empty() {
+                None
+            } else {
+                s.packed_in_order()
+            }
+        }
+        Value::Tuple(t) => t
+            .items
+            .iter()
+            .map(|v| v.packed().filter(|p| p.1 == are_cells).map(|p| p.0))
+            .collect(),
+        _ => None,
+    }
 }
 
 pub(crate) fn paint(a: &[Value]) -> Result {
@@ -104,6 +142,20 @@ fn painted(grid: &Value, obj: &Value, under: Option<&Value>) -> Result {
                 .expect("the set is packed")
                 .iter()
                 .for_each(|&x| put(x));
+        }
+        return grid::value(g.height(), g.width(), cells);
+    }
+    if let (Some(g), Value::Tuple(_), Some(under)) = (dense(grid), obj, small(under))
+        && let Some(items) = packed_items(obj, true)
+    {
+        meter::build(g.cells().len() + items.len(), 1)?;
+        let mut cells = g.cells().to_vec();
+        for x in items {
+            if let Some(at) = on_grid(&g, x)
+                && under.is_none_or(|b| cells[at] == b)
+            {
+                cells[at] = packed::color(x) as i8;
+            }
         }
         return grid::value(g.height(), g.width(), cells);
     }

@@ -1,0 +1,201 @@
+use crate::encode::encode;
+use crate::evaluate::Evaluator;
+use crate::fault::Fault;
+use crate::library::Library;
+use crate::meter::{Limits, Order};
+use crate::score::{Score, score};
+use crate::task::{Sample, Task};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use swathe::{DeviceKind, Difference, Need, Shape, Size, Stop, Workload};
+
+/// Grid programs as a workload of the engine: a problem is one sample, its solution what every program made of it.
+///
+/// ```
+/// use std::sync::Arc;
+/// use swathe::Stop;
+/// use swathe_arc::{GridPrograms, Library, Problem, Task, TaskError, parse};
+///
+/// let library = Library::new(parse("mine.py", "def turn(I):\n    return rot90(I)\n").programs);
+/// let task = r#"{"train": [{"input": [[1, 2]], "output": [[1], [2]]}], "test": []}"#;
+/// let problems = Problem::all(&Arc::new(Task::from_json("turn", task)?));
+/// let outcomes = swathe::solve_slice(&GridPrograms::new(library), &problems, 1, &Stop::new());
+/// let calls = outcomes[0].solution().unwrap();
+/// assert_eq!(calls[0].output.as_deref(), Ok(r#"{"grid":[[1],[2]]}"#));
+/// assert!(calls[0].score.unwrap().equal);
+/// # Ok::<(), TaskError>(())
+/// ```
+#[derive(Debug)]
+pub struct GridPrograms {
+    library: Library,
+    /// The order of sets.
+    pub order: Order,
+    /// What one call may use.
+    pub limits: Limits,
+}
+
+/// One sample of a task.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    /// The task, shared by its samples.
+    pub task: Arc<Task>,
+    /// Whether the sample is a test, not a demonstration.
+    pub is_test: bool,
+    /// Its number among the demonstrations or the tests.
+    pub index: usize,
+}
+
+/// What one program made of one sample.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Call {
+    /// The program's number in the library.
+    pub program: usize,
+    /// The output, encoded, or why there is none. Equal subexpressions share their text.
+    pub output: Result<Arc<str>, Fault>,
+    /// How the output compares with the expected one; None if that is not known or there is no output.
+    pub score: Option<Score>,
+}
+
+/// The engine asked to stop; there is nothing to report.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("stopped")]
+pub struct Stopped;
+
+/// What an evaluation holds at most besides the outputs, for samples of the usual size.
+const SCRATCH_BYTES: u64 = 64 << 20;
+/// The encoded outputs of one call are about this long.
+const OUTPUT_BYTES: u64 = 2400;
+
+impl GridPrograms {
+    /// All programs of the library, in CPython's set order and with the usual limits.
+    pub fn new(library: Library) -> GridPrograms {
+        GridPrograms {
+            library,
+            order: Order::default(),
+            limits: Limits::default(),
+        }
+    }
+
+    /// The programs.
+    pub fn library(&self) -> &Library {
+        &self.library
+    }
+}
+
+impl Problem {
+    /// All samples of a task, demonstrations first.
+    pub fn all(task: &Arc<Task>) -> Vec<Problem> {
+        let split = |is_test: bool, n: usize| {
+            (0..n).map(move |index| Problem {
+                task: Arc::clone(task),
+                is_test,
+                index,
+            })
+        };
+        split(false, task.train.len())
+            .chain(split(true, task.test.len()))
+            .collect()
+    }
+
+    /// The sample.
+    pub fn sample(&self) -> &Sample {
+        let samples = if self.is_test {
+            &self.task.test
+        } else {
+            &self.task.train
+        };
+        &samples[self.index]
+    }
+}
+
+impl Workload for GridPrograms {
+    type Problem = Problem;
+    type Solution = Vec<Call>;
+    type Failure = Stopped;
+    // Values are counted per thread and cannot be handed on; an evaluator is cheap beside a sample's work.
+    type Scratch = ();
+    const NAME: &'static str = "arc";
+
+    fn size(&self, problem: &Problem) -> Size {
+        let input = &problem.sample().input;
+        let mut size = Size::of(Shape::new(&[input.height() as u32, input.width() as u32]));
+        size.work *= self.library.len() as f64;
+        size
+    }
+
+    fn need(&self, size: &Size, _on: DeviceKind) -> Need {
+        let solution_bytes = self.library.len() as u64 * OUTPUT_BYTES;
+        Need {
+            lane_bytes: 2 * size.shape.volume(),
+            scratch_bytes: SCRATCH_BYTES,
+            solution_bytes,
+        }
+    }
+
+    fn scratch(&self) {}
+
+    fn solve(&self, problem: &Problem, _: &mut (), stop: &Stop) -> Result<Vec<Call>, Stopped> {
+        let sample = problem.sample();
+        let mut calls: Vec<Call> = Vec::with_capacity(self.library.len());
+        // Programs that end in the same node have the same output: its text and score are made once.
+        let mut known: Vec<Option<(Arc<str>, Option<Score>)>> = vec![None; self.library.n_nodes()];
+        let mut evaluator = Evaluator::new(&self.library, self.order, self.limits);
+        let finished =
+            evaluator.run_while(&sample.input, 0..self.library.len(), |program, result| {
+                let (output, score) = match result {
+                    Err(fault) => (Err(*fault), None),
+                    Ok(value) => {
+                        let (text, score) = known[self.library.output_node(program)]
+                            .get_or_insert_with(|| {
+                                let score =
+                                    sample.output.as_ref().map(|wanted| score(value, wanted));
+                                (encode(value).into(), score)
+                            })
+                            .clone();
+                        (Ok(text), score)
+                    }
+                };
+                calls.push(Call {
+                    program,
+                    output,
+                    score,
+                });
+                if stop.requested() {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            });
+        if finished.is_break() {
+            Err(Stopped)
+        } else {
+            Ok(calls)
+        }
+    }
+
+    fn agree(
+        &self,
+        reference: &Vec<Call>,
+        other: &Vec<Call>,
+        _on: DeviceKind,
+    ) -> Result<(), Difference> {
+        let shown = |call: Option<&Call>| match call.map(|c| &c.output) {
+            Some(Ok(text)) => text.to_string(),
+            Some(Err(fault)) => fault.name().to_string(),
+            None => "missing".to_string(),
+        };
+        for k in 0..reference.len().max(other.len()) {
+            if reference.get(k) != other.get(k) {
+                return Err(Difference {
+                    field: format!(
+                        "output of {}",
+                        self.library.names().nth(k).unwrap_or("no program")
+                    ),
+                    expected: shown(reference.get(k)),
+                    found: shown(other.get(k)),
+                });
+            }
+        }
+        Ok(())
+    }
+}
