@@ -55,17 +55,97 @@ fn live_cases() {
     }
 }
 
+const SORT_SCRIPT: &str = r#"
+import sys, zlib
+for line in sys.stdin:
+    print('%08x' % zlib.crc32(repr([sorted(s) for s in sorted(eval(line))]).encode()))
+"#;
+
+/// Sets are only partly ordered, so what `order` gives depends on every comparison that the sort makes.
+#[test]
+fn sorting_by_sets() {
+    let cases: Vec<Vec<Vec<i64>>> = (0..120)
+        .map(|seed| {
+            let mut random = Random(seed * 2 + 1);
+            let n = [5, 63, 64, 65, 100, 200, 500, 1000][seed as usize % 8];
+            let n_values = [3, 6, 12][seed as usize % 3];
+            let mut sets: Vec<Vec<i64>> = (0..n)
+                .map(|_| (0..n_values).filter(|_| random.below(3) > 0).collect())
+                .collect();
+            if seed % 4 == 0 {
+                // Long runs, so that the merges gallop.
+                sets.sort_by_key(Vec::len);
+            }
+            sets
+        })
+        .collect();
+    let lines: Vec<String> = cases
+        .iter()
+        .map(|sets| {
+            let sets: Vec<String> = sets.iter().map(|s| format!("frozenset({s:?})")).collect();
+            format!("[{}]", sets.join(", "))
+        })
+        .collect();
+    let wanted = match piped(SORT_SCRIPT, lines) {
+        Err(reason) if std::env::var_os("CI").is_some() => {
+            panic!("python3 is needed here: {reason}")
+        }
+        Err(reason) => return println!("SKIPPED: no python3 to compare with ({reason})"),
+        Ok(wanted) => wanted,
+    };
+    assert_eq!(wanted.len(), cases.len());
+    let [order, identity] = ["order", "identity"].map(|name| primitive(name).expect("a primitive"));
+    for (k, (sets, wanted)) in cases.iter().zip(&wanted).enumerate() {
+        let set =
+            |s: &Vec<i64>| Value::set(s.iter().map(|&n| Value::Int(n)).collect()).expect("a set");
+        let container = Value::tuple(sets.iter().map(set).collect()).expect("a tuple");
+        let sorted = call(&order, &[container, identity.clone()]).expect("a tuple");
+        let shown = sorted
+            .elements()
+            .expect("a tuple")
+            .iter()
+            .map(ascending)
+            .collect::<Vec<_>>()
+            .join(", ");
+        assert_eq!(
+            format!("{:08x}", crc32(format!("[{shown}]").as_bytes())),
+            *wanted,
+            "case {k}"
+        );
+    }
+}
+
+fn ascending(set: &Value) -> String {
+    let mut items: Vec<i64> = set
+        .elements()
+        .expect("a set")
+        .iter()
+        .filter_map(Value::as_int)
+        .collect();
+    items.sort_unstable();
+    format!("{items:?}")
+}
+
 /// The checksums that Python finds for these cases.
 fn python(seeds: std::ops::Range<u64>) -> Result<Vec<String>, std::io::Error> {
+    piped(SCRIPT, seeds.map(|seed| Case::new(seed).text))
+}
+
+/// The lines that a Python script answers to these lines.
+fn piped(
+    script: &str,
+    lines: impl IntoIterator<Item = String, IntoIter: Send + 'static>,
+) -> Result<Vec<String>, std::io::Error> {
+    let lines = lines.into_iter();
     let mut child = Command::new("python3")
-        .args(["-c", SCRIPT])
+        .args(["-c", script])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;
     let mut stdin = child.stdin.take().expect("a pipe");
     let writer = std::thread::spawn(move || {
-        for seed in seeds {
-            writeln!(stdin, "{}", Case::new(seed).text).expect("python3 reads");
+        for line in lines {
+            writeln!(stdin, "{line}").expect("python3 reads");
         }
     });
     let output = child.wait_with_output()?;
