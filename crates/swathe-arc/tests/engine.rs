@@ -1,0 +1,83 @@
+//! Samples through the engine: any number of threads, the same answers.
+
+use std::sync::Arc;
+use swathe::Stop;
+use swathe_arc::{Call, GridPrograms, Library, Problem, Task, evaluate, parse};
+
+const PROGRAMS: &str = "
+def parts(I):
+    x1 = objects(I, T, F, T)
+    x2 = order(x1, size)
+    x3 = totuple(x2)
+    return x3
+def picks(I):
+    x1 = asobject(I)
+    x2 = first(x1)
+    return initset(x2)
+def fails(I):
+    x1 = ofcolor(I, NINE)
+    return last(x1)
+def deep(I):
+    f = power(identity, ZERO)
+    return f(I)
+def large(I):
+    return upscale(I, 100000)
+";
+
+fn problems() -> Vec<Problem> {
+    let grid = |seed: usize| {
+        let row = |i: usize| {
+            (0..3 + seed % 4)
+                .map(|j| (seed * 7 + i * 5 + j * 3) % 4)
+                .collect::<Vec<_>>()
+        };
+        format!("{:?}", (0..2 + seed % 5).map(row).collect::<Vec<_>>())
+    };
+    let sample = |seed: usize| format!(r#"{{"input": {}, "output": {}}}"#, grid(seed), grid(seed));
+    let samples: Vec<String> = (0..40).map(sample).collect();
+    let text = format!(
+        r#"{{"train": [{}], "test": [{}]}}"#,
+        samples.join(","),
+        sample(41)
+    );
+    Problem::all(&Arc::new(
+        Task::from_json("made up", &text).expect("a task"),
+    ))
+}
+
+#[test]
+fn threads_do_not_matter() {
+    let workload = GridPrograms::new(Library::new(parse("test.py", PROGRAMS).programs));
+    let problems = problems();
+    let solved = |n_threads: usize| -> Vec<Vec<Call>> {
+        let outcomes = swathe::solve_slice(&workload, &problems, n_threads, &Stop::new());
+        outcomes
+            .iter()
+            .map(|o| o.solution().expect("a solution").clone())
+            .collect()
+    };
+    let one = solved(1);
+    assert_eq!(one, solved(2));
+    assert_eq!(one, solved(5));
+    for (problem, calls) in problems.iter().zip(&one) {
+        let input = &problem.sample().input;
+        let alone = evaluate(workload.library(), input, workload.order, workload.limits);
+        for (call, result) in calls.iter().zip(alone) {
+            assert_eq!(
+                call.output.as_deref().map_err(|f| *f),
+                result
+                    .map(|v| swathe_arc::encode(&v))
+                    .as_deref()
+                    .map_err(|f| *f)
+            );
+        }
+        let kinds: Vec<&str> = calls
+            .iter()
+            .map(|c| c.output.as_ref().map_or_else(|f| f.name(), |_| "ok"))
+            .collect();
+        assert_eq!(
+            kinds,
+            ["ok", "ok", "ValueError", "RecursionError", "memory"]
+        );
+    }
+}
