@@ -1,6 +1,20 @@
-//! swathe-io
+//! Images, NumPy, CSV, Parquet and JSON in; run folders and reports out.
+//!
+//! Everything that touches a file is here, and nothing that talks to a person: errors carry what
+//! happened, their readers find the words.
 
+pub mod array_input;
+pub mod array_table;
 pub mod atomic_file;
+pub mod carry_out;
+pub mod csv;
+pub mod lattice_queries;
+pub mod lattice_table;
 pub mod list_column;
+pub mod mapped_file;
 pub mod npy;
 pub mod npz;
+mod report_page;
+pub mod rows;
+pub mod run_folder;
+pub mod trace;

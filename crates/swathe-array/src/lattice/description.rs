@@ -54,6 +54,11 @@ impl LatticeDescription {
         self.blocked.len() as u64
     }
 
+    /// Whether a vertex is blocked; ids outside the lattice are not.
+    pub fn is_blocked(&self, vertex: u64) -> bool {
+        u32::try_from(vertex).is_ok_and(|id| self.blocked.binary_search(&id).is_ok())
+    }
+
     /// The lattice itself: the one that is in use already, or a new one.
     pub fn build(&self) -> Result<Arc<Lattice>, LatticeError> {
         // Held while building, so that nobody builds the same lattice at the same time.
@@ -75,6 +80,8 @@ mod tests {
     #[test]
     fn a_lattice_in_use_is_shared() {
         let description = LatticeDescription::new(&[4, 4], vec![7, 2, 7]).unwrap();
+        let blocked = [1, 2, 7, 1 << 32 | 7].map(|vertex| description.is_blocked(vertex));
+        assert_eq!(blocked, [false, true, true, false]);
         let first = description.build().unwrap();
         assert!(Arc::ptr_eq(&first, &description.build().unwrap()));
         drop(first);

@@ -1,0 +1,105 @@
+//! Operations: what is done to every item of a batch.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::{Array, Dtype};
+
+/// What is done to every item. The element type of a result follows from it and the operands
+/// alone: XOR and maps keep the first operand's, a product has its operands'.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Operation {
+    /// XORs unsigned integers with a key; the same again restores them.
+    Xor(Key),
+    /// Multiplies the first operand by the second.
+    Matmul,
+    /// Maps every element.
+    Map(MapKind),
+}
+
+/// What an item is XORed with.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Key {
+    /// Each item with its own second operand, element by element.
+    Second,
+    /// All items with one array of the same number of elements.
+    Array(Arc<Array>),
+    /// All items with one short array, over and over.
+    Cycle(Arc<Array>),
+    /// All items with the [`KeyStream`](crate::KeyStream) of this seed.
+    Seed(u64),
+}
+
+/// What a map does to an element.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum MapKind {
+    /// Adds the operand.
+    Add(MapOperand),
+    /// Multiplies by the operand.
+    Multiply(MapOperand),
+    /// x².
+    Square,
+    /// √x; NaN where x is negative.
+    Sqrt,
+    /// eˣ.
+    Exp,
+    /// ln x; NaN where x is negative.
+    Log,
+    /// |x|.
+    Abs,
+    /// −x.
+    Negate,
+}
+
+/// What a map adds or multiplies by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum MapOperand {
+    /// One number, rounded to the item's element type.
+    Scalar(f64),
+    /// Each item's second operand, element by element.
+    Second,
+}
+
+impl Operation {
+    /// Whether every item has two operands.
+    pub fn takes_two(&self) -> bool {
+        match self {
+            Operation::Xor(key) => *key == Key::Second,
+            Operation::Matmul => true,
+            Operation::Map(map) => {
+                matches!(
+                    map,
+                    MapKind::Add(MapOperand::Second) | MapKind::Multiply(MapOperand::Second)
+                )
+            }
+        }
+    }
+
+    /// Whether items of this element type can be operated on.
+    pub fn accepts(&self, dtype: Dtype) -> bool {
+        let float = matches!(dtype, Dtype::F32 | Dtype::F64);
+        match self {
+            Operation::Xor(_) => !float,
+            Operation::Matmul | Operation::Map(_) => float,
+        }
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Operation::Xor(_) => "xor",
+            Operation::Matmul => "matmul",
+            Operation::Map(map) => match map {
+                MapKind::Add(_) => "add",
+                MapKind::Multiply(_) => "multiply",
+                MapKind::Square => "square",
+                MapKind::Sqrt => "sqrt",
+                MapKind::Exp => "exp",
+                MapKind::Log => "log",
+                MapKind::Abs => "abs",
+                MapKind::Negate => "negate",
+            },
+        })
+    }
+}

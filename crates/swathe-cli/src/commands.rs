@@ -1,0 +1,9 @@
+//! Commands: a file for each verb.
+
+pub(crate) mod array;
+pub(crate) mod completions;
+pub(crate) mod demo;
+pub(crate) mod devices;
+pub(crate) mod lattice;
+pub(crate) mod merge;
+pub(crate) mod sweep;

@@ -1,0 +1,186 @@
+//! `swathe demo`: sample data, every workload, and where to look.
+
+use std::fs;
+use std::path::Path;
+
+use clap::Parser;
+use swathe_array::Array;
+use swathe_io::npz::{self, Compression};
+
+use crate::fault::{Code, Fault};
+use crate::flags::{Cli, DemoFlags};
+
+/// A file that says the folder is a demo's, and may be replaced by the next.
+const MARK: &str = ".swathe-demo";
+
+pub(crate) fn demo(flags: &DemoFlags) -> Result<Code, Fault> {
+    let out = &flags.out;
+    let output_fault = |error: &dyn std::fmt::Display| {
+        Fault::new(
+            Code::Output,
+            format!("cannot write {}: {error}", out.display()),
+        )
+        .hint("choose another folder with --out")
+    };
+    clear(out)?;
+    fs::create_dir_all(out.join("data")).map_err(|error| output_fault(&error))?;
+    fs::write(out.join(MARK), "").map_err(|error| output_fault(&error))?;
+    eprintln!("making sample data in {}", out.join("data").display());
+    write_samples(&out.join("data")).map_err(|error| output_fault(&error))?;
+
+    let at = |name: &str| out.join(name).display().to_string();
+    let data = |name: &str| at(&format!("data/{name}"));
+    let commands: Vec<Vec<String>> = vec![
+        words(&[
+            "array",
+            "matmul",
+            &data("left.npz"),
+            "--with",
+            &data("right.npz"),
+            "--out",
+            &at("matmul"),
+            "--verify",
+            "20",
+        ]),
+        words(&[
+            "array",
+            "xor",
+            &data("bytes.npz"),
+            "--key-seed",
+            "42",
+            "--out",
+            &at("hidden.npz"),
+        ]),
+        words(&[
+            "array",
+            "xor",
+            &at("hidden.npz"),
+            "--out",
+            &at("restored.npz"),
+        ]),
+        words(&[
+            "array",
+            "map",
+            "sqrt",
+            &data("signals.npz"),
+            "--out",
+            &at("roots"),
+        ]),
+    ];
+    for command in commands {
+        eprintln!("\n$ swathe {}", command.join(" "));
+        let mut words = vec!["swathe".to_owned()];
+        words.extend(command);
+        words.extend(["--progress".to_owned(), flags.progress.clone()]);
+        let cli = Cli::try_parse_from(&words).map_err(|error| Fault::usage(error.to_string()))?;
+        let code = crate::dispatch(cli)?;
+        if code != Code::Solved {
+            return Ok(code);
+        }
+    }
+    let contents = |name: &str| fs::read(out.join(name)).ok();
+    let same = contents("data/bytes.npz") == contents("restored.npz");
+    if !same {
+        return Err(Fault::new(
+            Code::Mismatch,
+            "XOR applied twice did not restore the data",
+        ));
+    }
+    eprintln!(
+        "\nXOR applied twice restored every byte. Open {} in a browser.",
+        out.join("matmul/report.html").display()
+    );
+    println!("{}", out.display());
+    Ok(Code::Solved)
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|&word| word.to_owned()).collect()
+}
+
+/// Removes an earlier demo, and nothing else.
+fn clear(out: &Path) -> Result<(), Fault> {
+    if out.join(MARK).exists() {
+        return fs::remove_dir_all(out).map_err(|error| {
+            Fault::new(
+                Code::Output,
+                format!("cannot replace {}: {error}", out.display()),
+            )
+        });
+    }
+    match fs::read_dir(out).map(|mut entries| entries.next().is_some()) {
+        Ok(true) => Err(Fault::usage(format!(
+            "{} is not empty and no demo made it",
+            out.display()
+        ))
+        .hint("choose another folder with --out")),
+        _ => Ok(()),
+    }
+}
+
+/// Ragged batches, as real ones are: 300 products of 4 to 128 rows, 200 byte strings, 100 signals.
+fn write_samples(folder: &Path) -> Result<(), npz::NpzError> {
+    let mut random = Random(1);
+    let mut left = Vec::new();
+    let mut right = Vec::new();
+    for index in 0..300 {
+        let [n_rows, n_inner, n_cols] = [(); 3].map(|()| random.log_uniform(4.0, 128.0));
+        let name = format!("product_{index:03}");
+        left.push((name.clone(), random.floats(&[n_rows, n_inner])));
+        right.push((name, random.floats(&[n_inner, n_cols])));
+    }
+    let bytes = (0..200).map(|index| {
+        let n = random.log_uniform(1.0, 20_000.0);
+        let data: Vec<u8> = (0..n).map(|_| random.next() as u8).collect();
+        (
+            format!("bytes_{index:03}"),
+            Array::new(vec![n], data).expect("a list has its own length"),
+        )
+    });
+    let bytes: Vec<(String, Array)> = bytes.collect();
+    let signals = (0..100).map(|index| {
+        let shape = [
+            random.log_uniform(1.0, 50.0),
+            random.log_uniform(10.0, 500.0),
+        ];
+        (format!("signal_{index:03}"), random.floats(&shape))
+    });
+    let signals: Vec<(String, Array)> = signals.collect();
+    for (file, arrays) in [
+        ("left.npz", &left),
+        ("right.npz", &right),
+        ("bytes.npz", &bytes),
+        ("signals.npz", &signals),
+    ] {
+        let named = arrays.iter().map(|(name, array)| (name.as_str(), array));
+        npz::save(&folder.join(file), named, Compression::Stored)?;
+    }
+    Ok(())
+}
+
+/// SplitMix64: small, and the same everywhere.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        x ^ (x >> 31)
+    }
+
+    /// In [0, 1).
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn log_uniform(&mut self, low: f64, high: f64) -> usize {
+        (low * (high / low).powf(self.unit())).round() as usize
+    }
+
+    fn floats(&mut self, shape: &[usize]) -> Array {
+        let n: usize = shape.iter().product();
+        let data: Vec<f32> = (0..n).map(|_| (2.0 * self.unit() - 1.0) as f32).collect();
+        Array::new(shape.to_vec(), data).expect("a shape has its volume")
+    }
+}

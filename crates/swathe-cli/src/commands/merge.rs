@@ -1,0 +1,26 @@
+//! `swathe merge`: the shards of a run become one table.
+
+use swathe_io::run_folder::merge_shards;
+
+use crate::fault::{Code, Fault};
+use crate::flags::MergeFlags;
+
+pub(crate) fn merge(flags: &MergeFlags) -> Result<Code, Fault> {
+    let merged = merge_shards(&flags.run)?;
+    eprintln!(
+        "{} rows merged, result hash {}",
+        merged.n_rows, merged.result_hash
+    );
+    if merged.n_failures > 0 {
+        eprintln!(
+            "{} problems failed: see failures.parquet",
+            merged.n_failures
+        );
+    }
+    println!("{}", flags.run.display());
+    Ok(if merged.n_failures == 0 {
+        Code::Solved
+    } else {
+        Code::SomeFailed
+    })
+}

@@ -1,0 +1,133 @@
+//! A sweep: what every command with a run folder does, whatever its workload.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+use swathe::{Source, Workload};
+use swathe_io::carry_out::{Finished, carry_out};
+use swathe_io::rows::Rows;
+use swathe_io::run_folder::{Identity, InputFile};
+
+use crate::fault::{Code, Fault};
+use crate::progress::Progress;
+use crate::settings::RunSettings;
+
+/// What a run's answers depend on besides its problems.
+pub(crate) struct Provenance {
+    /// The settings that answers depend on, under the names of their flags.
+    pub(crate) settings: BTreeMap<String, Value>,
+    /// The files that were read.
+    pub(crate) inputs: Vec<InputFile>,
+}
+
+/// Plans, runs, commits, merges, reports; then says how it went.
+pub(crate) fn sweep<W, R>(
+    workload: &Arc<W>,
+    source: &Source<W>,
+    mut run: RunSettings,
+    provenance: Provenance,
+    rows: R,
+) -> Result<Code, Fault>
+where
+    W: Workload + 'static,
+    W::Problem: 'static,
+    W::Solution: 'static,
+    W::Failure: 'static,
+    W::Scratch: 'static,
+    R: Rows<Solution = W::Solution>,
+{
+    if run.explain {
+        print!(
+            "{}",
+            swathe::explain(workload.as_ref(), source, &run.engine)
+        );
+        return Ok(Code::Solved);
+    }
+    let identity = Identity {
+        workload: W::NAME.to_owned(),
+        settings: provenance.settings,
+        inputs: provenance.inputs,
+        n_problems: source.n_problems() as u64,
+        shard: None,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        simd: swathe::simd().to_owned(),
+    };
+    let (progress, observer) = Progress::start(run.progress, W::NAME, source.n_problems() as u64);
+    run.engine.observer = observer;
+    let finished = carry_out(workload, source, &run.engine, identity, &run.output, rows);
+    drop(progress);
+    let finished = finished?;
+    Ok(tell(&finished, &run))
+}
+
+/// The summary on stderr, the folder on stdout, and the exit status.
+fn tell(finished: &Finished, run: &RunSettings) -> Code {
+    let report = &finished.report;
+    let counts = report.counts;
+    let mut parts = vec![format!("{} solved", counts.n_solved)];
+    for (n, what) in [
+        (counts.n_failed, "failed"),
+        (counts.n_too_large, "too large"),
+        (counts.n_timed_out, "timed out"),
+        (counts.n_panicked, "panicked"),
+        (finished.n_before, "done before"),
+        (report.n_setbacks, "setbacks mended"),
+    ] {
+        if n > 0 {
+            parts.push(format!("{n} {what}"));
+        }
+    }
+    eprintln!(
+        "{}: {} in {:.2} s ({:.1} a second)",
+        report.workload,
+        parts.join(", "),
+        report.wall_ms / 1e3,
+        report.solved_per_s()
+    );
+    for (what, n) in &finished.figures {
+        if *n > 0 {
+            eprintln!("{n} {what}");
+        }
+    }
+    println!("{}", finished.path.display());
+    let Some(merged) = &finished.merged else {
+        eprintln!(
+            "interrupted: what was finished is kept; go on with the same command and --resume"
+        );
+        return Code::Interrupted;
+    };
+    let verification = &report.verification;
+    if !verification.mismatches.is_empty() {
+        for mismatch in verification.mismatches.iter().take(10) {
+            eprintln!(
+                "error: problem {} solved again gives another answer: {}",
+                mismatch.problem, mismatch.difference
+            );
+        }
+        return Code::Mismatch;
+    }
+    if verification.n_checked > 0 {
+        eprintln!(
+            "{} problems solved again, all agree",
+            verification.n_checked
+        );
+    }
+    if let Some((number, n_shards)) = run.output.shard {
+        eprintln!(
+            "shard {number}/{n_shards} is done; when all are: swathe merge {}",
+            run.output.out.display()
+        );
+    } else {
+        eprintln!("report: {}", finished.path.join("report.html").display());
+    }
+    if merged.n_failures > 0 {
+        eprintln!(
+            "{} problems failed: see {}",
+            merged.n_failures,
+            finished.path.join("failures.parquet").display()
+        );
+        return Code::SomeFailed;
+    }
+    Code::Solved
+}

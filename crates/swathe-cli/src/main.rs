@@ -1,0 +1,60 @@
+//! The `swathe` program: it reads flags, calls the libraries and talks to people.
+//!
+//! Three layers: `flags` says what can be typed, `settings` decides what it means (flags beat
+//! `SWATHE_*` variables, which beat `swathe.toml`), and `commands` has a file for each verb.
+
+mod commands;
+mod fault;
+mod flags;
+mod interrupt;
+mod progress;
+mod settings;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::fault::{Code, Fault};
+use crate::flags::{Cli, Command};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    interrupt::install();
+    quiet_worker_panics();
+    match dispatch(Cli::parse()) {
+        Ok(code) => code.into(),
+        Err(fault) => {
+            eprintln!("{fault}");
+            fault.code.into()
+        }
+    }
+}
+
+/// Carries out one command.
+fn dispatch(cli: Cli) -> Result<Code, Fault> {
+    match cli.command {
+        Command::Array(flags) => commands::array::array(&flags),
+        Command::Lattice(flags) => commands::lattice::lattice(&flags),
+        Command::Devices(flags) => commands::devices::devices(&flags),
+        Command::Merge(flags) => commands::merge::merge(&flags),
+        Command::Demo(flags) => commands::demo::demo(&flags),
+        Command::Completions(flags) => commands::completions::completions(&flags),
+    }
+}
+
+/// A solver's panic is an outcome, told in the report; the usual message would only tear the
+/// progress bar apart.
+fn quiet_worker_panics() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        let thread = std::thread::current();
+        if !thread
+            .name()
+            .is_some_and(|name| name.starts_with("swathe-worker"))
+        {
+            usual(info);
+        }
+    }));
+}

@@ -1,0 +1,390 @@
+//! Settings: what the flags, variables and `swathe.toml` mean together.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use swathe::{BatchSize, Budget, Cpu, Faults, Padding, Settings, Shape};
+use swathe_io::carry_out::Output;
+
+use crate::fault::Fault;
+use crate::flags::RunFlags;
+use crate::interrupt;
+use crate::progress::ProgressStyle;
+
+/// How a command runs its workload, whatever the workload.
+pub(crate) struct RunSettings {
+    pub(crate) engine: Settings,
+    pub(crate) output: Output,
+    pub(crate) progress: ProgressStyle,
+    pub(crate) explain: bool,
+}
+
+/// Decides the settings of a run. Everything is checked before anything is read.
+pub(crate) fn resolve(flags: &RunFlags, out: &Path, section: &str) -> Result<RunSettings, Fault> {
+    let layers = Layers::read(flags.config.as_deref(), section)?;
+    let cpu = Cpu::detect();
+    let text = |name: &str, flag: &Option<String>| layers.find(name, flag);
+
+    if let Some(device) = text("device", &flags.device)? {
+        check_device(&device)?;
+    }
+    let n_threads = match text("threads", &flags.threads)?
+        .map(|t| t.number::<usize>())
+        .transpose()?
+    {
+        None | Some(0) => cpu.n_threads,
+        Some(n) => n,
+    };
+    let faults = match std::env::var("SWATHE_FAULTS") {
+        Ok(rules) => rules
+            .parse::<Faults>()
+            .map_err(|error| Fault::usage(format!("SWATHE_FAULTS: {error}")))?,
+        Err(_) => Faults::none(),
+    };
+    let memory_bytes = match text("memory", &flags.memory)? {
+        Some(found) => parse_bytes(&found.value).ok_or_else(|| {
+            found
+                .fault("a memory size")
+                .hint("write a number and a unit, such as 512MiB or 4GB")
+        })?,
+        None => cpu.memory_default_bytes(),
+    };
+    let defaults = Settings::default();
+    let engine = Settings {
+        n_threads,
+        n_prefetch: text("prefetch", &flags.prefetch)?
+            .map(|found| found.number())
+            .transpose()?
+            .unwrap_or(n_threads),
+        batch_size: match text("batch-size", &flags.batch_size)? {
+            Some(found) if found.value == "auto" => BatchSize::Auto,
+            Some(found) => match found.number()? {
+                0 => return Err(found.fault("a batch size").hint("write auto, or 1 or more")),
+                n => BatchSize::Fixed(n),
+            },
+            None => BatchSize::Auto,
+        },
+        batch_size_max: match text("batch-size-max", &flags.batch_size_max)? {
+            Some(found) => match found.number()? {
+                0 => return Err(found.fault("a batch size").hint("write 1 or more")),
+                n => n,
+            },
+            None => defaults.batch_size_max,
+        },
+        padding: match text("buckets", &flags.buckets)? {
+            Some(found) => parse_padding(&found)?,
+            None => Padding::default(),
+        },
+        memory: Budget::with_faults(memory_bytes, faults.clone()),
+        time_limit: match text("time-limit", &flags.time_limit)? {
+            Some(found) => parse_time(&found.value).ok_or_else(|| {
+                found
+                    .fault("a time")
+                    .hint("write a number and a unit, such as 300s, 500ms or 2m")
+            })?,
+            None => defaults.time_limit,
+        },
+        n_verify: number_or(text("verify", &flags.verify)?, 0)?,
+        seed: number_or(text("seed", &flags.seed)?, 0)?,
+        faults,
+        stop: interrupt::stop(),
+        ..defaults
+    };
+    let shard = match &flags.shard {
+        Some(text) => Some(parse_shard(text)?),
+        None => None,
+    };
+    let progress = match text("progress", &flags.progress)? {
+        Some(found) => ProgressStyle::parse(&found.value).ok_or_else(|| {
+            found
+                .fault("a way to show progress")
+                .hint("write auto, bar, plain, json or none")
+        })?,
+        None => ProgressStyle::Auto,
+    };
+    let output = Output {
+        out: out.to_owned(),
+        resume: flags.resume,
+        shard,
+        command: command_line(),
+    };
+    Ok(RunSettings {
+        engine,
+        output,
+        progress,
+        explain: flags.explain,
+    })
+}
+
+/// Where a setting's text was found.
+pub(crate) struct Found {
+    pub(crate) value: String,
+    /// How the user would name it: `--memory`, `SWATHE_MEMORY`, `memory in swathe.toml`.
+    origin: String,
+}
+
+impl Found {
+    /// A fault that names the setting, its value and what it should have been.
+    pub(crate) fn fault(&self, expected: &str) -> Fault {
+        Fault::usage(format!(
+            "{} is '{}', which is not {expected}",
+            self.origin, self.value
+        ))
+    }
+
+    pub(crate) fn number<T: std::str::FromStr>(&self) -> Result<T, Fault> {
+        self.value.trim().parse().map_err(|_| {
+            self.fault("a whole number in range")
+                .hint("write digits only, such as 4")
+        })
+    }
+}
+
+/// Flags, variables and the settings file, in the order in which they count.
+pub(crate) struct Layers {
+    file: Option<(PathBuf, toml::Table)>,
+    section: String,
+}
+
+impl Layers {
+    /// Reads the settings file, if there is one, and refuses names it does not know.
+    pub(crate) fn read(config: Option<&Path>, section: &str) -> Result<Layers, Fault> {
+        let path = config.map_or_else(|| PathBuf::from("swathe.toml"), Path::to_owned);
+        let file = match std::fs::read_to_string(&path) {
+            Ok(text) => Some((path.clone(), parse_config(&path, &text)?)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && config.is_none() => None,
+            Err(error) => {
+                return Err(
+                    Fault::usage(format!("cannot read {}: {error}", path.display()))
+                        .hint("check the name given to --config"),
+                );
+            }
+        };
+        Ok(Layers {
+            file,
+            section: section.to_owned(),
+        })
+    }
+
+    /// The text of a setting from the first layer that has it.
+    pub(crate) fn find(&self, name: &str, flag: &Option<String>) -> Result<Option<Found>, Fault> {
+        if let Some(value) = flag {
+            return Ok(Some(Found {
+                value: value.clone(),
+                origin: format!("--{name}"),
+            }));
+        }
+        let variable = format!("SWATHE_{}", name.replace('-', "_").to_uppercase());
+        if let Ok(value) = std::env::var(&variable) {
+            return Ok(Some(Found {
+                value,
+                origin: variable,
+            }));
+        }
+        let Some((path, table)) = &self.file else {
+            return Ok(None);
+        };
+        let section = table.get(&self.section).and_then(toml::Value::as_table);
+        let value = section
+            .and_then(|section| section.get(name))
+            .or_else(|| table.get(name));
+        let origin = format!("{name} in {}", path.display());
+        match value {
+            None | Some(toml::Value::Table(_)) => Ok(None),
+            Some(toml::Value::String(value)) => Ok(Some(Found {
+                value: value.clone(),
+                origin,
+            })),
+            Some(value) => Ok(Some(Found {
+                value: value.to_string(),
+                origin,
+            })),
+        }
+    }
+}
+
+/// Settings that `swathe.toml` may have at its top, for all workloads.
+const SHARED_NAMES: [&str; 10] = [
+    "device",
+    "threads",
+    "batch-size",
+    "batch-size-max",
+    "buckets",
+    "memory",
+    "time-limit",
+    "prefetch",
+    "verify",
+    "seed",
+];
+
+/// Sections for one workload each; they may repeat the shared names.
+const SECTION_NAMES: [&str; 4] = ["array", "lattice", "ot", "arc"];
+
+fn parse_config(path: &Path, text: &str) -> Result<toml::Table, Fault> {
+    let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+        Fault::usage(format!(
+            "{} is not TOML: {}",
+            path.display(),
+            error.to_string().trim_end()
+        ))
+        .hint("settings are written like memory = \"512MiB\"")
+    })?;
+    for (name, value) in &table {
+        let known = SHARED_NAMES.contains(&name.as_str())
+            || name == "progress"
+            || (SECTION_NAMES.contains(&name.as_str()) && value.is_table());
+        if !known {
+            return Err(
+                Fault::usage(format!("{} has no setting called '{name}'", path.display())).hint(
+                    format!(
+                        "it may have {} and the sections [{}]",
+                        SHARED_NAMES.join(", "),
+                        SECTION_NAMES.join("], [")
+                    ),
+                ),
+            );
+        }
+    }
+    Ok(table)
+}
+
+fn number_or<T: std::str::FromStr>(found: Option<Found>, default: T) -> Result<T, Fault> {
+    found.map_or(Ok(default), |found| found.number())
+}
+
+fn check_device(found: &Found) -> Result<(), Fault> {
+    match found.value.as_str() {
+        "auto" | "cpu" => Ok(()),
+        gpu if gpu == "gpu" || gpu.starts_with("gpu:") => Err(Fault::usage(format!(
+            "{} is '{gpu}', but this version runs on the CPU only",
+            found.origin
+        ))
+        .hint("leave --device out, or write cpu")),
+        _ => Err(found
+            .fault("a device")
+            .hint("write auto or cpu; `swathe devices` shows what there is")),
+    }
+}
+
+fn parse_padding(found: &Found) -> Result<Padding, Fault> {
+    match found.value.as_str() {
+        "auto" => Ok(Padding::default()),
+        "exact" => Ok(Padding::Exact),
+        list => {
+            let shapes = list.split(',').map(|text| text.trim().parse::<Shape>());
+            let shapes = shapes.collect::<Result<Vec<Shape>, _>>().map_err(|error| {
+                found
+                    .fault("a list of shapes")
+                    .hint(format!("{error}; or write auto or exact"))
+            })?;
+            Ok(Padding::Buckets(shapes))
+        }
+    }
+}
+
+fn parse_shard(text: &str) -> Result<(usize, usize), Fault> {
+    let fault = |what: &str| {
+        Fault::usage(format!("--shard is '{text}', {what}"))
+            .hint("write i/n with i from 1 to n: --shard 1/4, --shard 2/4 …")
+    };
+    let (number, n_shards) = text
+        .split_once('/')
+        .ok_or_else(|| fault("which is not i/n"))?;
+    let number: usize = number
+        .trim()
+        .parse()
+        .map_err(|_| fault("which is not i/n"))?;
+    let n_shards: usize = n_shards
+        .trim()
+        .parse()
+        .map_err(|_| fault("which is not i/n"))?;
+    if number == 0 || number > n_shards {
+        return Err(fault(&format!(
+            "but there is no part {number} of {n_shards}"
+        )));
+    }
+    Ok((number, n_shards))
+}
+
+/// `512MiB`, `4GB`, `1.5 GiB`, `100000`.
+fn parse_bytes(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let split = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let factor: f64 = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "kb" => 1e3,
+        "mb" => 1e6,
+        "gb" => 1e9,
+        "tb" => 1e12,
+        "kib" | "k" => 1024.0,
+        "mib" | "m" => 1024f64.powi(2),
+        "gib" | "g" => 1024f64.powi(3),
+        "tib" | "t" => 1024f64.powi(4),
+        _ => return None,
+    };
+    let bytes = number.parse::<f64>().ok()? * factor;
+    (bytes >= 1.0 && bytes < u64::MAX as f64).then_some(bytes as u64)
+}
+
+/// `300s`, `500ms`, `2m`, `1h`.
+fn parse_time(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+    let (number, unit) = text.split_at(split);
+    let factor = match unit.trim() {
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return None,
+    };
+    let seconds = number.parse::<f64>().ok()? * factor;
+    Duration::try_from_secs_f64(seconds)
+        .ok()
+        .filter(|time| !time.is_zero())
+}
+
+/// The command as it could be typed again.
+fn command_line() -> String {
+    let mut words = vec!["swathe".to_owned()];
+    words.extend(std::env::args().skip(1).map(|word| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=@%+".contains(c);
+        if !word.is_empty() && word.chars().all(plain) {
+            word
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    }));
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_times() {
+        assert_eq!(parse_bytes("512MiB"), Some(512 << 20));
+        assert_eq!(parse_bytes("4GB"), Some(4_000_000_000));
+        assert_eq!(parse_bytes("1.5 GiB"), Some(3 << 29));
+        for text in ["lots", "", "-1MB", "0", "1QB", "MiB"] {
+            assert_eq!(parse_bytes(text), None, "{text}");
+        }
+        assert_eq!(parse_time("500ms"), Some(Duration::from_millis(500)));
+        assert_eq!(parse_time("2m"), Some(Duration::from_secs(120)));
+        for text in ["soon", "5", "0s", "-1s", ""] {
+            assert_eq!(parse_time(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn shards() {
+        assert_eq!(parse_shard("2/4").unwrap(), (2, 4));
+        for text in ["5/4", "0/4", "1", "a/b", "1/0"] {
+            assert!(parse_shard(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Carrying out a run: from a workload and its source to a finished run folder.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use swathe::{Outcome, Report, Settings, Source, Workload};
+
+use crate::rows::Rows;
+use crate::run_folder::{
+    Failure, FolderError, Identity, Merged, Part, RunFolder, Timing, shard_path, write_file,
+};
+use crate::{report_page, trace};
+
+/// Where a run's outcomes go, and which of them are wanted.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// The run folder.
+    pub out: PathBuf,
+    /// Go on with what is there.
+    pub resume: bool,
+    /// Only this share of the problems (number, of how many; from 1), into a folder of its own.
+    pub shard: Option<(usize, usize)>,
+    /// The command, to be shown in the report.
+    pub command: String,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub struct Finished {
+    /// The run folder; of the shard, if it is one.
+    pub path: PathBuf,
+    /// The figures of what ran now.
+    pub report: Report,
+    /// Problems whose outcomes were there already.
+    pub n_before: u64,
+    /// Figures of the workload's own: what they count, how many.
+    pub figures: Vec<(&'static str, u64)>,
+    /// The tables; absent if the run was interrupted.
+    pub merged: Option<Merged>,
+}
+
+/// Runs the problems of a source that have no outcome yet, commits outcomes as they come, and
+/// merges them at the end. Interrupted, it commits what is finished.
+pub fn carry_out<W, R>(
+    workload: &Arc<W>,
+    source: &Source<W>,
+    settings: &Settings,
+    identity: Identity,
+    output: &Output,
+    rows: R,
+) -> Result<Finished, FolderError>
+where
+    W: Workload + 'static,
+    W::Problem: 'static,
+    W::Solution: 'static,
+    W::Failure: 'static,
+    W::Scratch: 'static,
+    R: Rows<Solution = W::Solution>,
+{
+    let path = match output.shard {
+        Some((number, n_shards)) => shard_path(&output.out, number, n_shards),
+        None => output.out.clone(),
+    };
+    let identity = Identity {
+        shard: output.shard,
+        ..identity
+    };
+    let mut folder = RunFolder::open(&path, identity, output.resume, &settings.faults)?;
+    let (from, to) = span(source.n_problems(), output.shard);
+    let committed = folder.committed();
+    let todo = Arc::new(committed.missing(from as u64, to as u64));
+    let n_before = (to - from - todo.len()) as u64;
+    let (remaining, numbers) = (remaining(source, &todo), Arc::clone(&todo));
+
+    // The part in the making is memory like any other.
+    let part_bytes = (settings.memory.cap_bytes() / 8).min(Part::<R>::N_BYTES_MAX as u64);
+    let _held = settings.memory.try_reserve(part_bytes);
+    let mut part = Part::new(rows, part_bytes as usize);
+    let mut trouble: Option<FolderError> = None;
+    let report = swathe::run(workload, &remaining, settings, &mut |done| {
+        let index = numbers[done.index] as usize;
+        let timing = Timing {
+            device: done.device.to_string(),
+            milliseconds: done.took.as_secs_f64() * 1e3,
+            attempts: done.n_attempts,
+        };
+        let answer = match &done.outcome {
+            Outcome::Solved(solution) => Ok(solution),
+            outcome => Err(Failure {
+                kind: outcome.kind(),
+                message: outcome.message().unwrap_or_default(),
+            }),
+        };
+        part.push(index, answer, timing);
+        if part.is_due()
+            && let Err(error) = folder.commit(&mut part)
+        {
+            trouble = Some(error);
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    });
+    if let Some(error) = trouble {
+        return Err(error);
+    }
+    folder.commit(&mut part)?;
+    let interrupted = report.cancelled;
+    let merged = if interrupted {
+        folder.interrupted()?;
+        None
+    } else {
+        Some(folder.finish(part.rows().table())?)
+    };
+    let figures = part.rows().figures();
+    let finished = Finished {
+        path,
+        report,
+        n_before,
+        figures,
+        merged,
+    };
+    write_reports(&finished, output)?;
+    Ok(finished)
+}
+
+/// The problems of a shard: neighbours stay together, as they often share inputs.
+fn span(n_problems: usize, shard: Option<(usize, usize)>) -> (usize, usize) {
+    match shard {
+        None => (0, n_problems),
+        Some((number, n_shards)) => {
+            let cut = |k: usize| (n_problems as u128 * k as u128 / n_shards as u128) as usize;
+            (cut(number - 1), cut(number))
+        }
+    }
+}
+
+/// The problems of a source that are left to do.
+fn remaining<W>(source: &Source<W>, todo: &Arc<Vec<u64>>) -> Source<W>
+where
+    W: Workload + 'static,
+{
+    let (sizes, loads) = (source.clone(), source.clone());
+    let (size_numbers, load_numbers) = (Arc::clone(todo), Arc::clone(todo));
+    Source::new(
+        todo.len(),
+        move |at| sizes.size(size_numbers[at] as usize),
+        move |at, stop| loads.load(load_numbers[at] as usize, stop),
+    )
+}
+
+fn write_reports(finished: &Finished, output: &Output) -> Result<(), FolderError> {
+    let path: &Path = &finished.path;
+    let report = serde_json::json!({
+        "report": finished.report,
+        "n_before": finished.n_before,
+        "figures": finished.figures.iter().copied().collect::<std::collections::BTreeMap<_, _>>(),
+        "command": output.command,
+        "result_hash": finished.merged.as_ref().map(|merged| merged.result_hash.clone()),
+    });
+    let mut text = serde_json::to_string_pretty(&report).unwrap_or_default();
+    text.push('\n');
+    write_file(&path.join("report.json"), text.as_bytes())?;
+    write_file(
+        &path.join("trace.json"),
+        trace::chrome_trace(&finished.report).as_bytes(),
+    )?;
+    write_file(
+        &path.join("report.html"),
+        report_page::page(finished, output).as_bytes(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::span;
+
+    #[test]
+    fn shards_cover_everything_once() {
+        for n_problems in [0usize, 1, 5, 100, 101] {
+            for n_shards in 1..=7 {
+                let spans: Vec<_> = (1..=n_shards)
+                    .map(|k| span(n_problems, Some((k, n_shards))))
+                    .collect();
+                assert_eq!(spans[0].0, 0);
+                assert_eq!(spans[n_shards - 1].1, n_problems);
+                assert!(spans.windows(2).all(|pair| pair[0].1 == pair[1].0));
+            }
+        }
+    }
+}

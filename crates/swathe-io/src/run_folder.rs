@@ -1,0 +1,266 @@
+//! Run folders: where a run's answers are kept, so that nothing finished is ever lost.
+//!
+//! Answers are written in *parts*: a Parquet file under a temporary name, synced, renamed, then
+//! announced by a line in the manifest, synced too. What the manifest does not announce does not
+//! exist, so a process can be killed at any moment and costs the parts in flight at most. At the
+//! end the parts are merged, by row, into one table.
+
+mod hash;
+mod identity;
+mod lock;
+mod manifest;
+mod merge;
+mod part;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use swathe::Faults;
+
+pub use identity::{Identity, InputFile, RunJson, RunState};
+pub use manifest::{ManifestLine, Spans};
+pub use merge::{Merged, merge_shards};
+pub use part::{Failure, Timing};
+
+use crate::rows::Rows;
+use lock::FolderLock;
+use manifest::Manifest;
+
+/// A run folder that this process is writing.
+pub struct RunFolder {
+    path: PathBuf,
+    run: RunJson,
+    manifest: Manifest,
+    faults: Faults,
+    _lock: FolderLock,
+}
+
+/// Why a run folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    /// There is something there already.
+    #[error("{path} holds a run already", path = path.display())]
+    Exists {
+        /// The folder.
+        path: PathBuf,
+        /// Whether the run in it is complete.
+        complete: bool,
+    },
+    /// There are files there that no run made.
+    #[error("{path} is not empty and is not a run folder ({found} is in it)", path = path.display())]
+    NotARun {
+        /// The folder.
+        path: PathBuf,
+        /// Something that is in it.
+        found: String,
+    },
+    /// There is nothing to resume or to merge.
+    #[error("{path} is not a run folder: it has no run.json", path = path.display())]
+    NoRun {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// It was made with other settings or inputs.
+    #[error("{path} was made with other settings or inputs:\n{}", differences.join("\n"), path = path.display())]
+    Differs {
+        /// The folder.
+        path: PathBuf,
+        /// A line for each difference.
+        differences: Vec<String>,
+    },
+    /// Another process is writing it.
+    #[error("another process is writing {path}", path = path.display())]
+    InUse {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A file in it is damaged.
+    #[error("{path} is damaged: {reason}", path = path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Shards are missing or unfinished.
+    #[error("the run in {path} is not complete: {reason}", path = path.display())]
+    Incomplete {
+        /// The folder.
+        path: PathBuf,
+        /// What is missing.
+        reason: String,
+    },
+    /// A file cannot be written.
+    #[error("cannot write {path}: {source}", path = path.display())]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file cannot be read.
+    #[error("cannot read {path}: {source}", path = path.display())]
+    Read {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl FolderError {
+    fn write(path: &Path) -> impl FnOnce(io::Error) -> FolderError + use<> {
+        let path = path.to_owned();
+        move |source| FolderError::Write { path, source }
+    }
+
+    fn read(path: &Path) -> impl FnOnce(io::Error) -> FolderError + use<> {
+        let path = path.to_owned();
+        move |source| FolderError::Read { path, source }
+    }
+}
+
+impl RunFolder {
+    /// Opens a folder for a run of this identity. A new one is made; an old one is gone on with
+    /// if `resume` says so and it is the same run.
+    pub fn open(
+        path: &Path,
+        identity: Identity,
+        resume: bool,
+        faults: &Faults,
+    ) -> Result<RunFolder, FolderError> {
+        let exists = path.join(identity::FILE_NAME).exists();
+        if !exists {
+            refuse_foreign_files(path)?;
+        } else if !resume {
+            let complete = RunJson::read(path)?.state == RunState::Complete;
+            return Err(FolderError::Exists {
+                path: path.to_owned(),
+                complete,
+            });
+        }
+        let parts = path.join(part::FOLDER_NAME);
+        fs::create_dir_all(&parts).map_err(FolderError::write(&parts))?;
+        let lock = FolderLock::take(path)?;
+        let run = if exists {
+            let run = RunJson::read(path)?;
+            let differences = run.identity.differences(&identity);
+            if !differences.is_empty() {
+                return Err(FolderError::Differs {
+                    path: path.to_owned(),
+                    differences,
+                });
+            }
+            run
+        } else {
+            let run = RunJson::new(identity);
+            run.write(path)?;
+            run
+        };
+        let manifest = Manifest::open(path)?;
+        part::remove_unannounced(path, manifest.lines())?;
+        Ok(RunFolder {
+            path: path.to_owned(),
+            run,
+            manifest,
+            faults: faults.clone(),
+            _lock: lock,
+        })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What is known of the run.
+    pub fn run(&self) -> &RunJson {
+        &self.run
+    }
+
+    /// The problems whose outcomes are committed.
+    pub fn committed(&self) -> Spans {
+        let lines = self.manifest.lines().iter();
+        Spans::from_iter(lines.flat_map(|line| line.problems.spans().iter().copied()))
+    }
+
+    /// Writes a part and announces it. When this returns, the outcomes in it are safe.
+    pub fn commit<R: Rows>(&mut self, part: &mut Part<R>) -> Result<(), FolderError> {
+        let Some(contents) = part.take() else {
+            return Ok(());
+        };
+        let number = self.manifest.next_number();
+        let line = part::write(&self.path, number, &contents, &self.faults)?;
+        self.manifest.announce(line)
+    }
+
+    /// Notes in `run.json` that the run stopped before its end.
+    pub fn interrupted(mut self) -> Result<(), FolderError> {
+        self.run.state = RunState::Interrupted;
+        self.run.write(&self.path)
+    }
+
+    /// Merges the parts into the tables and notes that the run is complete.
+    pub fn finish(mut self, table: &str) -> Result<Merged, FolderError> {
+        let merged = merge::merge(
+            &self.path,
+            &[(self.path.clone(), self.manifest.lines())],
+            table,
+        )?;
+        self.run.state = RunState::Complete;
+        self.run.table = Some(table.to_owned());
+        self.run.result_hash = Some(merged.result_hash.clone());
+        self.run.write(&self.path)?;
+        Ok(merged)
+    }
+}
+
+pub use part::Part;
+
+/// The folder of one shard inside a run's folder.
+pub fn shard_path(run: &Path, shard: usize, n_shards: usize) -> PathBuf {
+    run.join("shards").join(format!("{shard}-of-{n_shards}"))
+}
+
+/// Puts a file into a run folder, whole or not at all.
+pub fn write_file(path: &Path, contents: &[u8]) -> Result<(), FolderError> {
+    use std::io::Write as _;
+    let write = || {
+        let mut file = crate::atomic_file::AtomicFile::create(path)?;
+        file.write_all(contents)?;
+        file.commit()
+    };
+    write().map_err(FolderError::write(path))
+}
+
+/// A typo in `--out` must not scatter a run over somebody's documents.
+fn refuse_foreign_files(path: &Path) -> Result<(), FolderError> {
+    let entries = match fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(source) => {
+            return Err(FolderError::Write {
+                path: path.to_owned(),
+                source,
+            });
+        }
+    };
+    // What a run that died before it wrote `run.json`, and shards, may leave.
+    let ours = [
+        part::FOLDER_NAME,
+        lock::FILE_NAME,
+        "shards",
+        manifest::FILE_NAME,
+    ];
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !ours.contains(&name.as_str()) && !name.starts_with(".run.json.") {
+            return Err(FolderError::NotARun {
+                path: path.to_owned(),
+                found: name,
+            });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,188 @@
+//! The result hash: one number for a whole table, whatever way it was cut into parts.
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{
+    DataType, Field, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Schema,
+    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+
+/// Takes in a table's rows in order, any number at a time.
+pub(super) struct TableHash {
+    columns: Vec<blake3::Hasher>,
+    buffer: Vec<u8>,
+}
+
+impl TableHash {
+    pub(super) fn new(schema: &Schema) -> TableHash {
+        let columns = schema.fields().iter().map(|field| {
+            let mut hasher = blake3::Hasher::new();
+            hasher.update(field.name().as_bytes());
+            hasher.update(&[0]);
+            hasher
+        });
+        TableHash {
+            columns: columns.collect(),
+            buffer: Vec::new(),
+        }
+    }
+
+    pub(super) fn update(&mut self, batch: &RecordBatch) {
+        for (hasher, column) in self.columns.iter_mut().zip(batch.columns()) {
+            self.buffer.clear();
+            write_values(column.as_ref(), &mut self.buffer);
+            hasher.update(&self.buffer);
+        }
+    }
+
+    pub(super) fn finish(self) -> String {
+        let mut all = blake3::Hasher::new();
+        for hasher in self.columns {
+            all.update(hasher.finalize().as_bytes());
+        }
+        all.finalize().to_hex().to_string()
+    }
+}
+
+/// Every value as a byte that says whether it is there, then its bytes, lengths first.
+fn write_values(array: &dyn Array, out: &mut Vec<u8>) {
+    macro_rules! fixed {
+        ($type:ty) => {{
+            let values = array.as_primitive::<$type>();
+            for at in 0..values.len() {
+                out.push(u8::from(values.is_valid(at)));
+                if values.is_valid(at) {
+                    out.extend(values.value(at).to_le_bytes());
+                }
+            }
+        }};
+    }
+    macro_rules! with_length {
+        ($values:expr, $bytes:expr) => {{
+            let values = $values;
+            for at in 0..values.len() {
+                out.push(u8::from(values.is_valid(at)));
+                if values.is_valid(at) {
+                    $bytes(values.value(at), &mut *out);
+                }
+            }
+        }};
+    }
+    fn bytes(value: &[u8], out: &mut Vec<u8>) {
+        out.extend((value.len() as u64).to_le_bytes());
+        out.extend(value);
+    }
+    fn list(value: arrow::array::ArrayRef, out: &mut Vec<u8>) {
+        out.extend((value.len() as u64).to_le_bytes());
+        write_values(value.as_ref(), out);
+    }
+    match array.data_type() {
+        DataType::UInt8 => fixed!(UInt8Type),
+        DataType::UInt16 => fixed!(UInt16Type),
+        DataType::UInt32 => fixed!(UInt32Type),
+        DataType::UInt64 => fixed!(UInt64Type),
+        DataType::Int8 => fixed!(Int8Type),
+        DataType::Int16 => fixed!(Int16Type),
+        DataType::Int32 => fixed!(Int32Type),
+        DataType::Int64 => fixed!(Int64Type),
+        DataType::Float32 => fixed!(Float32Type),
+        DataType::Float64 => fixed!(Float64Type),
+        DataType::Boolean => {
+            let values = array.as_boolean();
+            for at in 0..values.len() {
+                out.push(if values.is_valid(at) {
+                    1 + u8::from(values.value(at))
+                } else {
+                    0
+                });
+            }
+        }
+        DataType::Utf8 => with_length!(array.as_string::<i32>(), |v: &str, o: &mut Vec<u8>| bytes(
+            v.as_bytes(),
+            o
+        )),
+        DataType::LargeUtf8 => with_length!(
+            array.as_string::<i64>(),
+            |v: &str, o: &mut Vec<u8>| bytes(v.as_bytes(), o)
+        ),
+        DataType::Binary => with_length!(array.as_binary::<i32>(), bytes),
+        DataType::LargeBinary => with_length!(array.as_binary::<i64>(), bytes),
+        DataType::List(_) => with_length!(array.as_list::<i32>(), list),
+        DataType::LargeList(_) => with_length!(array.as_list::<i64>(), list),
+        DataType::Dictionary(_, values) => {
+            // The same text must give the same bytes however it is stored.
+            let plain =
+                arrow::compute::cast(array, values).expect("a dictionary has its values' type");
+            write_values(plain.as_ref(), out);
+        }
+        other => unreachable!("no table has a column of {other}"),
+    }
+}
+
+/// Whether a column's values can be hashed; tables are checked before the first part is written.
+pub(super) fn is_supported(field: &Field) -> bool {
+    use DataType::{
+        Binary, Boolean, Dictionary, Float32, Float64, LargeBinary, LargeList, LargeUtf8, List,
+        Utf8,
+    };
+    match field.data_type() {
+        List(item) | LargeList(item) => is_supported(item),
+        Dictionary(_, values) => matches!(**values, Utf8 | LargeUtf8),
+        Boolean | Float32 | Float64 | Utf8 | LargeUtf8 | Binary | LargeBinary => true,
+        other => other.is_integer(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::{ArrayRef, Int32Array, LargeListArray, StringArray};
+    use std::sync::Arc;
+
+    fn batch() -> RecordBatch {
+        let lists = LargeListArray::from_iter_primitive::<Float32Type, _, _>(vec![
+            Some(vec![Some(1.0), None]),
+            None,
+            Some(vec![]),
+            Some(vec![Some(f32::NAN), Some(-0.0)]),
+        ]);
+        RecordBatch::try_from_iter(vec![
+            (
+                "a",
+                Arc::new(Int32Array::from(vec![Some(1), None, Some(3), Some(4)])) as ArrayRef,
+            ),
+            ("b", Arc::new(StringArray::from(vec!["x", "", "yz", "ü"]))),
+            ("c", Arc::new(lists)),
+        ])
+        .unwrap()
+    }
+
+    fn hash(batches: &[RecordBatch]) -> String {
+        let mut hash = TableHash::new(&batches[0].schema());
+        batches.iter().for_each(|batch| hash.update(batch));
+        hash.finish()
+    }
+
+    #[test]
+    fn cuts_do_not_matter_and_values_do() {
+        let whole = batch();
+        let reference = hash(std::slice::from_ref(&whole));
+        for cut in 0..=4 {
+            assert_eq!(
+                hash(&[whole.slice(0, cut), whole.slice(cut, 4 - cut)]),
+                reference
+            );
+        }
+        assert_ne!(hash(&[whole.slice(0, 3)]), reference);
+        let mut columns = whole.columns().to_vec();
+        columns[2] = Arc::new(LargeListArray::from_iter_primitive::<Float32Type, _, _>(
+            vec![
+                Some(vec![Some(1.0), None]),
+                None,
+                Some(vec![]),
+                Some(vec![Some(f32::NAN), Some(0.0)]),
+            ],
+        ));
+        let other = RecordBatch::try_new(whole.schema(), columns).unwrap();
+        assert_ne!(hash(&[other]), reference, "zero is not minus zero");
+    }
+}
