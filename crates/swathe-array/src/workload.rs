@@ -307,38 +307,32 @@ impl<A> ArrayWorkload<A> {
         let Operation::Xor(key) = &self.operation else {
             return Err(self.wrong_dtype(first.dtype()));
         };
-        let slice_of = |array: &'_ Array| -> Result<Vec<T>, ArrayFailure> {
+        fn elements_of<T: Slice>(array: &Array) -> Option<&[T]> {
             T::slice(array.elements())
-                .map(<[T]>::to_vec)
-                .ok_or_else(|| self.mismatch(first, array))
-        };
-        let mut out = data.to_vec();
-        if stop.requested() {
-            return Err(ArrayFailure::Stopped);
         }
-        match (key, second) {
-            (Key::Seed(seed), _) => xor_in_place(&mut out, XorKey::Seed(*seed), self.simd)?,
+        let key = match (key, second) {
+            (Key::Seed(seed), _) => XorKey::Seed(*seed),
             (Key::Cycle(key), _) => {
-                xor_in_place(&mut out, XorKey::Cycle(&slice_of(key)?), self.simd)?
+                XorKey::Cycle(elements_of(key).ok_or_else(|| self.mismatch(first, key))?)
             }
             (Key::Array(key), _) => {
-                let key = T::slice(key.elements()).ok_or_else(|| self.mismatch(first, key))?;
-                xor_in_place(&mut out, XorKey::Array(key), self.simd)?;
+                XorKey::Array(elements_of(key).ok_or_else(|| self.mismatch(first, key))?)
             }
-            (Key::Second, Some(second)) => {
-                if second.shape() != first.shape() {
-                    return Err(self.mismatch(first, second));
-                }
-                let key =
-                    T::slice(second.elements()).ok_or_else(|| self.mismatch(first, second))?;
-                xor_in_place(&mut out, XorKey::Array(key), self.simd)?;
+            (Key::Second, Some(second)) if second.shape() == first.shape() => {
+                XorKey::Array(elements_of(second).ok_or_else(|| self.mismatch(first, second))?)
             }
+            (Key::Second, Some(second)) => return Err(self.mismatch(first, second)),
             (Key::Second, None) => {
                 return Err(ArrayFailure::NoSecond {
                     operation: self.operation.to_string(),
                 });
             }
+        };
+        if stop.requested() {
+            return Err(ArrayFailure::Stopped);
         }
+        let mut out = data.to_vec();
+        xor_in_place(&mut out, key, self.simd)?;
         Ok(answer(first.shape(), out, 0))
     }
 
