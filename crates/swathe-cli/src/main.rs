@@ -23,6 +23,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     interrupt::install();
     quiet_worker_panics();
+    settings::set_words(std::env::args().collect());
     match dispatch(Cli::parse()) {
         Ok(code) => code.into(),
         Err(fault) => {

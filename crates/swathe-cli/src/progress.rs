@@ -147,15 +147,15 @@ fn plain_text(counts: &Counts, elapsed: Duration) -> String {
 
 /// A fallback is spoken, never silent.
 fn setback_text(setback: &Setback) -> String {
-    let n = setback.n_problems;
+    let problems = counted(setback.n_problems as u64, "problem", "problems");
     match setback.cause {
         SetbackCause::OutOfMemory { wanted_bytes } => {
             format!(
-                "warning: {wanted_bytes} bytes refused for {n} problems, trying again in smaller batches"
+                "warning: {wanted_bytes} bytes refused for {problems}, tried again in smaller batches"
             )
         }
         SetbackCause::WorkerLost => {
-            format!("warning: a worker was lost, its {n} problems go to another")
+            format!("warning: a worker was lost with {problems} in hand, another takes over")
         }
         SetbackCause::WorkerStuck { problem } => {
             format!(
@@ -163,6 +163,11 @@ fn setback_text(setback: &Setback) -> String {
             )
         }
     }
+}
+
+/// `1 problem`, `2 problems`.
+pub(crate) fn counted(n: u64, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
 }
 
 /// Says yes at most so often.

@@ -1,6 +1,7 @@
 //! Settings: what the flags, variables and `swathe.toml` mean together.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use swathe::{BatchSize, Budget, Cpu, Faults, Padding, Settings, Shape};
@@ -347,18 +348,29 @@ fn parse_time(text: &str) -> Option<Duration> {
         .filter(|time| !time.is_zero())
 }
 
+/// The words that this process was started with, or that the demo types in the user's place.
+static WORDS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Notes the words of the command that is carried out next.
+pub(crate) fn set_words(words: Vec<String>) {
+    *WORDS.lock().unwrap_or_else(PoisonError::into_inner) = words;
+}
+
 /// The command as it could be typed again.
 fn command_line() -> String {
-    let mut words = vec!["swathe".to_owned()];
-    words.extend(std::env::args().skip(1).map(|word| {
+    let words = WORDS.lock().unwrap_or_else(PoisonError::into_inner);
+    let quoted = words.iter().skip(1).map(|word| {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=@%+".contains(c);
         if !word.is_empty() && word.chars().all(plain) {
-            word
+            word.clone()
         } else {
             format!("'{}'", word.replace('\'', r"'\''"))
         }
-    }));
-    words.join(" ")
+    });
+    std::iter::once("swathe".to_owned())
+        .chain(quoted)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 #[cfg(test)]

@@ -73,6 +73,7 @@ pub(crate) fn demo(flags: &DemoFlags) -> Result<Code, Fault> {
         words.extend(command);
         words.extend(["--progress".to_owned(), flags.progress.clone()]);
         let cli = Cli::try_parse_from(&words).map_err(|error| Fault::usage(error.to_string()))?;
+        crate::settings::set_words(words);
         let code = crate::dispatch(cli)?;
         if code != Code::Solved {
             return Ok(code);

@@ -10,7 +10,7 @@ use swathe_io::rows::Rows;
 use swathe_io::run_folder::{Identity, InputFile};
 
 use crate::fault::{Code, Fault};
-use crate::progress::Progress;
+use crate::progress::{Progress, counted};
 use crate::settings::RunSettings;
 
 /// What a run's answers depend on besides its problems.
@@ -72,11 +72,16 @@ fn tell(finished: &Finished, run: &RunSettings) -> Code {
         (counts.n_timed_out, "timed out"),
         (counts.n_panicked, "panicked"),
         (finished.n_before, "done before"),
-        (report.n_setbacks, "setbacks mended"),
     ] {
         if n > 0 {
             parts.push(format!("{n} {what}"));
         }
+    }
+    if report.n_setbacks > 0 {
+        parts.push(format!(
+            "{} mended",
+            counted(report.n_setbacks, "setback", "setbacks")
+        ));
     }
     eprintln!(
         "{}: {} in {:.2} s ({:.1} a second)",
