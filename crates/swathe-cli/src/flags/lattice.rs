@@ -6,13 +6,7 @@ use clap::{Args, Subcommand};
 
 use super::RunFlags;
 
-/// Answers questions about lattices: grid graphs of 1 to 10 axes with 2 to 100 vertices each.
-///
-/// Vertices have ids in row-major order: the last axis runs fastest. Edges join vertices that
-/// differ by one along one axis; nothing wraps around. Blocked vertices are no part of the graph.
-///
-/// A question is asked by flags, or many of them by a table (CSV). Answers are printed, or go into
-/// a run folder with --out.
+/// Answers questions about lattices.
 #[derive(Debug, Args)]
 #[command(after_help = LATTICE_EXAMPLES)]
 pub(crate) struct LatticeFlags {
@@ -34,6 +28,13 @@ pub(crate) enum LatticeVerb {
 }
 
 const LATTICE_EXAMPLES: &str = "\
+A lattice is a grid graph of 1 to 10 axes with 2 to 100 vertices each. Edges join vertices that
+differ by one along one axis; nothing wraps around. Vertices have ids in row-major order: the last
+axis runs fastest. Blocked vertices and their edges are no part of the graph.
+
+One question is asked by flags, many by a table (CSV). The answers are printed, or go into a run
+folder with --out.
+
 Examples:
   swathe lattice analyze --size 10x10x10
   swathe lattice path --size 20x20 --from 0,0 --to 19,19 --blocked 21,22,23
