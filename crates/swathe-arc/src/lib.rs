@@ -27,6 +27,8 @@
 //! the reference statement by statement.
 
 mod closure;
+mod column;
+mod columnwise;
 mod encode;
 mod evaluate;
 mod explain;

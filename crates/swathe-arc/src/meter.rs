@@ -79,8 +79,8 @@ pub(crate) fn measured<T>(limits: &Limits, body: impl FnOnce() -> T) -> (T, Usag
     });
     let result = body();
     let usage = METER.with(|m| Usage {
-        work: (work - m.work_left.get()).max(0) as u64,
-        bytes: (bytes - m.bytes_left.get()).max(0) as u64,
+        work: work.saturating_sub(m.work_left.get()).max(0) as u64,
+        bytes: bytes.saturating_sub(m.bytes_left.get()).max(0) as u64,
     });
     (result, usage)
 }
@@ -136,7 +136,7 @@ pub(crate) fn nested<T>(n: u32, body: impl FnOnce() -> Result<T>) -> Result<T> {
 #[inline]
 pub(crate) fn called<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
     let n_frames_left = METER.with(|m| {
-        let work_left = m.work_left.get() - 1;
+        let work_left = m.work_left.get().saturating_sub(1);
         m.work_left.set(work_left);
         if work_left < 0 {
             return Err(Fault::Timeout);
@@ -150,6 +150,33 @@ pub(crate) fn called<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
     })?;
     let result = body();
     METER.with(|m| m.n_frames_left.set(n_frames_left));
+    result
+}
+
+/// Runs `body` as n function calls from one place: n units of work and a frame.
+#[inline]
+pub(crate) fn called_often<T>(n: usize, body: impl FnOnce() -> Option<T>) -> Option<T> {
+    spend(n).ok()?;
+    let left = METER.with(|m| m.n_frames_left.get());
+    if left == 0 {
+        return None;
+    }
+    METER.with(|m| m.n_frames_left.set(left - 1));
+    let result = body();
+    METER.with(|m| m.n_frames_left.set(left));
+    result
+}
+
+/// Runs `body`; if it gives up, nothing has been charged.
+pub(crate) fn attempt<T>(body: impl FnOnce() -> Option<T>) -> Option<T> {
+    let (work, bytes) = METER.with(|m| (m.work_left.get(), m.bytes_left.get()));
+    let result = body();
+    if result.is_none() {
+        METER.with(|m| {
+            m.work_left.set(work);
+            m.bytes_left.set(bytes);
+        });
+    }
     result
 }
 

@@ -6,6 +6,8 @@
 use super::collection::{at_positions, merged};
 use super::sorting;
 use crate::closure::{Form, call};
+use crate::column::Column;
+use crate::columnwise::{self, N_TOGETHER, N_TOGETHER_MIN};
 use crate::fault::{Fault, Result};
 use crate::meter;
 use crate::operator as op;
@@ -13,6 +15,7 @@ use crate::primitive;
 use crate::recipe::{self, Recipe};
 use crate::set::{self, Set};
 use crate::value::Value;
+use std::ops::Range;
 use std::rc::Rc;
 
 /// Calls f on an element inside a generator expression.
@@ -21,26 +24,69 @@ fn call_in_generator(f: &Value, args: &[Value]) -> Result {
     call(f, args).map_err(Fault::through_generator)
 }
 
+/// Calls f on n lists of arguments in order, many at once where their kinds are known, and hands on
+/// the results as they come, with their number.
+fn sweep<'a, const N_ARGS: usize>(
+    f: &Value,
+    n: usize,
+    columns: impl Fn(Range<usize>) -> [Column<'a>; N_ARGS],
+    one: impl Fn(usize) -> [Value; N_ARGS],
+    mut done: impl FnMut(&Column, usize),
+) -> Result<()> {
+    let mut together = n >= N_TOGETHER_MIN;
+    for from in (0..n).step_by(N_TOGETHER) {
+        let to = n.min(from + N_TOGETHER);
+        if together {
+            let args = columns(from..to).map(Rc::new);
+            if let Some(results) = columnwise::map(f, &args, to - from) {
+                done(&results, to - from);
+                continue;
+            }
+            together = false;
+        }
+        let mut results = Vec::with_capacity(to - from);
+        for k in from..to {
+            results.push(call(f, &one(k))?);
+        }
+        done(&Column::Values(results.into()), to - from);
+    }
+    Ok(())
+}
+
+fn over_set(f: &Value, s: &Set, done: impl FnMut(&Column, usize)) -> Result<()> {
+    let columns = |at: Range<usize>| [Column::of_set(s, at)];
+    sweep(f, s.len(), columns, |k| [s.get(k)], done)
+}
+
+fn extend(all: &mut Vec<Value>, results: &Column, n: usize) {
+    all.extend(results.values(n));
+}
+
 /// The results of f on the elements of a set, by position; None if a call failed.
 fn by_position(f: &Value, s: &Set) -> Result<Option<Vec<Value>>> {
     meter::build(s.len(), 16)?;
     let mut results = Vec::with_capacity(s.len());
-    for k in 0..s.len() {
-        match call(f, &[s.get(k)]) {
-            Ok(v) => results.push(v),
-            Err(fault) if fault.is_limit() => return Err(fault),
-            Err(_) => return Ok(None),
-        }
+    match over_set(f, s, |column, n| extend(&mut results, column, n)) {
+        Ok(()) => Ok(Some(results)),
+        Err(fault) if fault.is_limit() => Err(fault),
+        Err(_) => Ok(None),
     }
-    Ok(Some(results))
 }
 
 /// The results of f on the elements in the order programs see.
 fn in_order(f: &Value, container: &Value) -> Result<Vec<Value>> {
-    op::items(container)?
-        .into_iter()
-        .map(|e| call_in_generator(f, &[e]))
-        .collect()
+    let all = op::items(container)?;
+    let mut results = Vec::with_capacity(all.len());
+    let columns = |at: Range<usize>| [Column::of_slice(&all[at])];
+    sweep(
+        f,
+        all.len(),
+        columns,
+        |k| [all[k].clone()],
+        |column, n| extend(&mut results, column, n),
+    )
+    .map_err(Fault::through_generator)?;
+    Ok(results)
 }
 
 pub(crate) fn apply(a: &[Value]) -> Result {
@@ -197,10 +243,18 @@ pub(crate) fn mpapply(a: &[Value]) -> Result {
 
 fn pairwise(a: &[Value]) -> Result<Vec<Value>> {
     let (x, y) = (op::items(&a[1])?, op::items(&a[2])?);
-    x.into_iter()
-        .zip(y)
-        .map(|(i, j)| call_in_generator(&a[0], &[i, j]))
-        .collect()
+    let n = x.len().min(y.len());
+    let mut results = Vec::with_capacity(n);
+    let columns = |at: Range<usize>| [Column::of_slice(&x[at.clone()]), Column::of_slice(&y[at])];
+    sweep(
+        &a[0],
+        n,
+        columns,
+        |k| [x[k].clone(), y[k].clone()],
+        |column, n| extend(&mut results, column, n),
+    )
+    .map_err(Fault::through_generator)?;
+    Ok(results)
 }
 
 pub(crate) fn prapply(a: &[Value]) -> Result {
@@ -212,9 +266,16 @@ pub(crate) fn prapply(a: &[Value]) -> Result {
         let firsts = op::items(&a[1])?;
         let mut results = Vec::new();
         for j in &second {
-            for i in &firsts {
-                results.push(call_in_generator(&a[0], &[i.clone(), j.clone()])?);
-            }
+            let columns =
+                |at: Range<usize>| [Column::of_slice(&firsts[at]), Column::Same(j.clone())];
+            sweep(
+                &a[0],
+                firsts.len(),
+                columns,
+                |k| [firsts[k].clone(), j.clone()],
+                |column, n| extend(&mut results, column, n),
+            )
+            .map_err(Fault::through_generator)?;
         }
         set::from_values(results)
     })
@@ -234,20 +295,23 @@ fn filtered(container: &Value, condition: &Value) -> Result {
     {
         meter::build(s.len(), 8)?;
         let mut kept = Vec::with_capacity(s.len());
-        let mut failed = false;
-        for k in 0..s.len() {
-            match call(condition, &[s.get(k)]) {
-                Ok(v) if v.truth() => kept.push(k as u32),
-                Ok(_) => {}
-                Err(fault) if fault.is_limit() => return Err(fault),
-                Err(_) => {
-                    failed = true;
-                    break;
-                }
+        let mut at = 0;
+        let found = over_set(condition, s, |column, n| {
+            match column {
+                Column::Bools(v) => kept.extend((at..).zip(v).filter(|(_, b)| **b).map(|(k, _)| k)),
+                _ => kept.extend(
+                    (at..)
+                        .zip(column.values(n))
+                        .filter(|(_, v)| v.truth())
+                        .map(|(k, _)| k),
+                ),
             }
-        }
-        if !failed {
-            return Ok(at_positions(s, kept, Recipe::Kept));
+            at += n as u32;
+        });
+        match found {
+            Ok(()) => return Ok(at_positions(s, kept, Recipe::Kept)),
+            Err(fault) if fault.is_limit() => return Err(fault),
+            Err(_) => {}
         }
     }
     let mut kept = Vec::new();
@@ -344,14 +408,20 @@ fn best(container: &Value, f: &Value, greatest: bool) -> Result<Option<(Value, V
 /// The best element if all keys are integers; the order is asked for only if several keys tie.
 fn best_without_order(s: &Set, f: &Value, greatest: bool) -> Result<Option<(Value, Value)>> {
     meter::build(s.len(), 8)?;
-    let mut keys = Vec::with_capacity(s.len());
-    for k in 0..s.len() {
-        match key(f, &s.get(k)) {
-            Ok(Value::Int(key)) => keys.push(key),
-            Err(fault) if fault.is_limit() => return Err(fault),
-            _ => return Ok(None),
+    let keys = match meter::attempt(|| int_keys(s, f)) {
+        Some(keys) => keys,
+        None => {
+            let mut keys = Vec::with_capacity(s.len());
+            for k in 0..s.len() {
+                match key(f, &s.get(k)) {
+                    Ok(Value::Int(key)) => keys.push(key),
+                    Err(fault) if fault.is_limit() => return Err(fault),
+                    _ => return Ok(None),
+                }
+            }
+            keys
         }
-    }
+    };
     let extreme = if greatest {
         keys.iter().max()
     } else {
@@ -377,4 +447,20 @@ fn best_without_order(s: &Set, f: &Value, greatest: bool) -> Result<Option<(Valu
         }
     };
     Ok(Some((s.get(at), Value::Int(extreme))))
+}
+
+/// The keys of the elements by position, if they can be had together and are integers.
+fn int_keys(s: &Set, f: &Value) -> Option<Vec<i64>> {
+    let n = s.len();
+    if n < N_TOGETHER_MIN {
+        return None;
+    }
+    let mut keys = Vec::with_capacity(n);
+    for from in (0..n).step_by(N_TOGETHER) {
+        let to = n.min(from + N_TOGETHER);
+        let elements = Rc::new(Column::of_set(s, from..to));
+        let column = columnwise::map(f, &[elements], to - from)?;
+        keys.extend_from_slice(&column.ints(to - from)?);
+    }
+    Some(keys)
 }

@@ -1,0 +1,378 @@
+//! Functions applied to many elements at once: each step of a closure runs over a column of values.
+//!
+//! The work charged is that of calling the function on each element. Whatever the columns do not know
+//! (a failure, a limit, a tuple too deep) gives None and leaves the meter as it was: the elements are
+//! then taken one by one, and decide.
+
+use crate::closure::{Closure, Form, n_args};
+use crate::column::{Column, Shared, place};
+use crate::fault::Fault;
+use crate::meter;
+use crate::packed;
+use crate::primitive::PRIMITIVES;
+use crate::set::Members;
+use crate::value::Value;
+use std::rc::Rc;
+use std::sync::LazyLock;
+
+/// Elements that are taken together: enough to spread the cost of a step, few enough for the caches.
+pub(crate) const N_TOGETHER: usize = 512;
+/// Fewer elements than this are as fast one by one.
+pub(crate) const N_TOGETHER_MIN: usize = 3;
+
+/// The results of a function for n lists of arguments, or None. Every element of the results can be had.
+pub(crate) fn map<'a>(f: &Value, args: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
+    meter::attempt(|| {
+        let results = mapped(f, args, n)?;
+        if let Column::Two(..) = &*results {
+            let whole = (0..n).map(|k| results.get(k)).collect::<Option<_>>()?;
+            return Some(Rc::new(Column::of(whole)));
+        }
+        Some(results)
+    })
+}
+
+fn mapped<'a>(f: &Value, args: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
+    if usize::from(n_args(f)?) != args.len() {
+        return None;
+    }
+    match f {
+        Value::Primitive(p) => meter::called_often(n, || {
+            let kernel = KERNELS[*p as usize];
+            if let Some(column) = kernel.and_then(|k| k(args, n)) {
+                return Some(column);
+            }
+            one_by_one(*p, args, n)
+        }),
+        Value::Closure(c) => meter::called_often(n, || entered(c, args, n)),
+        _ => None,
+    }
+}
+
+fn entered<'a>(c: &Closure, args: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
+    let [a, b, d] = &c.parts;
+    let same = |v: &Value| Rc::new(Column::Same(v.clone()));
+    match c.form {
+        Form::Compose => mapped(a, &[mapped(b, args, n)?], n),
+        Form::Chain => {
+            let x = mapped(d, args, n)?;
+            mapped(a, &[mapped(b, &[x], n)?], n)
+        }
+        Form::Matcher => {
+            let found = mapped(a, args, n)?;
+            let bools = match equal(&found, &Column::Same(b.clone()), n) {
+                Some(bools) => bools,
+                None => (0..n)
+                    .map(|k| found.get(k).map(|v| v == *b))
+                    .collect::<Option<_>>()?,
+            };
+            Some(Rc::new(Column::Bools(bools)))
+        }
+        Form::Fork => {
+            let x = mapped(b, args, n)?;
+            let y = mapped(d, args, n)?;
+            mapped(a, &[x, y], n)
+        }
+        Form::RightBound(_) => match args {
+            [x] => mapped(a, &[x.clone(), same(b)], n),
+            [x, y] => mapped(a, &[x.clone(), y.clone(), same(b)], n),
+            _ => None,
+        },
+        Form::LeftBound(_) => match args {
+            [x] => mapped(a, &[same(b), x.clone()], n),
+            [x, y] => mapped(a, &[same(b), x.clone(), y.clone()], n),
+            _ => None,
+        },
+    }
+}
+
+/// A primitive that has no form for these columns.
+fn one_by_one<'a>(p: u8, args: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
+    let run = PRIMITIVES[p as usize].run;
+    let mut buffer = [const { Value::None }; 4];
+    let buffer = &mut buffer[..args.len()];
+    let mut results = Vec::with_capacity(n);
+    for k in 0..n {
+        for (value, column) in buffer.iter_mut().zip(args) {
+            if k == 0 || !matches!(**column, Column::Same(_)) {
+                *value = column.get(k)?;
+            }
+        }
+        results.push(run(buffer).ok()?);
+    }
+    Some(Rc::new(Column::of(results)))
+}
+
+/// A primitive on columns: None if it does not know their kinds, and then nothing has been charged.
+type Kernel = for<'a> fn(&[Shared<'a>], usize) -> Option<Shared<'a>>;
+
+static KERNELS: LazyLock<Vec<Option<Kernel>>> =
+    LazyLock::new(|| PRIMITIVES.iter().map(|p| kernel(p.name)).collect());
+
+fn kernel(name: &str) -> Option<Kernel> {
+    let kernel: Kernel = match name {
+        "identity" => |a, _| Some(a[0].clone()),
+        "add" => |a, n| arithmetic(a, n, i64::checked_add),
+        "subtract" => |a, n| arithmetic(a, n, i64::checked_sub),
+        "multiply" => |a, n| arithmetic(a, n, i64::checked_mul),
+        "invert" => |a, n| each(a, n, i64::checked_neg),
+        "double" => |a, n| each(a, n, |x| x.checked_mul(2)),
+        "halve" => |a, n| each(a, n, |x| Some(x.div_euclid(2))),
+        "increment" => |a, n| each(a, n, |x| x.checked_add(1)),
+        "decrement" => |a, n| each(a, n, |x| x.checked_sub(1)),
+        "crement" => |a, n| each(a, n, |x| x.checked_add(x.signum())),
+        "sign" => |a, n| each(a, n, |x| Some(x.signum())),
+        "even" => |a, n| test(a, n, |x| x & 1 == 0),
+        "positive" => |a, n| test(a, n, |x| x > 0),
+        "flip" => flip,
+        "equality" => |a, n| equal(&a[0], &a[1], n).map(|b| Rc::new(Column::Bools(b))),
+        "greater" => greater,
+        "both" => |a, _| logic(a, |x, y| x & y),
+        "either" => |a, _| logic(a, |x, y| x | y),
+        "first" => first,
+        "last" => last,
+        "toivec" => |a, n| pair_of(&a[0], &Column::Same(Value::Int(0)), n),
+        "tojvec" => |a, n| pair_of(&Column::Same(Value::Int(0)), &a[0], n),
+        "astuple" => astuple,
+        "maximum" => |a, n| extreme(a, n, i32::max),
+        "minimum" => |a, n| extreme(a, n, i32::min),
+        "contained" => contained,
+        "initset" => initset,
+        "manhattan" => manhattan,
+        "apply" => apply,
+        _ => return None,
+    };
+    Some(kernel)
+}
+
+fn arithmetic<'a>(
+    a: &[Shared<'a>],
+    n: usize,
+    f: impl Fn(i64, i64) -> Option<i64>,
+) -> Option<Shared<'a>> {
+    let small = |x: i64, y: i64| f(x, y).and_then(|z| i32::try_from(z).ok());
+    let two = |i: i32, j: i32, k: i32, l: i32| {
+        Some((small(i.into(), k.into())?, small(j.into(), l.into())?))
+    };
+    if let (Some(x), Some(y)) = (a[0].ints(n), a[1].ints(n)) {
+        let sums = x.iter().zip(y.iter()).map(|(&x, &y)| f(x, y));
+        return Some(Rc::new(Column::Ints(sums.collect::<Option<_>>()?)));
+    }
+    let both = match (a[0].pairs(n), a[1].pairs(n)) {
+        (Some(x), Some(y)) => {
+            let sums = x.iter().zip(y.iter()).map(|(p, q)| two(p.0, p.1, q.0, q.1));
+            sums.collect::<Option<_>>()?
+        }
+        (Some(x), None) => {
+            let y = a[1].ints(n)?;
+            let sums = x.iter().zip(y.iter());
+            sums.map(|(p, &y)| Some((small(p.0.into(), y)?, small(p.1.into(), y)?)))
+                .collect::<Option<_>>()?
+        }
+        (None, Some(y)) => {
+            let x = a[0].ints(n)?;
+            let sums = x.iter().zip(y.iter());
+            sums.map(|(&x, q)| Some((small(x, q.0.into())?, small(x, q.1.into())?)))
+                .collect::<Option<_>>()?
+        }
+        (None, None) => return None,
+    };
+    Some(Rc::new(Column::Pairs(both)))
+}
+
+fn each<'a>(a: &[Shared<'a>], n: usize, f: impl Fn(i64) -> Option<i64>) -> Option<Shared<'a>> {
+    if let Column::Pairs(v) = &*a[0] {
+        let small = |x: i32| f(x.into()).and_then(|y| i32::try_from(y).ok());
+        let pairs = v.iter().map(|&(i, j)| Some((small(i)?, small(j)?)));
+        return Some(Rc::new(Column::Pairs(pairs.collect::<Option<_>>()?)));
+    }
+    let ints = a[0].ints(n)?;
+    let ints = ints.iter().map(|&x| f(x)).collect::<Option<_>>()?;
+    Some(Rc::new(Column::Ints(ints)))
+}
+
+fn test<'a>(a: &[Shared<'a>], n: usize, f: impl Fn(i64) -> bool) -> Option<Shared<'a>> {
+    let ints = a[0].ints(n)?;
+    Some(Rc::new(Column::Bools(ints.iter().map(|&x| f(x)).collect())))
+}
+
+fn flip<'a>(a: &[Shared<'a>], _: usize) -> Option<Shared<'a>> {
+    match &*a[0] {
+        Column::Bools(v) => Some(Rc::new(Column::Bools(v.iter().map(|b| !b).collect()))),
+        _ => None,
+    }
+}
+
+fn greater<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
+    let (x, y) = (a[0].ints(n)?, a[1].ints(n)?);
+    let bools = x.iter().zip(y.iter()).map(|(x, y)| x > y).collect();
+    Some(Rc::new(Column::Bools(bools)))
+}
+
+fn logic<'a>(a: &[Shared<'a>], f: impl Fn(bool, bool) -> bool) -> Option<Shared<'a>> {
+    match (&*a[0], &*a[1]) {
+        (Column::Bools(x), Column::Bools(y)) => Some(Rc::new(Column::Bools(
+            x.iter().zip(y).map(|(&x, &y)| f(x, y)).collect(),
+        ))),
+        _ => None,
+    }
+}
+
+/// Which elements are equal, for kinds whose comparison is not charged.
+fn equal(a: &Column, b: &Column, n: usize) -> Option<Vec<bool>> {
+    fn same<T: PartialEq>(x: &[T], y: &[T]) -> Vec<bool> {
+        x.iter().zip(y).map(|(x, y)| x == y).collect()
+    }
+    match (a, b) {
+        (Column::Bools(x), Column::Bools(y)) => return Some(same(x, y)),
+        (Column::Bools(x), Column::Same(Value::Bool(y))) => {
+            return Some(x.iter().map(|x| x == y).collect());
+        }
+        (Column::Cells(x), Column::Cells(y)) => return Some(same(x, y)),
+        (Column::Duos(x, c), Column::Duos(y, d)) if c == d => return Some(same(x, y)),
+        _ => {}
+    }
+    if let (Some(x), Some(y)) = (a.ints(n), b.ints(n)) {
+        return Some(same(&x, &y));
+    }
+    Some(same(&a.pairs(n)?, &b.pairs(n)?))
+}
+
+fn first<'a>(a: &[Shared<'a>], _: usize) -> Option<Shared<'a>> {
+    Some(match &*a[0] {
+        Column::Two(x, _) => return Some(x.clone()),
+        Column::Pairs(v) => Rc::new(Column::Ints(v.iter().map(|p| p.0.into()).collect())),
+        Column::Cells(v) => {
+            let colors = v.iter().map(|&p| packed::color(p).into());
+            Rc::new(Column::Ints(colors.collect()))
+        }
+        Column::Duos(v, is_cell) => half(v.iter().map(|&d| (d >> 32) as u32), *is_cell),
+        _ => return None,
+    })
+}
+
+fn last<'a>(a: &[Shared<'a>], _: usize) -> Option<Shared<'a>> {
+    Some(match &*a[0] {
+        Column::Two(_, y) => return Some(y.clone()),
+        Column::Pairs(v) => Rc::new(Column::Ints(v.iter().map(|p| p.1.into()).collect())),
+        Column::Cells(v) => Rc::new(Column::Pairs(v.iter().map(|&p| place(p)).collect())),
+        Column::Duos(v, is_cell) => half(v.iter().map(|&d| d as u32), *is_cell),
+        _ => return None,
+    })
+}
+
+/// One element of each tuple of two.
+fn half<'a>(packed: impl Iterator<Item = u32>, is_cell: bool) -> Shared<'a> {
+    Rc::new(if is_cell {
+        Column::Cells(packed.collect())
+    } else {
+        Column::Pairs(packed.map(place).collect())
+    })
+}
+
+fn pair_of<'a>(a: &Column, b: &Column, n: usize) -> Option<Shared<'a>> {
+    let (x, y) = (a.ints(n)?, b.ints(n)?);
+    let pairs = x.iter().zip(y.iter());
+    let pairs = pairs.map(|(&i, &j)| Some((i32::try_from(i).ok()?, i32::try_from(j).ok()?)));
+    Some(Rc::new(Column::Pairs(pairs.collect::<Option<_>>()?)))
+}
+
+fn astuple<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
+    if let Some(pairs) = pair_of(&a[0], &a[1], n) {
+        return Some(pairs);
+    }
+    // A colour and a pair are a cell, which is better put together at once.
+    let is_cell = a[0].ints(0).is_some() && a[1].pairs(0).is_some();
+    if is_cell || !a[0].is_plain() || !a[1].is_plain() {
+        return None;
+    }
+    Some(Rc::new(Column::Two(a[0].clone(), a[1].clone())))
+}
+
+fn extreme<'a>(a: &[Shared<'a>], _: usize, f: impl Fn(i32, i32) -> i32) -> Option<Shared<'a>> {
+    match &*a[0] {
+        Column::Pairs(v) => Some(Rc::new(Column::Ints(
+            v.iter().map(|&(i, j)| f(i, j).into()).collect(),
+        ))),
+        _ => None,
+    }
+}
+
+fn contained<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
+    let Column::Same(Value::Set(set)) = &*a[1] else {
+        return None;
+    };
+    let (items, is_cell) = set.packed().filter(|(items, _)| !items.is_empty())?;
+    let bools = match (&*a[0], is_cell) {
+        (Column::Pairs(v), false) => {
+            let members = Members::new(items, n);
+            let has = |&(i, j): &(i32, i32)| {
+                packed::fits(i.into(), j.into()) && members.has(packed::place(i, j))
+            };
+            v.iter().map(has).collect()
+        }
+        (Column::Cells(v), true) => {
+            let members = Members::new(items, n);
+            v.iter().map(|&p| members.has(p)).collect()
+        }
+        _ => return None,
+    };
+    meter::spend(n * (items.len() / 8)).ok()?;
+    Some(Rc::new(Column::Bools(bools)))
+}
+
+fn initset<'a>(a: &[Shared<'a>], _: usize) -> Option<Shared<'a>> {
+    match &*a[0] {
+        Column::Cells(v) => Some(Rc::new(Column::Singles(v.clone(), true))),
+        Column::Pairs(v) => {
+            let place = |&(i, j): &(i32, i32)| {
+                packed::fits(i.into(), j.into()).then(|| packed::place(i, j))
+            };
+            let places = v.iter().map(place).collect::<Option<_>>()?;
+            Some(Rc::new(Column::Singles(places, false)))
+        }
+        _ => None,
+    }
+}
+
+/// The distance of single cells from a patch.
+fn manhattan<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
+    let (patch, singles) = match (&*a[0], &*a[1]) {
+        (Column::Same(Value::Set(s)), Column::Singles(v, _)) => (s, v),
+        (Column::Singles(v, _), Column::Same(Value::Set(s))) => (s, v),
+        _ => return None,
+    };
+    let (items, _) = patch.packed().filter(|(items, _)| !items.is_empty())?;
+    meter::spend(n * (items.len() / 16)).ok()?;
+    let from = |p: u32| -> i64 {
+        let (i, j) = place(p);
+        let least = items
+            .iter()
+            .map(|&q| (packed::row(q) - i).abs() + (packed::col(q) - j).abs())
+            .min();
+        least.map_or(0, i64::from)
+    };
+    Some(Rc::new(Column::Ints(
+        singles.iter().map(|&p| from(p)).collect(),
+    )))
+}
+
+/// A function on both elements of pairs.
+fn apply<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
+    let (Column::Same(f), Column::Pairs(v)) = (&*a[0], &*a[1]) else {
+        return None;
+    };
+    let both = v.iter().flat_map(|p| [p.0.into(), p.1.into()]).collect();
+    meter::attempt(|| {
+        let both = Rc::new(Column::Ints(both));
+        let found = meter::nested(1, || mapped(f, &[both], 2 * n).ok_or(Fault::TypeError)).ok()?;
+        let Column::Ints(v) = &*found else {
+            return None;
+        };
+        let pairs = v.chunks_exact(2).map(|p| {
+            let (i, j) = (i32::try_from(p[0]).ok()?, i32::try_from(p[1]).ok()?);
+            Some((i, j))
+        });
+        Some(Rc::new(Column::Pairs(pairs.collect::<Option<_>>()?)))
+    })
+}
