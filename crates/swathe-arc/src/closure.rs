@@ -2,14 +2,21 @@ use crate::fault::{Fault, Result};
 use crate::hash::TupleHash;
 use crate::meter;
 use crate::primitive::PRIMITIVES;
-use crate::value::{Value, nesting_of};
+use crate::value::{Value, nesting_of, weight_of};
+use std::cell::Cell;
 
 /// A function made by another: `compose`, `chain`, `matcher`, `fork`, `rbind`, `lbind`.
 pub struct Closure {
     pub(crate) form: Form,
     pub(crate) parts: [Value; 3],
     nesting: u32,
+    weight: u32,
+    /// Parts are shared, so a function may have far more parts than could be hashed twice.
+    hash: Cell<Option<u64>>,
 }
+
+/// Functions with more parts than this are not written out.
+const WEIGHT_WRITTEN_MAX: u32 = 1000;
 
 /// What a closure does with its parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,10 +38,16 @@ pub(crate) enum Form {
 impl Closure {
     pub(crate) fn value(form: Form, parts: [Value; 3]) -> Result {
         let nesting = nesting_of(parts.iter())?;
+        let weight = match weight_of(parts.iter()) {
+            n if n > WEIGHT_WRITTEN_MAX => 1,
+            n => n,
+        };
         Ok(Value::Closure(std::rc::Rc::new(Closure {
             form,
             parts,
             nesting,
+            weight,
+            hash: Cell::new(None),
         })))
     }
 
@@ -42,7 +55,20 @@ impl Closure {
         self.nesting
     }
 
+    /// The number of parts that are written, all levels counted.
+    pub(crate) fn weight(&self) -> u32 {
+        self.weight
+    }
+
+    /// Whether the function has so many parts that only its kind is written.
+    pub(crate) fn is_abbreviated(&self) -> bool {
+        self.weight == 1
+    }
+
     pub(crate) fn py_hash(&self) -> u64 {
+        if let Some(hash) = self.hash.get() {
+            return hash;
+        }
         let mut h = TupleHash::new();
         h.push(match self.form {
             Form::Compose => 1,
@@ -55,7 +81,9 @@ impl Closure {
         for part in &self.parts {
             h.push(part.py_hash());
         }
-        h.finish()
+        let hash = h.finish();
+        self.hash.set(Some(hash));
+        hash
     }
 
     fn n_args(&self) -> u8 {

@@ -8,7 +8,8 @@ use std::fmt::Write;
 ///
 /// Integers, booleans and null stand for themselves; `{"grid":[[…]]}` is a tuple of equally long tuples of
 /// integers, `{"tuple":[…]}` any other tuple, `{"obj":[[c,i,j],…]}` a set of cells, `{"idx":[[i,j],…]}`
-/// a set of pairs, `{"set":[…]}` any other set, `{"fn":…}` a function.
+/// a set of pairs, `{"set":[…]}` any other set, `{"fn":…}` a function; one of over a thousand parts is written
+/// without them.
 ///
 /// ```
 /// use swathe_arc::{Value, encode};
@@ -163,6 +164,7 @@ fn write_function(f: &Value, out: &mut String) {
                 Form::LeftBound(_) => ("lbind", 2),
             };
             let _ = write!(out, "[\"{name}\"");
+            let n = if c.is_abbreviated() { 0 } else { n };
             for part in &c.parts[..n] {
                 out.push(',');
                 write_function(part, out);

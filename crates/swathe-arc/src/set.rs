@@ -5,7 +5,7 @@ use crate::meter::{self, Order};
 use crate::packed::{self, Bounds};
 use crate::recipe::{self, Recipe};
 use crate::table::Table;
-use crate::value::{Value, nesting_of};
+use crate::value::{Value, nesting_of, weight_of};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -23,6 +23,7 @@ pub struct Set {
     hash: Cell<Option<u64>>,
     bounds: Cell<Option<Bounds>>,
     nesting: u32,
+    weight: u32,
 }
 
 /// The elements in an arbitrary but fixed order.
@@ -163,6 +164,11 @@ pub(crate) fn from_values(values: Vec<Value>) -> Result {
 
 impl Set {
     fn bare(items: Items, recipe: Recipe, n_pending: u32, nesting: u32) -> Set {
+        let weight = match &items {
+            Items::Packed(v, _) => u32::try_from(v.len()).unwrap_or(u32::MAX),
+            Items::Duos(v, _) => u32::try_from(v.len()).unwrap_or(u32::MAX),
+            Items::General(v, _) => weight_of(v.iter()),
+        };
         Set {
             items,
             recipe: RefCell::new(recipe),
@@ -171,6 +177,7 @@ impl Set {
             hash: Cell::new(None),
             bounds: Cell::new(None),
             nesting,
+            weight,
         }
     }
 
@@ -248,6 +255,10 @@ impl Set {
 
     pub(crate) fn nesting(&self) -> u32 {
         self.nesting
+    }
+
+    pub(crate) fn weight(&self) -> u32 {
+        self.weight
     }
 
     pub(crate) fn n_pending(&self) -> u32 {

@@ -50,19 +50,31 @@ pub enum Value {
 pub struct Tuple {
     pub(crate) items: Vec<Value>,
     nesting: u32,
+    weight: u32,
 }
 
 /// Values nested deeper than this are refused: dropping and comparing them recurses.
 const NESTING_MAX: u32 = 2000;
 
+/// Values with more leaves than this are refused. Parts are shared, so a few statements like `astuple(x, x)`
+/// make a value that fits in memory but could not be hashed, compared or written down in any time.
+const WEIGHT_MAX: u32 = 1 << 26;
+
 /// The nesting of a container with these elements.
-pub(crate) fn nesting_of<'a>(items: impl Iterator<Item = &'a Value>) -> Result<u32> {
-    let nesting = 1 + items.map(Value::nesting).max().unwrap_or(0);
+pub(crate) fn nesting_of<'a>(items: impl Iterator<Item = &'a Value> + Clone) -> Result<u32> {
+    let nesting = 1 + items.clone().map(Value::nesting).max().unwrap_or(0);
     if nesting > NESTING_MAX {
         Err(Fault::RecursionError)
+    } else if weight_of(items) > WEIGHT_MAX {
+        Err(Fault::Memory)
     } else {
         Ok(nesting)
     }
+}
+
+/// The number of leaves of a container with these elements, each counted as often as it would be written.
+pub(crate) fn weight_of<'a>(items: impl Iterator<Item = &'a Value>) -> u32 {
+    items.fold(1, |sum, item| sum.saturating_add(item.weight()))
 }
 
 impl Value {
@@ -74,7 +86,12 @@ impl Value {
             return Value::two(a, b);
         }
         let nesting = nesting_of(items.iter())?;
-        Ok(Value::Tuple(Rc::new(Tuple { items, nesting })))
+        let weight = weight_of(items.iter());
+        Ok(Value::Tuple(Rc::new(Tuple {
+            items,
+            nesting,
+            weight,
+        })))
     }
 
     /// A frozenset built by inserting these elements one after the other.
@@ -104,9 +121,11 @@ impl Value {
             _ => {}
         }
         let nesting = nesting_of([&a, &b].into_iter())?;
+        let weight = weight_of([&a, &b].into_iter());
         Ok(Value::Tuple(Rc::new(Tuple {
             items: vec![a, b],
             nesting,
+            weight,
         })))
     }
 
@@ -247,6 +266,18 @@ impl Value {
         }
     }
 
+    /// The number of leaves, shared parts counted as often as they occur.
+    pub(crate) fn weight(&self) -> u32 {
+        match self {
+            Value::None | Value::Bool(_) | Value::Int(_) | Value::Primitive(_) => 1,
+            Value::Pair(..) | Value::Cell(..) | Value::Duo(..) => 1,
+            Value::Grid(g) => u32::try_from(g.cells().len()).unwrap_or(u32::MAX),
+            Value::Tuple(t) => t.weight,
+            Value::Set(s) => s.weight(),
+            Value::Closure(c) => c.weight(),
+        }
+    }
+
     /// CPython's hash. Functions, which Python hashes by address, are hashed by what they are made of.
     pub(crate) fn py_hash(&self) -> u64 {
         match self {
@@ -298,7 +329,15 @@ impl Value {
             .then_with(|| match (self, other) {
                 (Value::Pair(a, b), Value::Pair(c, d)) => (a, b).cmp(&(c, d)),
                 (Value::Cell(x, a, b), Value::Cell(y, c, d)) => (x, a, b).cmp(&(y, c, d)),
+                (Value::Set(a), Value::Set(b)) if Rc::ptr_eq(a, b) => Ordering::Equal,
                 (Value::Set(a), Value::Set(b)) => a.ascending(b),
+                (Value::Grid(a), Value::Grid(b)) if Rc::ptr_eq(a, b) => Ordering::Equal,
+                (Value::Grid(a), Value::Grid(b)) => a.rows().cmp(b.rows()),
+                (Value::Tuple(a), Value::Tuple(b)) if Rc::ptr_eq(a, b) => Ordering::Equal,
+                (Value::Tuple(a), Value::Tuple(b)) => (a.items.iter().zip(&b.items))
+                    .map(|(x, y)| x.ascending(y))
+                    .find(|o| o.is_ne())
+                    .unwrap_or(a.items.len().cmp(&b.items.len())),
                 _ => match (
                     self.as_int(),
                     other.as_int(),

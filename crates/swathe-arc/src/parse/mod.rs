@@ -7,7 +7,7 @@ pub use error::{ParseError, Reason};
 
 use crate::PRIMITIVES;
 use crate::program::{CONSTANT_NAMES, Callee, Constant, Operand, Program, Statement};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use token::{Kind, Line, Token};
 
 /// What a file holds: programs that can run, and errors for those that cannot.
@@ -21,6 +21,9 @@ pub struct Parsed {
 
 /// Expressions nested deeper than this are refused.
 const DEPTH_MAX: usize = 200;
+
+/// Room for the largest grid, 30 rows of 30.
+const N_CONSTANT_ITEMS_MAX: usize = 1000;
 
 /// Reads a file of programs in the style of the public solvers.
 ///
@@ -241,7 +244,7 @@ struct Body<'a> {
     own_name: &'a str,
     statements: Vec<Statement>,
     variables: HashMap<&'a str, Operand>,
-    set_later: Vec<&'a str>,
+    set_later: HashSet<&'a str>,
 }
 
 impl<'a> Body<'a> {
@@ -327,8 +330,10 @@ impl<'a> Body<'a> {
             })
             .collect();
         match constants {
-            Some(constants) => Operand::Constant(Constant::Tuple(constants)),
-            None => self.push(Callee::Tuple, items),
+            Some(constants) if is_small(&constants, 0, &mut 0) => {
+                Operand::Constant(Constant::Tuple(constants))
+            }
+            _ => self.push(Callee::Tuple, items),
         }
     }
 
@@ -337,7 +342,7 @@ impl<'a> Body<'a> {
         if let Some(value) = self.variables.get(name) {
             return Ok(value.clone());
         }
-        if self.set_later.contains(&name) {
+        if self.set_later.contains(name) {
             return Err(cursor
                 .source
                 .error(&token, Reason::UsedBeforeSet { name: name.into() }));
@@ -381,6 +386,18 @@ fn integer(
     );
     text.parse()
         .map_err(|_| cursor.source.error(token, Reason::BadInteger))
+}
+
+/// Whether a tuple of these can be a constant. Constants are copied wherever they are named, so lines like
+/// `x = (x, x)` would double them each time; what is larger is a statement, whose result is shared.
+fn is_small(items: &[Constant], depth: usize, n_items: &mut usize) -> bool {
+    *n_items += items.len();
+    *n_items <= N_CONSTANT_ITEMS_MAX
+        && depth < DEPTH_MAX
+        && items.iter().all(|item| match item {
+            Constant::Tuple(items) => is_small(items, depth + 1, n_items),
+            _ => true,
+        })
 }
 
 /// The known name that takes the fewest edits, if it takes few.
