@@ -74,6 +74,29 @@ fn long_chains_of_wrapping() {
     }
 }
 
+#[test]
+fn what_was_found_before() {
+    let grid = Grid::from_rows(&[vec![1, 0], vec![0, 2]]).expect("a grid");
+    let outcome = |text: &str| {
+        let library = Library::new(parse("found.py", text).programs);
+        let results = evaluate(&library, &grid, Order::Cpython, Limits::default());
+        results[0].as_ref().map(encode).map_err(|fault| *fault)
+    };
+    // A charge so large that the meter's own figures left 64 bits.
+    let text = "def p(I):\n    return multiply(I, 9223372036854775807)\n";
+    assert_eq!(outcome(text), Err(Fault::Memory));
+    // Values that double with each line: constants in the parser, tuples, sets.
+    let lines = "    x = (x, x)\n".repeat(60);
+    let text = format!("def p(I):\n    x = ONE\n{lines}    return x\n");
+    assert_eq!(outcome(&text), Err(Fault::Memory));
+    let text = "def p(I):\n    f = power(fork(insert, identity, identity), 60)\n    return f(asindices(I))\n";
+    assert_eq!(outcome(text), Err(Fault::Memory));
+    // A function may have any number of parts as long as nobody calls it; it is not written out.
+    let lines = "    x = compose(x, x)\n".repeat(60);
+    let text = format!("def p(I):\n    x = identity\n{lines}    y = initset(x)\n    return x\n");
+    assert!(outcome(&text).is_ok_and(|text| text.len() < 100_000));
+}
+
 /// How long to look: what the environment says, or this many seconds.
 fn seconds(default: u64) -> Duration {
     let said = std::env::var("SWATHE_FUZZ_SECONDS").ok();
