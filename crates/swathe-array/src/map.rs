@@ -164,7 +164,7 @@ struct Binary<'a, T, F>(Lanes<'a, T>, &'a [T], F);
 const N_PER_COUNT: usize = 1 << 16;
 
 /// Elements counted and then mapped: a multiple of a block, 8 KiB at most.
-const N_PER_PART: usize = 32 * N_BLOCK;
+const N_PER_PART: usize = 16 * N_BLOCK;
 
 impl<T: Float, F: UnaryFn<T>> Kernel for Unary<'_, T, F> {
     type Output = u64;

@@ -32,7 +32,8 @@ fn random<T: Number>(seed: u64, n: usize) -> Vec<T> {
         .collect()
 }
 
-/// SplitMix64 as it is usually written, with a state that advances.
+/// The stream as its documentation has it, one number after the other: SplitMix64, with a state
+/// that advances, gives each block a key.
 fn stream_bytes(seed: u64) -> impl Iterator<Item = u8> {
     let mut state = seed;
     std::iter::repeat_with(move || {
@@ -40,9 +41,22 @@ fn stream_bytes(seed: u64) -> impl Iterator<Item = u8> {
         let mut z = state;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58476d1ce4e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d049bb133111eb);
-        (z ^ (z >> 31)).to_le_bytes()
+        z ^ (z >> 31)
     })
-    .flatten()
+    .flat_map(|key| {
+        let mut counter = key as u32;
+        (0..512).flat_map(move |_| {
+            let mut z = counter;
+            counter = counter.wrapping_add(0x9e3779b9);
+            z ^= z >> 16;
+            z = z.wrapping_mul(0x21f0aaad);
+            z ^= (key >> 32) as u32;
+            z ^= z >> 15;
+            z = z.wrapping_mul(0xd35a2d97);
+            z ^= z >> 15;
+            z.to_le_bytes()
+        })
+    })
 }
 
 /// The key of every element, spelt out.
@@ -123,10 +137,87 @@ fn random_lengths_u64() {
 fn a_seed_means_these_bytes_for_ever() {
     let mut data = [0u8; 12];
     xor_in_place(&mut data, XorKey::Seed(1234567), Simd::detect()).unwrap();
-    // The first two outputs of SplitMix64 for this seed, as published with the algorithm.
-    let words = [6457827717110365317u64, 3203168211198807973];
+    let words = [12038378876608615338u64, 10060807921611694353];
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     assert_eq!(data, bytes[..12]);
+
+    // Words at the two sides of the first block's end, and extreme seeds and places.
+    for (seed, word_idx, word) in [
+        (1234567, 255, 9991207368227806994),
+        (1234567, 256, 6748894685895815776),
+        (0, 0, 668457234388319531),
+        (u64::MAX, 1_000_000_000_000, 14149613313506361422),
+    ] {
+        assert_eq!(KeyStream::new(seed).word(word_idx), word);
+    }
+}
+
+/// How often each of 64 bits differs between pairs of words, as shares of the pairs.
+fn shares_differing(pairs: impl Iterator<Item = (u64, u64)>) -> [f64; 64] {
+    let mut n_pairs = 0;
+    let mut counts = [0u32; 64];
+    for (a, b) in pairs {
+        n_pairs += 1;
+        for (bit_idx, count) in counts.iter_mut().enumerate() {
+            *count += ((a ^ b) >> bit_idx & 1) as u32;
+        }
+    }
+    counts.map(|count| f64::from(count) / f64::from(n_pairs))
+}
+
+#[test]
+fn a_flipped_bit_of_the_seed_or_the_place_flips_half_of_the_word() {
+    const N_PAIRS: u64 = 1 << 14;
+    // Six standard deviations of a fair coin, and a little for 32-bit mixing.
+    let tolerance = 6.0 * 0.5 / (N_PAIRS as f64).sqrt() + 0.01;
+    let places = |idx: u64| (idx.wrapping_mul(0x5851f42d4c957f2d), idx * 37);
+    for bit_idx in 0..64 {
+        let by_seed = shares_differing((0..N_PAIRS).map(|idx| {
+            let (seed, word_idx) = places(idx);
+            let flipped = KeyStream::new(seed ^ 1 << bit_idx);
+            (KeyStream::new(seed).word(word_idx), flipped.word(word_idx))
+        }));
+        let by_place = shares_differing((0..N_PAIRS).map(|idx| {
+            let (seed, word_idx) = places(idx);
+            let stream = KeyStream::new(seed);
+            (stream.word(word_idx), stream.word(word_idx ^ 1 << bit_idx))
+        }));
+        for (what, shares) in [("seed", by_seed), ("place", by_place)] {
+            for (out_idx, share) in shares.into_iter().enumerate() {
+                assert!(
+                    (share - 0.5).abs() < tolerance,
+                    "bit {bit_idx} of the {what} flips bit {out_idx} with probability {share}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn words_are_distinct_over_places_and_seeds() {
+    let mut words: Vec<u64> = (0..1000)
+        .flat_map(|seed| (0..1000).map(move |word_idx| KeyStream::new(seed).word(word_idx)))
+        .collect();
+    words.sort_unstable();
+    words.dedup();
+    // A million fair words repeat one with a probability of 3 in 10⁸.
+    assert_eq!(words.len(), 1_000_000);
+}
+
+#[test]
+fn every_byte_is_as_frequent_in_the_stream() {
+    let mut bytes = vec![0u8; 1 << 20];
+    xor_in_place(&mut bytes, XorKey::Seed(3), Simd::detect()).unwrap();
+    let mut counts = [0u32; 256];
+    for byte in bytes {
+        counts[usize::from(byte)] += 1;
+    }
+    let chi_square: f64 = counts
+        .iter()
+        .map(|&count| (f64::from(count) - 4096.0).powi(2) / 4096.0)
+        .sum();
+    // 255 degrees of freedom: a standard deviation of 22.6 around 255.
+    assert!((120.0..390.0).contains(&chi_square), "{chi_square}");
 }
 
 #[test]

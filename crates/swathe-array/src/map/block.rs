@@ -6,8 +6,8 @@
 
 use crate::element::Float;
 
-/// Elements per block: four AVX2 vectors of single precision.
-pub(crate) const N_BLOCK: usize = 32;
+/// Elements per block: eight AVX2 vectors of single precision.
+pub(crate) const N_BLOCK: usize = 64;
 
 /// One step of a formula: an array of what `f` makes of each index.
 #[inline(always)]

@@ -1,23 +1,62 @@
 //! The exponential function of a block of elements.
 //!
 //! x = n·ln 2 + r with n whole and |r| ≤ ln 2 / 2, so exp(x) = 2ⁿ · exp(r). The polynomials are
-//! Chebyshev fits of (exp(r) − 1) / r. The power of two is applied in two halves, because 2ⁿ
-//! itself leaves the range of normal numbers where the result may still be representable.
+//! Chebyshev fits of (exp(r) − 1) / r. Near the ends of the range the power of two is applied in two
+//! halves, because 2ⁿ itself is no normal number there while the result may still be one.
 
 use super::block::lanes;
 
 /// The exponential of each element, to 1 ULP; a NaN stays itself, made quiet.
 #[inline(always)]
 pub(crate) fn exp_f32<const N: usize>(x: &[f32; N]) -> [f32; N] {
+    let shifted = shifted_f32(x);
+    let mut n_over_max = 0u32;
+    for shifted in shifted {
+        n_over_max = n_over_max.max(shifted.to_bits().wrapping_sub(N_MIN_BITS));
+    }
+    if n_over_max <= N_ORDINARY_MAX {
+        // Neither 2ⁿ nor the result leaves the range of normal numbers: n can be added to the
+        // exponent, and multiplying by 2ⁿ would give the same bits.
+        let y = scaled_f32(x, &shifted);
+        lanes(|i| f32::from_bits(y[i].to_bits().wrapping_add(shifted[i].to_bits() << 23)))
+    } else {
+        special_f32(x)
+    }
+}
+
+/// Blocks with other numbers.
+#[inline(always)]
+fn special_f32<const N: usize>(x: &[f32; N]) -> [f32; N] {
     // Beyond these the result is zero or infinite; NaN passes both comparisons.
     let x: [f32; N] = lanes(|i| if x[i] > 89.0 { 89.0 } else { x[i] });
     let x: [f32; N] = lanes(|i| if x[i] < -104.0 { -104.0 } else { x[i] });
+    let shifted = shifted_f32(&x);
+    let y = scaled_f32(&x, &shifted);
+    lanes(|i| {
+        let biased = shifted[i].to_bits().wrapping_add(2 * 127);
+        let half = biased >> 1;
+        let rest = biased.wrapping_sub(half);
+        y[i] * f32::from_bits(half << 23) * f32::from_bits(rest << 23)
+    })
+}
 
-    // Adding 1.5 · 2²³ rounds to a whole number and leaves that number in the low bits, with two
-    // exponent biases on top.
-    const ROUND: f32 = 12_582_912.0 + 2.0 * 127.0;
-    let shifted: [f32; N] = lanes(|i| x[i].mul_add(std::f32::consts::LOG2_E, ROUND));
-    let n: [f32; N] = lanes(|i| shifted[i] - ROUND);
+/// Adding 1.5 · 2²³ rounds to a whole number and leaves that number in the low bits.
+const ROUND_F32: f32 = 12_582_912.0;
+
+/// n, as it lies in the bits of a shifted number, may be from −125 to 127.
+const N_MIN_BITS: u32 = ROUND_F32.to_bits() - 125;
+const N_ORDINARY_MAX: u32 = 125 + 127;
+
+/// n + [`ROUND_F32`].
+#[inline(always)]
+fn shifted_f32<const N: usize>(x: &[f32; N]) -> [f32; N] {
+    lanes(|i| x[i].mul_add(std::f32::consts::LOG2_E, ROUND_F32))
+}
+
+/// exp(x) / 2ⁿ.
+#[inline(always)]
+fn scaled_f32<const N: usize>(x: &[f32; N], shifted: &[f32; N]) -> [f32; N] {
+    let n: [f32; N] = lanes(|i| shifted[i] - ROUND_F32);
 
     const LN_2_HIGH: f32 = std::f32::consts::LN_2;
     const LN_2_LOW: f32 = -1.904_654_2e-9;
@@ -36,13 +75,7 @@ pub(crate) fn exp_f32<const N: usize>(x: &[f32; N]) -> [f32; N] {
     for coefficient in &COEFFICIENTS[1..] {
         p = lanes(|i| p[i].mul_add(r[i], *coefficient));
     }
-    let y: [f32; N] = lanes(|i| p[i].mul_add(r[i], 1.0));
-
-    lanes(|i| {
-        let half = shifted[i].to_bits() >> 1;
-        let rest = shifted[i].to_bits().wrapping_sub(half);
-        y[i] * f32::from_bits(half << 23) * f32::from_bits(rest << 23)
-    })
+    lanes(|i| p[i].mul_add(r[i], 1.0))
 }
 
 /// The exponential of each element, to 1 ULP; a NaN stays itself, made quiet.
