@@ -85,6 +85,12 @@ fn what_was_found_before() {
     // A charge so large that the meter's own figures left 64 bits.
     let text = "def p(I):\n    return multiply(I, 9223372036854775807)\n";
     assert_eq!(outcome(text), Err(Fault::Memory));
+    // Nothing, repeated for ever.
+    let text = "def p(I):\n    return multiply(9223372036854775807, ((), ()))\n";
+    assert_eq!(
+        outcome(text),
+        Ok(r#"{"tuple":[{"tuple":[]},{"tuple":[]}]}"#.into())
+    );
     // Values that double with each line: constants in the parser, tuples, sets.
     let lines = "    x = (x, x)\n".repeat(60);
     let text = format!("def p(I):\n    x = ONE\n{lines}    return x\n");
