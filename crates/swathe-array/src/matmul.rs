@@ -119,9 +119,9 @@ pub const SCRATCH_BYTES_MAX: usize = LEFT_BLOCK_BYTES_MAX + N_INNER_BLOCK * N_VE
 /// Inner indices per block: a packed panel of 256 × 16 floats takes half a first-level cache.
 const N_INNER_BLOCK: usize = 256;
 
-/// A block of the left operand takes half a second-level cache while the panels pass by: 240
+/// A block of the left operand takes half a second-level cache while the panels pass by: 256
 /// rows of single precision.
-const LEFT_BLOCK_BYTES_MAX: usize = 240 * N_INNER_BLOCK * 4;
+const LEFT_BLOCK_BYTES_MAX: usize = 256 * N_INNER_BLOCK * 4;
 
 /// Vectors side by side in a tile.
 const N_VECTORS: usize = 2;
@@ -180,7 +180,8 @@ fn multiply<T: Float, I: InstructionSet, V: Vector<Lane = T>>(product: Product<'
     let (left_block, panel_block) = room.split_at_mut(n_left);
 
     for inner in blocks(n_inner, N_INNER_BLOCK) {
-        for rows in blocks(n_rows, n_rows_block) {
+        // Blocks of equal height: every block packs the panels anew, which a low one hardly repays.
+        for rows in even_blocks(0..n_rows, n_rows_block) {
             let left = &a[rows.start * n_inner + inner.start..];
             let (left, left_stride) = if is_left_packed {
                 for (to, from) in left_block
