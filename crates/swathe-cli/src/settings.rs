@@ -205,7 +205,7 @@ impl Layers {
 }
 
 /// Settings that `swathe.toml` may have at its top, for all workloads.
-const SHARED_NAMES: [&str; 10] = [
+const SHARED_NAMES: [&str; 11] = [
     "device",
     "threads",
     "batch-size",
@@ -216,6 +216,7 @@ const SHARED_NAMES: [&str; 10] = [
     "prefetch",
     "verify",
     "seed",
+    "progress",
 ];
 
 /// Sections for one workload each; they may repeat the shared names.
@@ -231,22 +232,38 @@ fn parse_config(path: &Path, text: &str) -> Result<toml::Table, Fault> {
         .hint("settings are written like memory = \"512MiB\"")
     })?;
     for (name, value) in &table {
-        let known = SHARED_NAMES.contains(&name.as_str())
-            || name == "progress"
-            || (SECTION_NAMES.contains(&name.as_str()) && value.is_table());
-        if !known {
-            return Err(
-                Fault::usage(format!("{} has no setting called '{name}'", path.display())).hint(
-                    format!(
-                        "it may have {} and the sections [{}]",
-                        SHARED_NAMES.join(", "),
-                        SECTION_NAMES.join("], [")
-                    ),
-                ),
-            );
+        match value {
+            toml::Value::Table(section) if SECTION_NAMES.contains(&name.as_str()) => {
+                for (name_in_section, value) in section {
+                    check_setting(path, &format!("[{name}] "), name_in_section, value)?;
+                }
+            }
+            value => check_setting(path, "", name, value)?,
         }
     }
     Ok(table)
+}
+
+/// A setting has a name that is known and a value that could have been typed.
+fn check_setting(path: &Path, place: &str, name: &str, value: &toml::Value) -> Result<(), Fault> {
+    if !SHARED_NAMES.contains(&name) {
+        let owner = format!("{place}in {}", path.display());
+        let owner = owner.strip_prefix("in ").unwrap_or(&owner);
+        let fault = Fault::usage(format!("{owner} has no setting called '{name}'"));
+        return Err(fault.hint(format!(
+            "it may have {} and the sections [{}]",
+            SHARED_NAMES.join(", "),
+            SECTION_NAMES.join("], [")
+        )));
+    }
+    if value.is_table() || value.is_array() {
+        return Err(Fault::usage(format!(
+            "{place}{name} in {} is not one value",
+            path.display()
+        ))
+        .hint("settings are written like memory = \"512MiB\""));
+    }
+    Ok(())
 }
 
 fn number_or<T: std::str::FromStr>(found: Option<Found>, default: T) -> Result<T, Fault> {

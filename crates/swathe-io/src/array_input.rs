@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use swathe_array::{Array, ArrayFailure, Dtype};
 
-use crate::list_column::{ListColumn, ListColumnError};
+use crate::list_column::{Item, ListColumn, ListColumnError};
 use crate::npy::{self, NpyError};
 use crate::npz::{Npz, NpzError};
 
@@ -32,7 +32,7 @@ pub struct ArrayItem {
 enum OpenFile {
     Npy(PathBuf),
     Npz(Npz),
-    Parquet(ParquetFile),
+    Parquet(Box<ParquetFile>),
 }
 
 /// Why a file named on the command line cannot be used.
@@ -171,17 +171,14 @@ impl ArrayInput {
                 self.files.push(OpenFile::Npz(npz));
             }
             Some("parquet") => {
-                let file =
-                    ParquetFile::open(path, column).map_err(|source| ArrayInputError::Parquet {
-                        path: path.to_owned(),
-                        source,
-                    })?;
-                let dtype = file.column.dtype();
-                let survey = file.column.survey();
-                let survey = survey.map_err(|source| ArrayInputError::Parquet {
+                let unusable = |source| ArrayInputError::Parquet {
                     path: path.to_owned(),
                     source,
-                })?;
+                };
+                let opened = ListColumn::open(path, column).map_err(unusable)?;
+                let survey = opened.survey().map_err(unusable)?;
+                let dtype = opened.dtype();
+                let file = ParquetFile::new(opened, &survey);
                 for item in survey {
                     let header = item
                         .content
@@ -195,7 +192,7 @@ impl ArrayInput {
                         member,
                     });
                 }
-                self.files.push(OpenFile::Parquet(file));
+                self.files.push(OpenFile::Parquet(Box::new(file)));
             }
             _ => {
                 return Err(ArrayInputError::UnknownFormat {
@@ -212,41 +209,71 @@ impl ArrayInput {
 #[derive(Debug)]
 struct ParquetFile {
     column: ListColumn,
-    /// The rows decoded last, by the number of their block.
-    blocks: Mutex<Vec<(u64, Arc<Block>)>>,
+    /// The first row of every block, and the number of rows at the end.
+    bounds: Vec<u64>,
+    /// The blocks decoded last, by number.
+    blocks: Mutex<Vec<(usize, Arc<Block>)>>,
 }
 
 type Block = Vec<Result<Array, String>>;
 
 impl ParquetFile {
+    /// Rows in a block at most …
     const BLOCK_ROWS: u64 = 256;
+    /// … if they are not larger than this: what is kept stands in no budget. A larger row is a
+    /// block of its own, and not kept.
+    const BLOCK_BYTES: usize = 1 << 20;
     const N_BLOCKS_KEPT: usize = 4;
 
-    fn open(path: &Path, column: Option<&str>) -> Result<ParquetFile, ListColumnError> {
-        Ok(ParquetFile {
-            column: ListColumn::open(path, column)?,
+    fn new(column: ListColumn, survey: &[Item<usize>]) -> ParquetFile {
+        let element_bytes = column.dtype().size_bytes();
+        let mut bounds = vec![0];
+        let mut block_bytes = 0;
+        for item in survey {
+            let n_bytes = item.content.as_ref().map_or(0, |&n| n * element_bytes);
+            let n_rows = item.row - bounds[bounds.len() - 1];
+            let is_full = block_bytes + n_bytes > Self::BLOCK_BYTES || n_rows >= Self::BLOCK_ROWS;
+            if n_rows > 0 && is_full {
+                bounds.push(item.row);
+                block_bytes = 0;
+            }
+            block_bytes += n_bytes;
+        }
+        bounds.push(column.n_rows());
+        ParquetFile {
+            column,
+            bounds,
             blocks: Mutex::default(),
-        })
+        }
     }
 
     fn load(&self, row: u64) -> Result<Array, String> {
-        let number = row / Self::BLOCK_ROWS;
+        let number = self.bounds.partition_point(|&first| first <= row) - 1;
+        let (from, to) = (self.bounds[number], self.bounds[number + 1]);
+        if to - from == 1 {
+            return self.decode(from, to)?.swap_remove(0);
+        }
         let block = self.block(number)?;
-        block[(row % Self::BLOCK_ROWS) as usize].clone()
+        block[(row - from) as usize].clone()
     }
 
-    fn block(&self, number: u64) -> Result<Arc<Block>, String> {
+    fn block(&self, number: usize) -> Result<Arc<Block>, String> {
         // Held while decoding: two workers that want one block should not both decode it.
         let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, block)) = blocks.iter().find(|(kept, _)| *kept == number) {
             return Ok(Arc::clone(block));
         }
-        let from = number * Self::BLOCK_ROWS;
-        let to = (from + Self::BLOCK_ROWS).min(self.column.n_rows());
-        let items = self
-            .column
-            .rows(from..to)
-            .map_err(|error| error.to_string())?;
+        let block = Arc::new(self.decode(self.bounds[number], self.bounds[number + 1])?);
+        if blocks.len() >= Self::N_BLOCKS_KEPT {
+            blocks.remove(0);
+        }
+        blocks.push((number, Arc::clone(&block)));
+        Ok(block)
+    }
+
+    fn decode(&self, from: u64, to: u64) -> Result<Block, String> {
+        let items = self.column.rows(from..to);
+        let items = items.map_err(|error| error.to_string())?;
         let block: Block = items
             .map(|item| match item {
                 Ok(item) => item.content.map_err(|error| error.to_string()),
@@ -256,11 +283,6 @@ impl ParquetFile {
         if block.len() as u64 != to - from {
             return Err(format!("rows {from} to {to} cannot be read"));
         }
-        let block = Arc::new(block);
-        if blocks.len() >= Self::N_BLOCKS_KEPT {
-            blocks.remove(0);
-        }
-        blocks.push((number, Arc::clone(&block)));
         Ok(block)
     }
 }

@@ -8,7 +8,8 @@ use swathe::{Outcome, Report, Settings, Source, Workload};
 
 use crate::rows::Rows;
 use crate::run_folder::{
-    Failure, FolderError, Identity, Merged, Part, RunFolder, Timing, shard_path, write_file,
+    Failure, FolderError, Identity, Merged, Part, RunFolder, Timing, check_shards_folder,
+    shard_path, write_file,
 };
 use crate::{report_page, trace};
 
@@ -23,6 +24,16 @@ pub struct Output {
     pub shard: Option<(usize, usize)>,
     /// The command, to be shown in the report.
     pub command: String,
+}
+
+impl Output {
+    /// The folder that is written: the run's, or its shard's.
+    pub fn folder(&self) -> PathBuf {
+        match self.shard {
+            Some((number, n_shards)) => shard_path(&self.out, number, n_shards),
+            None => self.out.clone(),
+        }
+    }
 }
 
 /// How a run ended.
@@ -58,10 +69,10 @@ where
     W::Scratch: 'static,
     R: Rows<Solution = W::Solution>,
 {
-    let path = match output.shard {
-        Some((number, n_shards)) => shard_path(&output.out, number, n_shards),
-        None => output.out.clone(),
-    };
+    if output.shard.is_some() {
+        check_shards_folder(&output.out)?;
+    }
+    let path = output.folder();
     let identity = Identity {
         shard: output.shard,
         ..identity
@@ -110,7 +121,7 @@ where
         folder.interrupted()?;
         None
     } else {
-        Some(folder.finish(part.rows().table())?)
+        Some(folder.finish(part.rows())?)
     };
     let figures = part.rows().figures();
     let finished = Finished {

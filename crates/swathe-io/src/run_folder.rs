@@ -11,6 +11,7 @@ mod lock;
 mod manifest;
 mod merge;
 mod part;
+mod table_file;
 
 use std::fs;
 use std::io;
@@ -19,13 +20,15 @@ use std::path::{Path, PathBuf};
 use swathe::Faults;
 
 pub use identity::{Identity, InputFile, RunJson, RunState};
-pub use manifest::{ManifestLine, Spans};
+pub use manifest::{ManifestLine, Seal, Spans};
 pub use merge::{Merged, merge_shards};
 pub use part::{Failure, Timing};
 
 use crate::rows::Rows;
 use lock::FolderLock;
 use manifest::Manifest;
+
+const SHARDS_NAME: &str = "shards";
 
 /// A run folder that this process is writing.
 pub struct RunFolder {
@@ -110,6 +113,16 @@ pub enum FolderError {
 }
 
 impl FolderError {
+    fn exists(path: &Path) -> FolderError {
+        match RunJson::read(path) {
+            Ok(run) => FolderError::Exists {
+                path: path.to_owned(),
+                complete: run.state == RunState::Complete,
+            },
+            Err(error) => error,
+        }
+    }
+
     fn write(path: &Path) -> impl FnOnce(io::Error) -> FolderError + use<> {
         let path = path.to_owned();
         move |source| FolderError::Write { path, source }
@@ -130,20 +143,20 @@ impl RunFolder {
         resume: bool,
         faults: &Faults,
     ) -> Result<RunFolder, FolderError> {
-        let exists = path.join(identity::FILE_NAME).exists();
-        if !exists {
+        let is_run = || path.join(identity::FILE_NAME).exists();
+        if !is_run() {
             refuse_foreign_files(path)?;
         } else if !resume {
-            let complete = RunJson::read(path)?.state == RunState::Complete;
-            return Err(FolderError::Exists {
-                path: path.to_owned(),
-                complete,
-            });
+            return Err(FolderError::exists(path));
         }
         let parts = path.join(part::FOLDER_NAME);
         fs::create_dir_all(&parts).map_err(FolderError::write(&parts))?;
         let lock = FolderLock::take(path)?;
-        let run = if exists {
+        // Asked again: another process may have made it its own in the meantime.
+        let run = if is_run() {
+            if !resume {
+                return Err(FolderError::exists(path));
+            }
             let run = RunJson::read(path)?;
             let differences = run.identity.differences(&identity);
             if !differences.is_empty() {
@@ -152,10 +165,12 @@ impl RunFolder {
                     differences,
                 });
             }
+            remove_temporary(path)?;
             run
         } else {
             let run = RunJson::new(identity);
             run.write(path)?;
+            part::sync_folder(path);
             run
         };
         let manifest = Manifest::open(path)?;
@@ -202,14 +217,15 @@ impl RunFolder {
     }
 
     /// Merges the parts into the tables and notes that the run is complete.
-    pub fn finish(mut self, table: &str) -> Result<Merged, FolderError> {
+    pub fn finish<R: Rows>(mut self, rows: &R) -> Result<Merged, FolderError> {
         let merged = merge::merge(
             &self.path,
             &[(self.path.clone(), self.manifest.lines())],
-            table,
+            rows.table(),
+            part::table_schema(&rows.schema()),
         )?;
         self.run.state = RunState::Complete;
-        self.run.table = Some(table.to_owned());
+        self.run.table = Some(rows.table().to_owned());
         self.run.result_hash = Some(merged.result_hash.clone());
         self.run.write(&self.path)?;
         Ok(merged)
@@ -220,7 +236,7 @@ pub use part::Part;
 
 /// The folder of one shard inside a run's folder.
 pub fn shard_path(run: &Path, shard: usize, n_shards: usize) -> PathBuf {
-    run.join("shards").join(format!("{shard}-of-{n_shards}"))
+    run.join(SHARDS_NAME).join(format!("{shard}-of-{n_shards}"))
 }
 
 /// Puts a file into a run folder, whole or not at all.
@@ -232,6 +248,17 @@ pub fn write_file(path: &Path, contents: &[u8]) -> Result<(), FolderError> {
         file.commit()
     };
     write().map_err(FolderError::write(path))
+}
+
+/// Makes sure that shards may be put under `run`: it is new, or has shards already.
+pub fn check_shards_folder(run: &Path) -> Result<(), FolderError> {
+    if run.join(SHARDS_NAME).is_dir() {
+        Ok(())
+    } else if run.join(identity::FILE_NAME).exists() {
+        Err(FolderError::exists(run))
+    } else {
+        refuse_foreign_files(run)
+    }
 }
 
 /// A typo in `--out` must not scatter a run over somebody's documents.
@@ -246,20 +273,35 @@ fn refuse_foreign_files(path: &Path) -> Result<(), FolderError> {
             });
         }
     };
-    // What a run that died before it wrote `run.json`, and shards, may leave.
-    let ours = [
-        part::FOLDER_NAME,
-        lock::FILE_NAME,
-        "shards",
-        manifest::FILE_NAME,
-    ];
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        if !ours.contains(&name.as_str()) && !name.starts_with(".run.json.") {
+        // What a run that died before it wrote `run.json`, and shards, may leave.
+        let ours = match name.as_str() {
+            lock::FILE_NAME | SHARDS_NAME => true,
+            part::FOLDER_NAME => {
+                fs::read_dir(entry.path()).is_ok_and(|mut parts| parts.next().is_none())
+            }
+            name => name.starts_with(".run.json."),
+        };
+        if !ours {
             return Err(FolderError::NotARun {
                 path: path.to_owned(),
                 found: name,
             });
+        }
+    }
+    Ok(())
+}
+
+/// Removes the temporary files of a process that died.
+fn remove_temporary(path: &Path) -> Result<(), FolderError> {
+    let entries = fs::read_dir(path).map_err(FolderError::read(path))?;
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with('.') && name.ends_with(".tmp") {
+            let path = entry.path();
+            fs::remove_file(&path).map_err(FolderError::write(&path))?;
         }
     }
     Ok(())

@@ -4,6 +4,7 @@
 //! engine asks for something that can be refused is a *point*; points are counted as they are
 //! met, and a rule strikes at one of them, at a share of them, or at one problem.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -76,6 +77,7 @@ pub enum Fault {
 /// | `oom%10:seed=7` | one point in ten, drawn with this seed; `oom%10:seed=7:load` loads only |
 /// | `lost@3` | the worker of the third launch is lost |
 /// | `slow@5=2s` | the fifth launch takes two seconds longer |
+/// | `slow%30=20ms:seed=1` | three launches in ten take 20 milliseconds longer |
 /// | `panic@item:42` | problem number 42 (0-based) panics every time it is tried |
 ///
 /// A clone shares the counters.
@@ -237,10 +239,7 @@ fn parse_rule(rule: &str) -> Result<Rule, &'static str> {
         .ok_or("there is neither '@' nor '%' in it")?;
     let (name, rest) = rule.split_at(split);
     let (sign, rest) = rest.split_at(1);
-    let (rest, delay) = match rest.split_once('=') {
-        Some((rest, delay)) if sign == "@" => (rest, Some(delay)),
-        _ => (rest, None),
-    };
+    let (rest, delay) = split_delay(rest, sign);
     let fault = match (name, delay) {
         ("oom", None) => Fault::OutOfMemory,
         ("lost", None) => Fault::Lost,
@@ -314,6 +313,21 @@ fn parse_rule(rule: &str) -> Result<Rule, &'static str> {
     }
 }
 
+/// Takes the delay out of `5=2s` and of `30=20ms:seed=1`; the seed's own `=` comes after a colon.
+fn split_delay<'a>(rest: &'a str, sign: &str) -> (Cow<'a, str>, Option<&'a str>) {
+    let (head, tail) = match rest.split_once(':') {
+        Some((head, tail)) if sign == "%" => (head, Some(tail)),
+        _ => (rest, None),
+    };
+    match (head.split_once('='), tail) {
+        (None, _) => (Cow::Borrowed(rest), None),
+        (Some((before, delay)), None) => (Cow::Borrowed(before), Some(delay)),
+        (Some((before, delay)), Some(tail)) => {
+            (Cow::Owned(format!("{before}:{tail}")), Some(delay))
+        }
+    }
+}
+
 fn parse_point(text: &str) -> Result<Point, &'static str> {
     Point::ALL
         .into_iter()
@@ -373,6 +387,26 @@ mod tests {
     }
 
     #[test]
+    fn a_share_of_the_launches_is_slow() {
+        for (rule, expected) in [
+            ("slow%100=20ms:seed=1", 1000),
+            ("slow%100=20ms", 1000),
+            ("slow%0=20ms:seed=1", 0),
+        ] {
+            let faults: Faults = rule.parse().unwrap();
+            let slow = Some(Fault::Slow(Duration::from_millis(20)));
+            let n_slow = (0..1000)
+                .filter(|_| faults.strike(Point::Launch, None) == slow)
+                .count();
+            assert_eq!(n_slow, expected, "{rule}");
+            assert_eq!(faults.strike(Point::Load, None), None, "{rule}");
+        }
+        let faults: Faults = "slow%100=1ms:seed=1:store".parse().unwrap();
+        assert_eq!(faults.strike(Point::Launch, None), None);
+        assert!(faults.strike(Point::Store, None).is_some());
+    }
+
+    #[test]
     fn wrong_rules_say_why() {
         for rule in [
             "oom",
@@ -381,6 +415,10 @@ mod tests {
             "boom@1",
             "slow@3",
             "slow@3=soon",
+            "slow%50",
+            "slow%50:seed=1",
+            "slow%50=soon:seed=1",
+            "oom%50=2s",
             "oom@lunch:1",
             "oom%x",
             "oom%1:seed=q",

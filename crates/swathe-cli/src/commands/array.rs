@@ -58,7 +58,7 @@ pub(crate) fn array(flags: &ArrayFlags) -> Result<Code, Fault> {
         .chain(with)
         .collect();
     let provenance = Provenance {
-        settings: settings_of(&operation, with),
+        settings: settings_of(&operation, with, items.column.as_deref()),
         inputs: fingerprints(&files)?,
     };
     let batch = Batch::new(input, kept, second, operation);
@@ -171,7 +171,11 @@ fn parse_key(text: &str) -> Result<Array, Fault> {
 }
 
 /// The settings that the answers depend on.
-fn settings_of(operation: &Operation, with: Option<&Path>) -> BTreeMap<String, Value> {
+fn settings_of(
+    operation: &Operation,
+    with: Option<&Path>,
+    column: Option<&str>,
+) -> BTreeMap<String, Value> {
     let mut settings = BTreeMap::from([("op".to_owned(), json!(operation.to_string()))]);
     let mut add = |name: &str, value: Value| settings.insert(name.to_owned(), value);
     match operation {
@@ -184,12 +188,16 @@ fn settings_of(operation: &Operation, with: Option<&Path>) -> BTreeMap<String, V
         Operation::Map(
             MapKind::Add(MapOperand::Scalar(x)) | MapKind::Multiply(MapOperand::Scalar(x)),
         ) => {
-            add("operand", json!(x));
+            // As text: JSON has neither infinity nor NaN.
+            add("operand", json!(x.to_string()));
         }
         _ => {}
     }
     if with.is_some() {
         add("with", json!(true));
+    }
+    if let Some(column) = column {
+        add("column", json!(column));
     }
     settings
 }

@@ -8,50 +8,80 @@ use arrow::datatypes::{
 
 /// Takes in a table's rows in order, any number at a time.
 pub(super) struct TableHash {
-    columns: Vec<blake3::Hasher>,
+    columns: Vec<Buffered>,
+}
+
+/// A hasher that is fed in large pieces, without a copy of the whole column.
+struct Buffered {
+    hasher: blake3::Hasher,
     buffer: Vec<u8>,
+}
+
+impl Buffered {
+    const N_BYTES: usize = 16 << 10;
+
+    fn push(&mut self, byte: u8) {
+        self.extend(&[byte]);
+    }
+
+    fn extend(&mut self, bytes: &[u8]) {
+        if self.buffer.len() + bytes.len() > Self::N_BYTES {
+            self.hasher.update(&self.buffer);
+            self.buffer.clear();
+        }
+        if bytes.len() > Self::N_BYTES {
+            self.hasher.update(bytes);
+        } else {
+            self.buffer.extend_from_slice(bytes);
+        }
+    }
+
+    fn finish(mut self) -> blake3::Hash {
+        self.hasher.update(&self.buffer);
+        self.hasher.finalize()
+    }
 }
 
 impl TableHash {
     pub(super) fn new(schema: &Schema) -> TableHash {
         let columns = schema.fields().iter().map(|field| {
-            let mut hasher = blake3::Hasher::new();
-            hasher.update(field.name().as_bytes());
-            hasher.update(&[0]);
-            hasher
+            let mut hash = Buffered {
+                hasher: blake3::Hasher::new(),
+                buffer: Vec::with_capacity(Buffered::N_BYTES),
+            };
+            hash.extend(field.name().as_bytes());
+            hash.push(0);
+            hash
         });
         TableHash {
             columns: columns.collect(),
-            buffer: Vec::new(),
         }
     }
 
     pub(super) fn update(&mut self, batch: &RecordBatch) {
-        for (hasher, column) in self.columns.iter_mut().zip(batch.columns()) {
-            self.buffer.clear();
-            write_values(column.as_ref(), &mut self.buffer);
-            hasher.update(&self.buffer);
+        for (hash, column) in self.columns.iter_mut().zip(batch.columns()) {
+            write_values(column.as_ref(), hash);
         }
     }
 
     pub(super) fn finish(self) -> String {
         let mut all = blake3::Hasher::new();
-        for hasher in self.columns {
-            all.update(hasher.finalize().as_bytes());
+        for column in self.columns {
+            all.update(column.finish().as_bytes());
         }
         all.finalize().to_hex().to_string()
     }
 }
 
 /// Every value as a byte that says whether it is there, then its bytes, lengths first.
-fn write_values(array: &dyn Array, out: &mut Vec<u8>) {
+fn write_values(array: &dyn Array, out: &mut Buffered) {
     macro_rules! fixed {
         ($type:ty) => {{
             let values = array.as_primitive::<$type>();
             for at in 0..values.len() {
                 out.push(u8::from(values.is_valid(at)));
                 if values.is_valid(at) {
-                    out.extend(values.value(at).to_le_bytes());
+                    out.extend(&values.value(at).to_le_bytes());
                 }
             }
         }};
@@ -67,12 +97,12 @@ fn write_values(array: &dyn Array, out: &mut Vec<u8>) {
             }
         }};
     }
-    fn bytes(value: &[u8], out: &mut Vec<u8>) {
-        out.extend((value.len() as u64).to_le_bytes());
+    fn bytes(value: &[u8], out: &mut Buffered) {
+        out.extend(&(value.len() as u64).to_le_bytes());
         out.extend(value);
     }
-    fn list(value: arrow::array::ArrayRef, out: &mut Vec<u8>) {
-        out.extend((value.len() as u64).to_le_bytes());
+    fn list(value: arrow::array::ArrayRef, out: &mut Buffered) {
+        out.extend(&(value.len() as u64).to_le_bytes());
         write_values(value.as_ref(), out);
     }
     match array.data_type() {
@@ -96,13 +126,13 @@ fn write_values(array: &dyn Array, out: &mut Vec<u8>) {
                 });
             }
         }
-        DataType::Utf8 => with_length!(array.as_string::<i32>(), |v: &str, o: &mut Vec<u8>| bytes(
-            v.as_bytes(),
-            o
-        )),
+        DataType::Utf8 => with_length!(
+            array.as_string::<i32>(),
+            |v: &str, o: &mut Buffered| bytes(v.as_bytes(), o)
+        ),
         DataType::LargeUtf8 => with_length!(
             array.as_string::<i64>(),
-            |v: &str, o: &mut Vec<u8>| bytes(v.as_bytes(), o)
+            |v: &str, o: &mut Buffered| bytes(v.as_bytes(), o)
         ),
         DataType::Binary => with_length!(array.as_binary::<i32>(), bytes),
         DataType::LargeBinary => with_length!(array.as_binary::<i64>(), bytes),

@@ -13,10 +13,12 @@ pub(super) const FILE_NAME: &str = "manifest.jsonl";
 /// One line of the manifest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ManifestLine {
-    /// The file in `parts/`.
+    /// The file of the table's rows in `parts/`.
     pub part: String,
-    /// Its length.
-    pub n_bytes: u64,
+    /// What that file was when it was written.
+    pub rows: Seal,
+    /// The same of the file beside it, which tells what became of the problems.
+    pub outcomes: Seal,
     /// Rows of the table in it.
     pub n_rows: u64,
     /// The first of them; none if there are none.
@@ -25,6 +27,15 @@ pub struct ManifestLine {
     pub n_failures: u64,
     /// The problems whose outcomes are in it.
     pub problems: Spans,
+}
+
+/// A file's length and contents, to know it again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seal {
+    /// Its length.
+    pub n_bytes: u64,
+    /// BLAKE3 of its contents, in hex.
+    pub blake3: String,
 }
 
 /// A set of numbers as ascending spans `[from, to)`: runs deliver in nearly the order of the
@@ -136,7 +147,7 @@ impl Manifest {
         let numbers = self
             .lines
             .iter()
-            .filter_map(|line| line.part.get(..6)?.parse::<u64>().ok());
+            .filter_map(|line| line.part.split('.').next()?.parse::<u64>().ok());
         numbers.max().map_or(0, |number| number + 1)
     }
 
@@ -204,16 +215,35 @@ mod tests {
         );
     }
 
-    #[test]
-    fn a_torn_last_line_is_cut_off_and_an_earlier_one_is_damage() {
-        let line = |part: &str| ManifestLine {
-            part: part.to_owned(),
+    fn line(part: &str) -> ManifestLine {
+        let seal = Seal {
             n_bytes: 1,
+            blake3: "00".to_owned(),
+        };
+        ManifestLine {
+            part: part.to_owned(),
+            rows: seal.clone(),
+            outcomes: seal,
             n_rows: 1,
             first_row: Some(0),
             n_failures: 0,
             problems: Spans::of(vec![0]),
-        };
+        }
+    }
+
+    #[test]
+    fn numbers_go_on_beyond_six_digits() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut manifest = Manifest::open(folder.path()).unwrap();
+        assert_eq!(manifest.next_number(), 0);
+        manifest.announce(line("999999.parquet")).unwrap();
+        assert_eq!(manifest.next_number(), 1_000_000);
+        manifest.announce(line("1000000.parquet")).unwrap();
+        assert_eq!(manifest.next_number(), 1_000_001);
+    }
+
+    #[test]
+    fn a_torn_last_line_is_cut_off_and_an_earlier_one_is_damage() {
         let text = |line: &ManifestLine| serde_json::to_string(line).unwrap() + "\n";
         let (a, b) = (line("000000.parquet"), line("000001.parquet"));
         let whole = text(&a) + &text(&b);

@@ -1,5 +1,6 @@
 //! Merging: from parts in the order they were finished to tables in the order of the input.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,9 +8,8 @@ use std::sync::Arc;
 
 use arrow::array::{AsArray, RecordBatch};
 use arrow::compute::interleave_record_batch;
-use arrow::datatypes::{DataType, Schema, SchemaRef, UInt64Type};
+use arrow::datatypes::{Schema, SchemaRef, UInt64Type};
 use arrow::error::ArrowError;
-use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
 use super::FolderError;
@@ -17,8 +17,8 @@ use super::hash::{TableHash, is_supported};
 use super::identity::{RunJson, RunState};
 use super::lock::FolderLock;
 use super::manifest::{Manifest, ManifestLine, Spans};
-use super::part::{FOLDER_NAME, described, io_error, outcomes_name, properties};
-use crate::atomic_file::AtomicFile;
+use super::part::{FOLDER_NAME, outcomes_name, outcomes_schema};
+use super::table_file::{TableFile, check};
 
 /// What a merge made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub struct Merged {
     pub n_failures: u64,
     /// BLAKE3 over the result columns in input order.
     pub result_hash: String,
+    /// The instruction sets that shards were computed with: more than one is worth a warning.
+    pub simd: Vec<String>,
 }
 
 /// Merges the shards under `run/shards/` into the tables of `run`.
@@ -108,7 +110,16 @@ pub fn merge_shards(run: &Path) -> Result<Merged, FolderError> {
         .iter()
         .map(|(path, lines)| (path.clone(), lines.as_slice()))
         .collect();
-    let merged = merge(run, &borrowed, &table)?;
+    let (first_path, _) = &shards[0];
+    let schema = Cursor::open(&first_path.join(format!("{table}.parquet")), &|_| true)?.1;
+    let simd: BTreeSet<&String> = shards
+        .iter()
+        .map(|(_, shard)| &shard.identity.simd)
+        .collect();
+    let merged = Merged {
+        simd: simd.into_iter().cloned().collect(),
+        ..merge(run, &borrowed, &table, schema)?
+    };
     let mut whole = without_shard(first);
     whole.result_hash = Some(merged.result_hash.clone());
     whole.write(run)?;
@@ -126,16 +137,21 @@ pub(super) fn merge(
     out: &Path,
     folders: &[(PathBuf, &[ManifestLine])],
     table: &str,
+    schema: SchemaRef,
 ) -> Result<Merged, FolderError> {
+    debug_assert!(schema.fields().iter().all(|field| is_supported(field)));
     let mut rows: Vec<Waiting> = Vec::new();
     let mut outcomes: Vec<Waiting> = Vec::new();
     for (folder, lines) in folders {
         for line in *lines {
             let path = folder.join(FOLDER_NAME).join(&line.part);
+            let outcomes_path = path.with_file_name(outcomes_name(&line.part));
+            check(&path, &line.rows)?;
+            check(&outcomes_path, &line.outcomes)?;
             let first_problem = line.problems.spans().first().map(|&(from, _)| from);
             outcomes.push(Waiting {
                 first_row: first_problem,
-                path: path.with_file_name(outcomes_name(&line.part)),
+                path: outcomes_path,
             });
             rows.push(Waiting {
                 first_row: line.first_row,
@@ -143,39 +159,35 @@ pub(super) fn merge(
             });
         }
     }
-    let mut hash = None;
+    let mut hash = TableHash::new(&schema);
     let table = out.join(format!("{table}.parquet"));
-    let n_rows = merge_files(rows, &table, &|_| true, &mut |batch| {
-        hash.get_or_insert_with(|| TableHash::new(&batch.schema()))
-            .update(&batch);
+    let n_rows = merge_files(rows, &table, &schema, &mut |batch| {
+        hash.update(&batch);
         Ok(batch)
     })?;
-    let timing_of = |name: &str| matches!(name, "row" | "device" | "milliseconds" | "attempts");
-    merge_files(
-        outcomes.clone(),
-        &out.join("timing.parquet"),
-        &timing_of,
-        &mut Ok,
-    )?;
-    let failure_of = |name: &str| matches!(name, "row" | "id" | "kind" | "message");
-    let n_failures = merge_files(
-        outcomes,
-        &out.join("failures.parquet"),
-        &failure_of,
-        &mut |batch| {
-            let kinds = batch.column_by_name("kind").expect("outcomes have a kind");
-            arrow::compute::filter_record_batch(&batch, &arrow::compute::is_not_null(kinds)?)
-        },
-    )?;
-    let result_hash = hash.map_or_else(
-        || TableHash::new(&Schema::empty()).finish(),
-        TableHash::finish,
-    );
+    let timing = outcomes_columns(&["row", "device", "milliseconds", "attempts"]);
+    let timing_path = out.join("timing.parquet");
+    merge_files(outcomes.clone(), &timing_path, &timing, &mut Ok)?;
+    let failures = outcomes_columns(&["row", "id", "kind", "message"]);
+    let failures_path = out.join("failures.parquet");
+    let n_failures = merge_files(outcomes, &failures_path, &failures, &mut |batch| {
+        let kinds = batch.column_by_name("kind").expect("outcomes have a kind");
+        arrow::compute::filter_record_batch(&batch, &arrow::compute::is_not_null(kinds)?)
+    })?;
     Ok(Merged {
         n_rows,
         n_failures,
-        result_hash,
+        result_hash: hash.finish(),
+        simd: Vec::new(),
     })
+}
+
+fn outcomes_columns(names: &[&str]) -> SchemaRef {
+    let schema = outcomes_schema();
+    let fields = names
+        .iter()
+        .map(|name| schema.field_with_name(name).expect("outcomes have it"));
+    Arc::new(Schema::new(fields.cloned().collect::<Vec<_>>()))
 }
 
 /// A file that is not open yet: a run has more parts than a process may have files.
@@ -194,29 +206,25 @@ struct Cursor {
     at: usize,
 }
 
-/// Rows read from a part at a time.
+/// Rows read from a part at a time …
 const N_ROWS_READ: usize = 1024;
+/// … if they are not larger than this; one row is read whatever its size.
+const N_BYTES_READ: u64 = 4 << 20;
 
-/// Merges files that are each sorted by `row` into one, keeping the columns that `keep` names and
-/// passing every batch through `map`. Returns the rows written.
+/// Merges files that are each sorted by `row` into one with the columns of `schema`, passing every
+/// batch through `map`. Returns the rows written.
 fn merge_files(
     mut waiting: Vec<Waiting>,
     out: &Path,
-    keep: &dyn Fn(&str) -> bool,
+    schema: &SchemaRef,
     map: &mut dyn FnMut(RecordBatch) -> Result<RecordBatch, ArrowError>,
 ) -> Result<u64, FolderError> {
     let write_error = |source| FolderError::Write {
         path: out.to_owned(),
         source,
     };
-    let schema = match waiting.first() {
-        Some(first) => Cursor::open(&first.path, keep)?.1,
-        None => Arc::new(Schema::empty()),
-    };
-    debug_assert!(schema.fields().iter().all(|field| is_supported(field)));
-    let file = AtomicFile::create(out).map_err(write_error)?;
-    let mut writer = ArrowWriter::try_new(file, with_descriptions(&schema), Some(properties()))
-        .map_err(|error| write_error(io_error(error)))?;
+    let keep = |name: &str| schema.field_with_name(name).is_ok();
+    let mut writer = TableFile::create(out, Arc::clone(schema)).map_err(write_error)?;
     // The next to be opened is the last: few are open at once, as runs deliver nearly in order.
     waiting.retain(|file| file.first_row.is_some());
     waiting.sort_by_key(|file| std::cmp::Reverse(file.first_row));
@@ -232,7 +240,7 @@ fn merge_files(
                 && lowest.is_none_or(|which| open[which].row() > Some(next))
             {
                 let path = waiting.pop().map(|file| file.path).unwrap_or_default();
-                open.extend(Cursor::open(&path, keep)?.0);
+                open.extend(Cursor::open(&path, &keep)?.0);
                 continue;
             }
             let Some(which) = lowest else { break };
@@ -245,24 +253,34 @@ fn merge_files(
         if picks.is_empty() {
             break;
         }
-        let batches: Vec<&RecordBatch> = open.iter().map(|cursor| &cursor.batch).collect();
-        let written = interleave_record_batch(&batches, &picks)
+        let written = picked(&open, &picks)
             .and_then(&mut *map)
             .map_err(|error| write_error(io::Error::other(error)))?;
         n_written += written.num_rows() as u64;
-        writer
-            .write(&written)
-            .map_err(|error| write_error(io_error(error)))?;
+        writer.write(&written).map_err(write_error)?;
+        // Gone before the next is read: two large rows need not be in memory at once.
+        drop(written);
         for cursor in &mut open {
             cursor.refill()?;
         }
         open.retain(|cursor| cursor.row().is_some());
     }
-    let file = writer
-        .into_inner()
-        .map_err(|error| write_error(io_error(error)))?;
-    file.commit().map_err(write_error)?;
+    writer.commit().map_err(write_error)?;
     Ok(n_written)
+}
+
+/// The rows picked from the open files. Neighbours in one file, the usual case, are not copied.
+fn picked(open: &[Cursor], picks: &[(usize, usize)]) -> Result<RecordBatch, ArrowError> {
+    let (which, from) = picks[0];
+    let neighbours = picks.iter().enumerate();
+    if neighbours
+        .into_iter()
+        .all(|(n, &pick)| pick == (which, from + n))
+    {
+        return Ok(open[which].batch.slice(from, picks.len()));
+    }
+    let batches: Vec<&RecordBatch> = open.iter().map(|cursor| &cursor.batch).collect();
+    interleave_record_batch(&batches, picks)
 }
 
 impl Cursor {
@@ -286,9 +304,14 @@ impl Cursor {
                 .project(&kept)
                 .expect("the columns are there"),
         );
+        let row_groups = builder.metadata().row_groups().iter();
+        let n_bytes: i64 = row_groups.map(|group| group.total_byte_size()).sum();
+        let n_rows = builder.metadata().file_metadata().num_rows();
+        let row_bytes = n_bytes.max(1) as u64 / n_rows.max(1) as u64;
+        let n_rows_read = (N_BYTES_READ / row_bytes.max(1)).clamp(1, N_ROWS_READ as u64);
         let mut reader = builder
             .with_projection(mask)
-            .with_batch_size(N_ROWS_READ)
+            .with_batch_size(n_rows_read as usize)
             .build()
             .map_err(damaged(path))?;
         let first = reader.next().transpose().map_err(damaged(path))?;
@@ -333,20 +356,4 @@ fn damaged<E: std::fmt::Display>(path: &Path) -> impl FnOnce(E) -> FolderError {
         path,
         reason: error.to_string(),
     }
-}
-
-/// The columns every folder has, explained in the schema.
-fn with_descriptions(schema: &SchemaRef) -> SchemaRef {
-    let fields = schema.fields().iter().map(|field| {
-        let field = field.as_ref().clone();
-        match (field.name().as_str(), field.data_type()) {
-            ("row", DataType::UInt64) => described(field, "the input's number, from 0"),
-            ("milliseconds", DataType::Float64) => {
-                described(field, "time to solve the problem, ms")
-            }
-            ("attempts", DataType::UInt32) => described(field, "how often it was started"),
-            _ => field,
-        }
-    });
-    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }

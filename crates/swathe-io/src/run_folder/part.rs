@@ -11,17 +11,15 @@ use arrow::array::{
 };
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
 use arrow::error::ArrowError;
-use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, ZstdLevel};
-use parquet::file::properties::WriterProperties;
 use swathe::{Faults, OutcomeKind, Point};
 
 use super::FolderError;
-use super::manifest::{ManifestLine, Spans};
-use crate::atomic_file::AtomicFile;
+use super::manifest::{ManifestLine, Seal, Spans};
+use super::table_file::{TableFile, check_length};
 use crate::rows::Rows;
 
 pub(super) const FOLDER_NAME: &str = "parts";
+const ROW_DESCRIPTION: &str = "the input's number, from 0";
 
 /// How a problem's run went: what may differ between two runs of one identity.
 #[derive(Clone, Debug, PartialEq)]
@@ -137,10 +135,7 @@ impl Contents {
 
 /// The schema of a table in the run folder: `row`, then the workload's columns.
 pub(super) fn table_schema(columns: &Schema) -> SchemaRef {
-    let row = described(
-        Field::new("row", DataType::UInt64, false),
-        "the input's number, from 0",
-    );
+    let row = described(Field::new("row", DataType::UInt64, false), ROW_DESCRIPTION);
     let fields: Vec<Field> = std::iter::once(row)
         .chain(columns.fields().iter().map(|field| field.as_ref().clone()))
         .collect();
@@ -148,7 +143,7 @@ pub(super) fn table_schema(columns: &Schema) -> SchemaRef {
 }
 
 /// A field with a description in its metadata.
-pub(super) fn described(field: Field, description: &str) -> Field {
+fn described(field: Field, description: &str) -> Field {
     field.with_metadata([("description".to_owned(), description.to_owned())].into())
 }
 
@@ -182,60 +177,61 @@ fn table_batch(
     RecordBatch::try_new(table_schema(columns_schema), columns)
 }
 
-/// The schema of a part's outcomes.
-fn outcomes_batch(outcomes: &[OutcomeRow]) -> Result<RecordBatch, ArrowError> {
-    let failures = outcomes.iter().map(|outcome| outcome.failure.as_ref());
-    let columns: Vec<(&str, ArrayRef)> = vec![
-        (
-            "row",
-            Arc::new(UInt64Array::from_iter_values(
-                outcomes.iter().map(|o| o.problem),
-            )),
-        ),
-        (
-            "id",
-            Arc::new(StringArray::from_iter_values(
-                outcomes.iter().map(|o| &o.id),
-            )),
-        ),
-        (
-            "device",
-            Arc::new(StringArray::from_iter_values(
-                outcomes.iter().map(|o| &o.timing.device),
-            )),
-        ),
-        (
+/// The schema of a part's outcomes: the columns of `timing.parquet` and of `failures.parquet`.
+pub(super) fn outcomes_schema() -> SchemaRef {
+    let field = |name: &str, data_type: DataType, nullable: bool, description: &str| {
+        described(Field::new(name, data_type, nullable), description)
+    };
+    Arc::new(Schema::new(vec![
+        field("row", DataType::UInt64, false, ROW_DESCRIPTION),
+        field("id", DataType::Utf8, false, "the problem's name"),
+        field("device", DataType::Utf8, false, "where it ran"),
+        field(
             "milliseconds",
-            Arc::new(Float64Array::from_iter_values(
-                outcomes.iter().map(|o| o.timing.milliseconds),
-            )),
+            DataType::Float64,
+            false,
+            "time to solve the problem, ms",
         ),
-        (
+        field(
             "attempts",
-            Arc::new(UInt32Array::from_iter_values(
-                outcomes.iter().map(|o| o.timing.attempts),
-            )),
+            DataType::UInt32,
+            false,
+            "how often it was started",
         ),
-        (
+        field(
             "kind",
-            Arc::new(StringArray::from_iter(
-                failures
-                    .clone()
-                    .map(|failure| failure.map(|failure| failure.kind.name())),
-            )),
+            DataType::Utf8,
+            true,
+            "the kind of outcome; null if it was solved",
         ),
-        (
+        field(
             "message",
-            Arc::new(StringArray::from_iter(
-                failures.map(|failure| failure.map(|failure| failure.message.as_str())),
-            )),
+            DataType::Utf8,
+            true,
+            "why there is no answer; null if there is one",
         ),
+    ]))
+}
+
+fn outcomes_batch(outcomes: &[OutcomeRow]) -> Result<RecordBatch, ArrowError> {
+    let timings = || outcomes.iter().map(|outcome| &outcome.timing);
+    let failures = || outcomes.iter().map(|outcome| outcome.failure.as_ref());
+    let problems = outcomes.iter().map(|outcome| outcome.problem);
+    let ids = outcomes.iter().map(|outcome| &outcome.id);
+    let kinds = failures().map(|failure| failure.map(|failure| failure.kind.name()));
+    let messages = failures().map(|failure| failure.map(|failure| failure.message.as_str()));
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(UInt64Array::from_iter_values(problems)),
+        Arc::new(StringArray::from_iter_values(ids)),
+        Arc::new(StringArray::from_iter_values(timings().map(|t| &t.device))),
+        Arc::new(Float64Array::from_iter_values(
+            timings().map(|t| t.milliseconds),
+        )),
+        Arc::new(UInt32Array::from_iter_values(timings().map(|t| t.attempts))),
+        Arc::new(StringArray::from_iter(kinds)),
+        Arc::new(StringArray::from_iter(messages)),
     ];
-    RecordBatch::try_from_iter_with_nullable(
-        columns
-            .into_iter()
-            .map(|(name, column)| (name, column, matches!(name, "kind" | "message"))),
-    )
+    RecordBatch::try_new(outcomes_schema(), columns)
 }
 
 /// The file beside a part's rows that tells what became of its problems.
@@ -253,15 +249,16 @@ pub(super) fn write(
     let part = format!("{number:06}.parquet");
     let path = folder.join(FOLDER_NAME).join(&part);
     let outcomes = outcomes_batch(&contents.outcomes).expect("the columns have one length");
-    let n_bytes = retrying(faults, || write_batch(&path, &contents.table))
+    let rows_seal = retrying(faults, || write_batch(&path, &contents.table))
         .map_err(FolderError::write(&path))?;
     let outcomes_path = path.with_file_name(outcomes_name(&part));
-    retrying(faults, || write_batch(&outcomes_path, &outcomes))
+    let outcomes_seal = retrying(faults, || write_batch(&outcomes_path, &outcomes))
         .map_err(FolderError::write(&outcomes_path))?;
     sync_folder(&folder.join(FOLDER_NAME));
     Ok(ManifestLine {
         part,
-        n_bytes,
+        rows: rows_seal,
+        outcomes: outcomes_seal,
         n_rows: contents.table.num_rows() as u64,
         first_row: contents.first_row(),
         n_failures: contents
@@ -280,7 +277,7 @@ pub(super) fn write(
 }
 
 /// Network file systems say no for a moment; a part is worth asking again.
-fn retrying(faults: &Faults, write: impl Fn() -> io::Result<u64>) -> io::Result<u64> {
+fn retrying(faults: &Faults, write: impl Fn() -> io::Result<Seal>) -> io::Result<Seal> {
     const N_TRIES_MAX: u32 = 8;
     let mut n_tries = 0;
     loop {
@@ -307,43 +304,22 @@ fn is_passing(error: &io::Error) -> bool {
     )
 }
 
-fn write_batch(path: &Path, batch: &RecordBatch) -> io::Result<u64> {
-    let file = AtomicFile::create(path)?;
-    let mut writer =
-        ArrowWriter::try_new(file, batch.schema(), Some(properties())).map_err(io_error)?;
-    writer.write(batch).map_err(io_error)?;
-    let file = writer.into_inner().map_err(io_error)?;
-    file.commit()?;
-    Ok(fs::metadata(path)?.len())
-}
-
-pub(super) fn properties() -> WriterProperties {
-    WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::default()))
-        .set_created_by(concat!("swathe ", env!("CARGO_PKG_VERSION")).to_owned())
-        .build()
-}
-
-/// The system's own error is inside: it says whether the disk is full.
-pub(super) fn io_error(error: parquet::errors::ParquetError) -> io::Error {
-    match error {
-        parquet::errors::ParquetError::External(inner) => match inner.downcast::<io::Error>() {
-            Ok(error) => *error,
-            Err(inner) => io::Error::other(inner),
-        },
-        error => io::Error::other(error),
-    }
+fn write_batch(path: &Path, batch: &RecordBatch) -> io::Result<Seal> {
+    let mut file = TableFile::create(path, batch.schema())?;
+    file.write(batch)?;
+    file.commit()
 }
 
 /// A rename is only safe once its folder is. Where folders cannot be synced, nothing is lost by
 /// going on.
-fn sync_folder(path: &Path) {
+pub(super) fn sync_folder(path: &Path) {
     if let Ok(folder) = fs::File::open(path) {
         let _ = folder.sync_all();
     }
 }
 
-/// Removes what a process that died left in `parts/` without announcing it.
+/// Removes what a process that died left in `parts/` without announcing it, and makes sure that
+/// what was announced is there.
 pub(super) fn remove_unannounced(folder: &Path, lines: &[ManifestLine]) -> Result<(), FolderError> {
     let parts = folder.join(FOLDER_NAME);
     let announced: std::collections::HashSet<String> = lines
@@ -360,12 +336,8 @@ pub(super) fn remove_unannounced(folder: &Path, lines: &[ManifestLine]) -> Resul
         }
     }
     for line in lines {
-        let path = parts.join(&line.part);
-        let n_bytes = fs::metadata(&path).map_err(FolderError::read(&path))?.len();
-        if n_bytes != line.n_bytes {
-            let reason = format!("it has {n_bytes} bytes, the manifest says {}", line.n_bytes);
-            return Err(FolderError::Damaged { path, reason });
-        }
+        check_length(&parts.join(&line.part), &line.rows)?;
+        check_length(&parts.join(outcomes_name(&line.part)), &line.outcomes)?;
     }
     Ok(())
 }

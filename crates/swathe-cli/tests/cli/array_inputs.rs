@@ -1,0 +1,314 @@
+//! The files that `swathe array` takes and makes.
+
+use std::fs;
+use std::path::Path;
+
+use swathe_array::{Array, Dtype, Elements};
+use swathe_io::list_column::ListColumnWriter;
+use swathe_io::npy;
+use swathe_io::npz::Npz;
+
+use crate::program::{Random, failures, json, result_hash, save, swathe};
+
+fn floats(values: &[f32]) -> Array {
+    Array::new(vec![values.len()], values.to_vec()).unwrap()
+}
+
+fn read(path: &Path, name: &str) -> Array {
+    Npz::open(path).unwrap().read(name).unwrap()
+}
+
+fn names(path: &Path) -> Vec<String> {
+    let npz = Npz::open(path).unwrap();
+    npz.members()
+        .iter()
+        .map(|member| member.name.clone())
+        .collect()
+}
+
+#[test]
+fn all_formats_give_the_same_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let mut random = Random(1);
+    let arrays: Vec<(String, Array)> = (0..5)
+        .map(|k| (format!("a{k}"), random.floats(&[k * 100])))
+        .collect();
+    save(folder.path(), "in.npz", &arrays);
+    for (name, array) in &arrays {
+        npy::save(&at(&format!("{name}.npy")), array).unwrap();
+    }
+    let mut parquet = ListColumnWriter::create(&at("in.parquet"), "values", Dtype::F32).unwrap();
+    for (row, (name, array)) in arrays.iter().enumerate() {
+        parquet.push(row as u64, name, Some(array)).unwrap();
+    }
+    parquet.finish().unwrap().commit().unwrap();
+    for (out, inputs) in [
+        ("npz", "in.npz"),
+        ("npy", "a0.npy a1.npy a2.npy a3.npy a4.npy"),
+        ("parquet", "in.parquet --column values"),
+    ] {
+        swathe(
+            folder.path(),
+            &format!("array map negate {inputs} --out {out}"),
+        )
+        .expect(0);
+        swathe(
+            folder.path(),
+            &format!("array map negate {inputs} --out {out}.npz"),
+        )
+        .expect(0);
+        assert_eq!(result_hash(&at(out)), result_hash(&at("npz")), "{inputs}");
+        assert_eq!(
+            names(&at(&format!("{out}.npz"))),
+            ["a0", "a1", "a2", "a3", "a4"]
+        );
+        for (name, array) in &arrays {
+            let Elements::F32(input) = array.elements() else {
+                unreachable!("f32")
+            };
+            let negated: Vec<f32> = input.iter().map(|x| -x).collect();
+            let result = read(&at(&format!("{out}.npz")), name);
+            assert_eq!(result, Array::new(array.shape().to_vec(), negated).unwrap());
+        }
+    }
+}
+
+#[test]
+fn bad_members_fail_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let good = [
+        ("a", floats(&[4.0])),
+        ("b", floats(&[9.0, 16.0])),
+        ("c", floats(&[25.0])),
+    ];
+    let good: Vec<(String, Array)> = good.map(|(name, array)| (name.to_owned(), array)).to_vec();
+    let bytes = fs::read(save(folder.path(), "in.npz", &good)).unwrap();
+    // The second member's type becomes Python objects, of the length it had.
+    let header = b"'descr': '<f4'";
+    let second = bytes
+        .windows(header.len())
+        .enumerate()
+        .filter(|(_, w)| w == header)
+        .nth(1)
+        .unwrap()
+        .0;
+    let mut bad = bytes.clone();
+    bad[second..second + header.len()].copy_from_slice(b"'descr': '|O' ");
+    fs::write(at("objects.npz"), &bad).unwrap();
+    // The second member's contents change, so its checksum does not fit.
+    let mut bad = bytes.clone();
+    let number = 9.0f32.to_le_bytes();
+    let data = bytes
+        .windows(4)
+        .position(|window| window == number)
+        .unwrap();
+    bad[data] ^= 1;
+    fs::write(at("flipped.npz"), &bad).unwrap();
+    for name in ["objects", "flipped"] {
+        swathe(
+            folder.path(),
+            &format!("array map sqrt {name}.npz --out {name}"),
+        )
+        .expect(1);
+        let failed = failures(&at(name));
+        assert_eq!(failed.len(), 1, "{failed:?}");
+        assert_eq!(
+            (failed[0].0, failed[0].1.as_str(), failed[0].2.as_str()),
+            (1, "b", "failed")
+        );
+        let ended = swathe(
+            folder.path(),
+            &format!("array map sqrt {name}.npz --out {name}-out.npz"),
+        )
+        .expect(1);
+        assert!(ended.stderr.contains("failed: b: "), "{}", ended.stderr);
+        assert_eq!(names(&at(&format!("{name}-out.npz"))), ["a", "c"]);
+        assert_eq!(read(&at(&format!("{name}-out.npz")), "c"), floats(&[5.0]));
+    }
+    // A file cut short has no directory, and is no .npz file at all.
+    fs::write(at("cut.npz"), &bytes[..bytes.len() / 2]).unwrap();
+    swathe(folder.path(), "array map sqrt cut.npz --out cut").expect(2);
+}
+
+#[test]
+fn operands_that_do_not_fit_fail_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let named = |arrays: Vec<(&str, Array)>| -> Vec<(String, Array)> {
+        arrays
+            .into_iter()
+            .map(|(name, array)| (name.to_owned(), array))
+            .collect()
+    };
+    let first = named(vec![
+        ("good", floats(&[1.0, 2.0])),
+        ("long", floats(&[1.0, 2.0, 3.0])),
+        ("wide", Array::new(vec![2], vec![1.0f64, 2.0]).unwrap()),
+        ("bytes", Array::new(vec![2], vec![1u8, 2]).unwrap()),
+        ("alone", floats(&[1.0])),
+    ]);
+    let second = named(
+        ["good", "long", "wide", "bytes"]
+            .map(|name| (name, floats(&[10.0, 20.0])))
+            .to_vec(),
+    );
+    save(folder.path(), "first.npz", &first);
+    save(folder.path(), "second.npz", &second);
+    swathe(
+        folder.path(),
+        "array map add first.npz --with second.npz --out run",
+    )
+    .expect(1);
+    let failed = failures(&at("run"));
+    let failed_names: Vec<&str> = failed.iter().map(|(_, id, _, _)| id.as_str()).collect();
+    assert_eq!(
+        failed_names,
+        ["long", "wide", "bytes", "alone"],
+        "{failed:?}"
+    );
+    assert!(
+        failed[3].3.contains("--with has no item called 'alone'"),
+        "{failed:?}"
+    );
+    swathe(
+        folder.path(),
+        "array map add first.npz --with second.npz --out sums.npz",
+    )
+    .expect(1);
+    assert_eq!(names(&at("sums.npz")), ["good"]);
+    assert_eq!(read(&at("sums.npz"), "good"), floats(&[11.0, 22.0]));
+}
+
+#[test]
+fn two_items_of_one_name_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    save(folder.path(), "a.npz", &[("x".to_owned(), floats(&[1.0]))]);
+    npy::save(&folder.path().join("x.npy"), &floats(&[1.0])).unwrap();
+    let ended = swathe(folder.path(), "array map sqrt a.npz x.npy --out run").expect(2);
+    assert!(
+        ended
+            .stderr
+            .contains("two items are called 'x', in a.npz and in x.npy"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn xor_twice_restores_every_byte() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let mut random = Random(9);
+    let mut items: Vec<(String, Array)> = (0..9)
+        .map(|k| (format!("b{k}"), random.bytes(k * 37)))
+        .collect();
+    items.push((
+        "words".to_owned(),
+        Array::new(vec![3], vec![1u32, 2, u32::MAX]).unwrap(),
+    ));
+    items.push((
+        "longs".to_owned(),
+        Array::new(vec![2], vec![1u64, u64::MAX]).unwrap(),
+    ));
+    save(folder.path(), "in.npz", &items);
+    swathe(
+        folder.path(),
+        "array xor in.npz --key-seed 42 --out hidden.npz",
+    )
+    .expect(0);
+    assert_ne!(read(&at("hidden.npz"), "b8"), items[8].1);
+    swathe(folder.path(), "array xor hidden.npz --out again.npz").expect(0);
+    assert_eq!(
+        fs::read(at("again.npz")).unwrap(),
+        fs::read(at("in.npz")).unwrap()
+    );
+}
+
+#[test]
+fn short_keys_take_the_type_of_the_items() {
+    let folder = tempfile::tempdir().unwrap();
+    let cases = [
+        (
+            "u8",
+            Array::new(vec![3], vec![1u8, 2, 3]).unwrap(),
+            Array::new(vec![3], vec![254u8, 3, 252]).unwrap(),
+        ),
+        (
+            "u32",
+            Array::new(vec![3], vec![1u32, 2, 3]).unwrap(),
+            Array::new(vec![3], vec![254u32, 3, 252]).unwrap(),
+        ),
+        (
+            "u64",
+            Array::new(vec![3], vec![1u64, 2, 3]).unwrap(),
+            Array::new(vec![3], vec![254u64, 3, 252]).unwrap(),
+        ),
+    ];
+    for (name, input, expected) in cases {
+        save(folder.path(), "in.npz", &[("x".to_owned(), input)]);
+        let line = format!("array xor in.npz --key 255,1 --out {name}.npz");
+        swathe(folder.path(), &line).expect(0);
+        assert_eq!(
+            read(&folder.path().join(format!("{name}.npz")), "x"),
+            expected
+        );
+    }
+    save(
+        folder.path(),
+        "in.npz",
+        &[("x".to_owned(), Array::new(vec![1], vec![1u8]).unwrap())],
+    );
+    let ended = swathe(folder.path(), "array xor in.npz --key 256 --out no.npz").expect(1);
+    assert!(ended.stderr.contains("failed: x: "), "{}", ended.stderr);
+}
+
+#[test]
+fn nan_is_counted_and_answers_are_verified() {
+    let folder = tempfile::tempdir().unwrap();
+    let items = [
+        ("a".to_owned(), floats(&[-1.0, 4.0, -9.0])),
+        ("b".to_owned(), floats(&[f32::NAN, 1.0, -1.0])),
+    ];
+    save(folder.path(), "in.npz", &items);
+    let ended = swathe(folder.path(), "array map sqrt in.npz --verify 2 --out run").expect(0);
+    assert!(
+        ended.stderr.contains("3 elements that became NaN"),
+        "{}",
+        ended.stderr
+    );
+    assert!(
+        ended.stderr.contains("2 problems solved again, all agree"),
+        "{}",
+        ended.stderr
+    );
+    let report = json(&folder.path().join("run/report.json"));
+    assert_eq!(report["figures"]["elements that became NaN"], 3);
+    assert_eq!(report["report"]["verification"]["n_checked"], 2);
+    let ended = swathe(folder.path(), "array map sqrt in.npz --out out.npz").expect(0);
+    assert!(
+        ended.stderr.contains("3 elements that became NaN"),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(ended.stdout, "out.npz\n");
+}
+
+#[test]
+fn nothing_to_do_is_done() {
+    let folder = tempfile::tempdir().unwrap();
+    save(folder.path(), "in.npz", &[]);
+    swathe(folder.path(), "array map sqrt in.npz --out run").expect(0);
+    swathe(folder.path(), "array map sqrt in.npz --out run --resume").expect(0);
+    for name in ["items", "timing", "failures"] {
+        let path = folder.path().join(format!("run/{name}.parquet"));
+        let n_rows: usize = crate::program::table(&path)
+            .iter()
+            .map(|batch| batch.num_rows())
+            .sum();
+        assert_eq!(n_rows, 0);
+    }
+    swathe(folder.path(), "array map sqrt in.npz --out out.npz").expect(0);
+    assert!(names(&folder.path().join("out.npz")).is_empty());
+}
