@@ -20,3 +20,8 @@ pub use lattice::Lattice;
 pub use operation::{Key, MapKind, MapOperand, Operation};
 pub use simd::{Simd, SimdPath, SimdUnavailable};
 pub use workload::{Answer, ArrayFailure, ArrayWorkload, Item, Operands};
+
+/// The README's examples, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -1,10 +1,11 @@
 //! Progress: how far a run is, for people and programs. All of it on stderr.
 
+use std::fmt;
 use std::io::IsTerminal;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle as BarStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle as BarStyle};
 use swathe::{Counts, Event, Observer, Setback, SetbackCause};
 
 /// How progress is shown.
@@ -118,8 +119,12 @@ fn bar(name: &str, n_problems: u64) -> ProgressBar {
     let bar =
         ProgressBar::with_draw_target(Some(n_problems), ProgressDrawTarget::stderr_with_hz(10));
     let template =
-        "{prefix} {bar:32} {percent:>3}% {human_pos}/{human_len}  {per_sec:.dim}  {eta} left{msg}";
+        "{prefix} {bar:32} {percent:>3}% {human_pos}/{human_len}  {rate}  {eta} left{msg}";
     if let Ok(style) = BarStyle::with_template(template) {
+        let style = style.with_key("rate", |state: &ProgressState, out: &mut dyn fmt::Write| {
+            // A number that cannot be written is not worth a panic.
+            let _ = write!(out, "{:.1} a second", state.per_sec());
+        });
         bar.set_style(style.progress_chars("━╸ "));
     }
     bar.set_prefix(name.to_owned());

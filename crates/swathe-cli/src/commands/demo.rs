@@ -26,7 +26,9 @@ pub(crate) fn demo(flags: &DemoFlags) -> Result<Code, Fault> {
     fs::create_dir_all(out.join("data")).map_err(|error| output_fault(&error))?;
     fs::write(out.join(MARK), "").map_err(|error| output_fault(&error))?;
     eprintln!("making sample data in {}", out.join("data").display());
-    write_samples(&out.join("data")).map_err(|error| output_fault(&error))?;
+    let mut random = Random(1);
+    write_samples(&out.join("data"), &mut random).map_err(|error| output_fault(&error))?;
+    write_mazes(&out.join("data/mazes.csv"), &mut random).map_err(|error| output_fault(&error))?;
 
     let at = |name: &str| out.join(name).display().to_string();
     let data = |name: &str| at(&format!("data/{name}"));
@@ -66,6 +68,7 @@ pub(crate) fn demo(flags: &DemoFlags) -> Result<Code, Fault> {
             "--out",
             &at("roots"),
         ]),
+        words(&["lattice", "path", &data("mazes.csv"), "--out", &at("paths")]),
     ];
     for command in commands {
         eprintln!("\n$ swathe {}", command.join(" "));
@@ -120,8 +123,7 @@ fn clear(out: &Path) -> Result<(), Fault> {
 }
 
 /// Ragged batches, as real ones are: 300 products of 4 to 128 rows, 200 byte strings, 100 signals.
-fn write_samples(folder: &Path) -> Result<(), npz::NpzError> {
-    let mut random = Random(1);
+fn write_samples(folder: &Path, random: &mut Random) -> Result<(), npz::NpzError> {
     let mut left = Vec::new();
     let mut right = Vec::new();
     for index in 0..300 {
@@ -157,6 +159,34 @@ fn write_samples(folder: &Path) -> Result<(), npz::NpzError> {
         npz::save(&folder.join(file), named, Compression::Stored)?;
     }
     Ok(())
+}
+
+/// Sixty lattices of two to four axes, a quarter of their vertices blocked, to be crossed from the
+/// first vertex to the last.
+fn write_mazes(path: &Path, random: &mut Random) -> std::io::Result<()> {
+    let mut table = "id,size,from,to,blocked\n".to_owned();
+    for index in 0..60 {
+        let n_axes = 2 + index % 3;
+        let longest = [30.0, 12.0, 6.0][n_axes - 2];
+        let sizes: Vec<usize> = (0..n_axes)
+            .map(|_| random.log_uniform(3.0, longest))
+            .collect();
+        let last = sizes.iter().product::<usize>() - 1;
+        let blocked: Vec<String> = (1..last)
+            .filter(|_| random.unit() < 0.25)
+            .map(|id| id.to_string())
+            .collect();
+        let size = sizes
+            .iter()
+            .map(usize::to_string)
+            .collect::<Vec<_>>()
+            .join("x");
+        table.push_str(&format!(
+            "maze_{index:02},{size},0,{last},{}\n",
+            blocked.join(" ")
+        ));
+    }
+    fs::write(path, table)
 }
 
 /// SplitMix64: small, and the same everywhere.

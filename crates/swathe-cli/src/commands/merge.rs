@@ -11,6 +11,12 @@ pub(crate) fn merge(flags: &MergeFlags) -> Result<Code, Fault> {
         "{} rows merged, result hash {}",
         merged.n_rows, merged.result_hash
     );
+    if merged.simd.len() > 1 {
+        eprintln!(
+            "warning: the shards were computed with different instructions ({}): floats may differ in the last bits",
+            merged.simd.join(", ")
+        );
+    }
     if merged.n_failures > 0 {
         eprintln!(
             "{} problems failed: see failures.parquet",

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use serde_json::Value;
 use swathe::{Source, Workload};
 use swathe_io::carry_out::{Finished, carry_out};
+use swathe_io::cost_file;
 use swathe_io::rows::Rows;
-use swathe_io::run_folder::{Identity, InputFile};
+use swathe_io::run_folder::{Identity, InputFile, RunJson};
 
 use crate::fault::{Code, Fault};
 use crate::progress::{Progress, counted};
@@ -53,12 +54,29 @@ where
         version: env!("CARGO_PKG_VERSION").to_owned(),
         simd: swathe::simd().to_owned(),
     };
+    warn_of_other_instructions(&run);
+    run.engine.costs = cost_file::load();
     let (progress, observer) = Progress::start(run.progress, W::NAME, source.n_problems() as u64);
     run.engine.observer = observer;
     let finished = carry_out(workload, source, &run.engine, identity, &run.output, rows);
     drop(progress);
     let finished = finished?;
+    cost_file::save(&finished.report.costs);
     Ok(tell(&finished, &run))
+}
+
+/// Answers of two instruction sets in one table are right, but may not be the same bits.
+fn warn_of_other_instructions(run: &RunSettings) {
+    let now = swathe::simd();
+    if let Ok(before) = RunJson::read(&run.output.folder())
+        && run.output.resume
+        && before.identity.simd != now
+    {
+        eprintln!(
+            "warning: the run began with {} instructions and goes on with {now}: floats may differ in the last bits",
+            before.identity.simd
+        );
+    }
 }
 
 /// The summary on stderr, the folder on stdout, and the exit status.
