@@ -30,7 +30,7 @@ impl Dtype {
         }
     }
 
-    /// The name users see, as NumPy spells its short forms: `u8`, `f32` …
+    /// The name users see, as Rust spells it: `u8` is one byte, `f32` four.
     pub const fn name(self) -> &'static str {
         match self {
             Dtype::U8 => "u8",

@@ -20,6 +20,7 @@ use crate::{Array, Dtype, Elements, Simd};
 pub struct ArrayWorkload<A = Arc<Array>> {
     operation: Operation,
     simd: Simd,
+    n_copies: u64,
     operands: PhantomData<fn() -> A>,
 }
 
@@ -113,8 +114,15 @@ impl<A> ArrayWorkload<A> {
         ArrayWorkload {
             operation,
             simd: Simd::detect(),
+            n_copies: 0,
             operands: PhantomData,
         }
+    }
+
+    /// Counts so many more copies of every result in [`need`](Workload::need): those that whoever
+    /// takes the results makes of them, before they are stored and the memory is free again.
+    pub fn with_copies(self, n_copies: u64) -> ArrayWorkload<A> {
+        ArrayWorkload { n_copies, ..self }
     }
 
     /// The operation.
@@ -199,7 +207,7 @@ impl<A: Borrow<Array> + Send + Sync> Workload for ArrayWorkload<A> {
         Need {
             lane_bytes: n_in * element_bytes + OVERHEAD_BYTES,
             scratch_bytes,
-            solution_bytes: n_out * element_bytes + OVERHEAD_BYTES,
+            solution_bytes: n_out * element_bytes * (1 + self.n_copies) + OVERHEAD_BYTES,
         }
     }
 

@@ -13,7 +13,11 @@ fn readme() -> String {
 fn without_times(text: &str) -> String {
     let word = |word: &str| {
         let is_time = word.contains('.') && word.trim_matches(['(', ')']).parse::<f64>().is_ok();
-        if is_time { "#".to_owned() } else { word.to_owned() }
+        if is_time {
+            "#".to_owned()
+        } else {
+            word.to_owned()
+        }
     };
     let line = |line: &str| line.split(' ').map(word).collect::<Vec<_>>().join(" ");
     text.lines().map(line).collect::<Vec<_>>().join("\n")
@@ -30,23 +34,44 @@ fn console_examples_print_what_they_say() {
             .current_dir(folder)
             .output()
             .unwrap();
-        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{words:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         // Talk comes before data, as it does on a terminal.
         String::from_utf8(output.stderr).unwrap() + &String::from_utf8(output.stdout).unwrap()
     };
     swathe(&["demo", "--out", "demo"], folder.path());
     let data = folder.path().join("demo/data");
     let readme = readme();
-    let blocks: Vec<&str> =
-        readme.split("```console\n").skip(1).filter_map(|block| block.split("```").next()).collect();
-    assert!(blocks.len() >= 4, "every workload with a command has an example");
+    let blocks: Vec<&str> = readme
+        .split("```console\n")
+        .skip(1)
+        .filter_map(|block| block.split("```").next())
+        .collect();
+    assert!(
+        blocks.len() >= 4,
+        "every workload with a command has an example"
+    );
     for block in blocks {
         let (command, expected) = block.split_once('\n').expect("a command and its output");
-        let words: Vec<&str> = command.strip_prefix("$ swathe ").expect("a command").split(' ').collect();
+        let words: Vec<&str> = command
+            .strip_prefix("$ swathe ")
+            .expect("a command")
+            .split(' ')
+            .collect();
         let printed = swathe(&words, &data);
         // Plain progress lines appear where a machine is slow.
-        let printed: Vec<&str> = printed.lines().filter(|line| !line.contains(" done, ")).collect();
-        assert_eq!(without_times(&printed.join("\n")), without_times(expected), "{command}");
+        let printed: Vec<&str> = printed
+            .lines()
+            .filter(|line| !line.contains(" done, "))
+            .collect();
+        assert_eq!(
+            without_times(&printed.join("\n")),
+            without_times(expected),
+            "{command}"
+        );
     }
 }
 

@@ -1,125 +1,91 @@
 //! The table of array results: `items.parquet`.
 
-use std::collections::BTreeSet;
+use std::io::Write as _;
 use std::sync::Arc;
 
-use arrow::array::{
-    ArrayRef, LargeListBuilder, ListBuilder, PrimitiveBuilder, StringBuilder, UInt64Builder,
-};
-use arrow::datatypes::{
-    ArrowPrimitiveType, DataType, Field, Float32Type, Float64Type, Schema, SchemaRef, UInt8Type,
-    UInt32Type, UInt64Type,
-};
+use arrow::array::{ArrayRef, LargeBinaryBuilder, ListBuilder, StringBuilder, UInt64Builder};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use swathe_array::{Answer, Dtype, Elements};
 
 use crate::rows::Rows;
 
-/// Array results as rows: the name, type and shape of each, and its elements in the column of
-/// their type (`values_f32` …), row-major.
+/// Array results as rows: the name, type and shape of each, and its elements as bytes.
+///
+/// Bytes, not lists: a list column costs its writer a dozen bytes of bookkeeping for every element,
+/// several times what the elements themselves take.
 pub struct ArrayRows {
     names: Arc<Vec<String>>,
     name: StringBuilder,
     dtype: StringBuilder,
     shape: ListBuilder<UInt64Builder>,
     n_nan: UInt64Builder,
-    values: Vec<Values>,
+    data: LargeBinaryBuilder,
     n_bytes: usize,
     n_nan_in_all: u64,
 }
 
-/// The lists of one element type.
-enum Values {
-    U8(LargeListBuilder<PrimitiveBuilder<UInt8Type>>),
-    U32(LargeListBuilder<PrimitiveBuilder<UInt32Type>>),
-    U64(LargeListBuilder<PrimitiveBuilder<UInt64Type>>),
-    F32(LargeListBuilder<PrimitiveBuilder<Float32Type>>),
-    F64(LargeListBuilder<PrimitiveBuilder<Float64Type>>),
-}
-
 impl ArrayRows {
-    /// Rows for items of these names, with columns for these element types.
-    pub fn new(names: Arc<Vec<String>>, dtypes: &BTreeSet<Dtype>) -> ArrayRows {
-        let values = dtypes.iter().map(|dtype| match dtype {
-            Dtype::U8 => Values::U8(lists()),
-            Dtype::U32 => Values::U32(lists()),
-            Dtype::U64 => Values::U64(lists()),
-            Dtype::F32 => Values::F32(lists()),
-            Dtype::F64 => Values::F64(lists()),
-        });
+    /// Copies of a result that exist while it is stored: in the part, in its encoded page and in
+    /// its compressed page.
+    pub const N_COPIES: u64 = 3;
+
+    /// Rows for items of these names.
+    pub fn new(names: Arc<Vec<String>>) -> ArrayRows {
         ArrayRows {
             names,
             name: StringBuilder::new(),
             dtype: StringBuilder::new(),
-            shape: ListBuilder::new(UInt64Builder::new()).with_field(element(DataType::UInt64)),
+            shape: ListBuilder::new(UInt64Builder::new()).with_field(extent()),
             n_nan: UInt64Builder::new(),
-            values: values.collect(),
+            data: LargeBinaryBuilder::with_capacity(0, 0),
             n_bytes: 0,
             n_nan_in_all: 0,
         }
     }
 }
 
-fn lists<T: ArrowPrimitiveType>() -> LargeListBuilder<PrimitiveBuilder<T>> {
-    LargeListBuilder::new(PrimitiveBuilder::<T>::new()).with_field(element(T::DATA_TYPE))
+fn extent() -> Field {
+    Field::new("element", DataType::UInt64, false)
 }
 
-fn element(data_type: DataType) -> Field {
-    Field::new("element", data_type, false)
+/// The name NumPy knows an element type by: `numpy.frombuffer(data, dtype).reshape(shape)`.
+fn numpy_name(dtype: Dtype) -> &'static str {
+    match dtype {
+        Dtype::U8 => "uint8",
+        Dtype::U32 => "uint32",
+        Dtype::U64 => "uint64",
+        Dtype::F32 => "float32",
+        Dtype::F64 => "float64",
+    }
 }
 
-impl Values {
-    fn dtype(&self) -> Dtype {
-        match self {
-            Values::U8(_) => Dtype::U8,
-            Values::U32(_) => Dtype::U32,
-            Values::U64(_) => Dtype::U64,
-            Values::F32(_) => Dtype::F32,
-            Values::F64(_) => Dtype::F64,
+/// Appends the elements' little-endian bytes as one value.
+fn append_bytes(data: &mut LargeBinaryBuilder, elements: &Elements) {
+    fn add<T: Copy, const N: usize>(
+        data: &mut LargeBinaryBuilder,
+        elements: &[T],
+        bytes: fn(T) -> [u8; N],
+    ) {
+        let mut buffer = [0u8; 4096];
+        for chunk in elements.chunks(buffer.len() / N) {
+            for (at, &element) in buffer.chunks_exact_mut(N).zip(chunk) {
+                at.copy_from_slice(&bytes(element));
+            }
+            data.write_all(&buffer[..chunk.len() * N])
+                .expect("a builder takes every byte");
         }
     }
-
-    fn data_type(&self) -> DataType {
-        match self {
-            Values::U8(_) => DataType::UInt8,
-            Values::U32(_) => DataType::UInt32,
-            Values::U64(_) => DataType::UInt64,
-            Values::F32(_) => DataType::Float32,
-            Values::F64(_) => DataType::Float64,
-        }
+    match elements {
+        Elements::U8(elements) => data
+            .write_all(elements)
+            .expect("a builder takes every byte"),
+        Elements::U32(elements) => add(data, elements, u32::to_le_bytes),
+        Elements::U64(elements) => add(data, elements, u64::to_le_bytes),
+        Elements::F32(elements) => add(data, elements, f32::to_le_bytes),
+        Elements::F64(elements) => add(data, elements, f64::to_le_bytes),
     }
-
-    /// A list if the elements are of this type, null otherwise.
-    fn append(&mut self, elements: &Elements) {
-        fn add<T: ArrowPrimitiveType>(
-            lists: &mut LargeListBuilder<PrimitiveBuilder<T>>,
-            elements: Option<&[T::Native]>,
-        ) {
-            lists.values().append_slice(elements.unwrap_or_default());
-            lists.append(elements.is_some());
-        }
-        match (self, elements) {
-            (Values::U8(lists), Elements::U8(data)) => add(lists, Some(data)),
-            (Values::U32(lists), Elements::U32(data)) => add(lists, Some(data)),
-            (Values::U64(lists), Elements::U64(data)) => add(lists, Some(data)),
-            (Values::F32(lists), Elements::F32(data)) => add(lists, Some(data)),
-            (Values::F64(lists), Elements::F64(data)) => add(lists, Some(data)),
-            (Values::U8(lists), _) => add(lists, None),
-            (Values::U32(lists), _) => add(lists, None),
-            (Values::U64(lists), _) => add(lists, None),
-            (Values::F32(lists), _) => add(lists, None),
-            (Values::F64(lists), _) => add(lists, None),
-        }
-    }
-
-    fn finish(&mut self) -> ArrayRef {
-        match self {
-            Values::U8(lists) => Arc::new(lists.finish()),
-            Values::U32(lists) => Arc::new(lists.finish()),
-            Values::U64(lists) => Arc::new(lists.finish()),
-            Values::F32(lists) => Arc::new(lists.finish()),
-            Values::F64(lists) => Arc::new(lists.finish()),
-        }
-    }
+    // Ends the value that was written.
+    data.append_value([]);
 }
 
 impl Rows for ArrayRows {
@@ -130,46 +96,33 @@ impl Rows for ArrayRows {
     }
 
     fn schema(&self) -> SchemaRef {
-        let field = |name: &str, data_type: DataType, nullable: bool, description: &str| {
+        let field = |name: &str, data_type: DataType, description: &str| {
             let metadata = [("description".to_owned(), description.to_owned())];
-            Field::new(name, data_type, nullable).with_metadata(metadata.into())
+            Field::new(name, data_type, false).with_metadata(metadata.into())
         };
-        let list_of = |data_type: DataType| Arc::new(element(data_type));
-        let mut fields = vec![
-            field(
-                "name",
-                DataType::Utf8,
-                false,
-                "the item's name in the input",
-            ),
+        Arc::new(Schema::new(vec![
+            field("name", DataType::Utf8, "the item's name in the input"),
             field(
                 "dtype",
                 DataType::Utf8,
-                false,
-                "the type of the result's elements",
+                "the type of the result's elements, as NumPy names it",
             ),
             field(
                 "shape",
-                DataType::List(list_of(DataType::UInt64)),
-                false,
+                DataType::List(Arc::new(extent())),
                 "the result's extents, outermost first",
             ),
             field(
                 "n_nan",
                 DataType::UInt64,
-                false,
                 "elements that are NaN where no operand was",
             ),
-        ];
-        fields.extend(self.values.iter().map(|values| {
             field(
-                &format!("values_{}", values.dtype()),
-                DataType::LargeList(list_of(values.data_type())),
-                true,
-                "the result's elements, row-major; null if they are of another type",
-            )
-        }));
-        Arc::new(Schema::new(fields))
+                "data",
+                DataType::LargeBinary,
+                "the result's elements, little-endian, row-major: numpy.frombuffer(data, dtype).reshape(shape)",
+            ),
+        ]))
     }
 
     fn id(&self, index: usize) -> String {
@@ -178,16 +131,18 @@ impl Rows for ArrayRows {
 
     fn append(&mut self, index: usize, answer: &Answer) -> usize {
         self.name.append_value(&self.names[index]);
-        self.dtype.append_value(answer.array.dtype().name());
+        self.dtype.append_value(numpy_name(answer.array.dtype()));
         for &extent in answer.array.shape() {
             self.shape.values().append_value(extent as u64);
         }
         self.shape.append(true);
         self.n_nan.append_value(answer.n_nan);
         self.n_nan_in_all += answer.n_nan;
-        for values in &mut self.values {
-            values.append(answer.array.elements());
+        if self.n_bytes == 0 {
+            // Growing by doubling would take another copy of a large result.
+            self.data = LargeBinaryBuilder::with_capacity(1, answer.array.size_bytes());
         }
+        append_bytes(&mut self.data, answer.array.elements());
         self.n_bytes += answer.array.size_bytes() + self.names[index].len() + 64;
         1
     }
@@ -202,13 +157,43 @@ impl Rows for ArrayRows {
 
     fn take(&mut self) -> Vec<ArrayRef> {
         self.n_bytes = 0;
-        let mut columns: Vec<ArrayRef> = vec![
+        vec![
             Arc::new(self.name.finish()),
             Arc::new(self.dtype.finish()),
             Arc::new(self.shape.finish()),
             Arc::new(self.n_nan.finish()),
+            Arc::new(
+                std::mem::replace(&mut self.data, LargeBinaryBuilder::with_capacity(0, 0)).finish(),
+            ),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::AsArray;
+    use swathe_array::Array;
+
+    #[test]
+    fn elements_are_their_little_endian_bytes() {
+        let names = Arc::new(vec!["a".to_owned(), "b".to_owned(), "c".to_owned()]);
+        let mut rows = ArrayRows::new(names);
+        let long: Vec<f64> = (0..3000).map(f64::from).collect();
+        let arrays = [
+            Array::new(vec![2, 1], vec![1.5f32, -0.0]).unwrap(),
+            Array::new(vec![0], Vec::<u8>::new()).unwrap(),
+            Array::new(vec![3000], long.clone()).unwrap(),
         ];
-        columns.extend(self.values.iter_mut().map(Values::finish));
-        columns
+        for (index, array) in arrays.into_iter().enumerate() {
+            assert_eq!(rows.append(index, &Answer { array, n_nan: 0 }), 1);
+        }
+        let columns = rows.take();
+        let data = columns[4].as_binary::<i64>();
+        assert_eq!(data.value(0), [0, 0, 0xC0, 0x3F, 0, 0, 0, 0x80]);
+        assert_eq!(data.value(1), [0u8; 0]);
+        let bytes: Vec<u8> = long.iter().flat_map(|x| x.to_le_bytes()).collect();
+        assert_eq!(data.value(2), bytes);
+        assert_eq!(columns[1].as_string::<i32>().value(2), "float64");
     }
 }

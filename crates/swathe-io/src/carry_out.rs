@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use swathe::{Outcome, Report, Settings, Source, Workload};
 
@@ -84,9 +84,14 @@ where
     let n_before = (to - from - todo.len()) as u64;
     let (remaining, numbers) = (remaining(source, &todo), Arc::clone(&todo));
 
-    // The part in the making is memory like any other.
+    // The part in the making is memory like any other, but must not keep out a problem that would
+    // fit without it.
     let part_bytes = (settings.memory.cap_bytes() / 8).min(Part::<R>::N_BYTES_MAX as u64);
-    let _held = settings.memory.try_reserve(part_bytes);
+    let held = Arc::new(Mutex::new(settings.memory.try_reserve(part_bytes).ok()));
+    let _gives_way = settings.memory.on_shortage(move || {
+        let held = held.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(held);
+    });
     let mut part = Part::new(rows, part_bytes as usize);
     let mut trouble: Option<FolderError> = None;
     let report = swathe::run(workload, &remaining, settings, &mut |done| {

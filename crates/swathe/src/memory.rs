@@ -339,9 +339,31 @@ pub struct ReclaimerGuard {
 
 impl Drop for ReclaimerGuard {
     fn drop(&mut self) {
-        self.budget
-            .state()
-            .reclaimers
-            .retain(|&(id, _)| id != self.id);
+        let mut state = self.budget.state();
+        let at = state.reclaimers.iter().position(|&(id, _)| id == self.id);
+        let removed = at.map(|at| state.reclaimers.remove(at));
+        // What it holds may be a reservation of this very budget, whose end takes the lock again.
+        drop(state);
+        drop(removed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reclaimer_may_hold_what_it_gives_back() {
+        let budget = Budget::new(100);
+        let held = Mutex::new(Some(budget.try_reserve(60).unwrap()));
+        let guard = budget.on_shortage(move || {
+            let held = held.lock().unwrap().take();
+            drop(held);
+        });
+        assert_eq!(budget.reserve(100, &Stop::new()).unwrap().bytes(), 100);
+        let held = Mutex::new(Some(budget.try_reserve(60).unwrap()));
+        let other = budget.on_shortage(move || drop(held.lock().unwrap().take()));
+        drop((guard, other));
+        assert_eq!(budget.used_bytes(), 0);
     }
 }

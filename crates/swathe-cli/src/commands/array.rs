@@ -61,7 +61,8 @@ pub(crate) fn array(flags: &ArrayFlags) -> Result<Code, Fault> {
         settings: settings_of(&operation, with, items.column.as_deref()),
         inputs: fingerprints(&files)?,
     };
-    let batch = Batch::new(input, kept, second, operation);
+    let n_copies = if is_npz { 0 } else { ArrayRows::N_COPIES };
+    let batch = Batch::new(input, kept, second, operation, n_copies);
     if is_npz && !run.explain {
         batch.into_npz(run)
     } else {
@@ -289,7 +290,6 @@ struct Batch {
     workload: Arc<ArrayWorkload>,
     source: Source<ArrayWorkload>,
     names: Arc<Vec<String>>,
-    dtypes: BTreeSet<Dtype>,
     keeps_seed: bool,
 }
 
@@ -299,6 +299,7 @@ impl Batch {
         kept: Vec<usize>,
         second: Option<Second>,
         operation: Operation,
+        n_copies: u64,
     ) -> Batch {
         let keeps_seed = kept.len() == input.items().len();
         let names: Vec<String> = kept
@@ -312,7 +313,8 @@ impl Batch {
             .map(|(_, dtype)| *dtype)
             .filter(|dtype| operation.accepts(*dtype))
             .collect();
-        let workload = Arc::new(ArrayWorkload::new(fitted(operation, &dtypes)));
+        let workload = ArrayWorkload::new(fitted(operation, &dtypes)).with_copies(n_copies);
+        let workload = Arc::new(workload);
         let (kept, second) = (Arc::new(kept), second.map(Arc::new));
         let source = Source::new(
             kept.len(),
@@ -340,13 +342,12 @@ impl Batch {
             workload,
             source,
             names: Arc::new(names),
-            dtypes,
             keeps_seed,
         }
     }
 
     fn into_folder(self, run: RunSettings, provenance: Provenance) -> Result<Code, Fault> {
-        let rows = ArrayRows::new(Arc::clone(&self.names), &self.dtypes);
+        let rows = ArrayRows::new(Arc::clone(&self.names));
         sweep(&self.workload, &self.source, run, provenance, rows)
     }
 

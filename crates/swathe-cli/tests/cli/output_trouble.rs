@@ -19,12 +19,12 @@ fn a_full_disk_costs_nothing_that_was_committed() {
         })
         .collect();
     save(folder.path(), "in.npz", &items);
-    let line = "array map square in.npz --threads 1 --batch-size 1 --memory 1MiB";
+    let line = "array map square in.npz --threads 1 --batch-size 1 --memory 2MiB";
     swathe(folder.path(), &format!("{line} --out whole")).expect(0);
     let hash = result_hash(&folder.path().join("whole"));
-    // In blocks of 512 bytes: at 1 not even run.json fits, at 16 no part, at 700 not the part
+    // In blocks of 512 bytes: at 1 not even run.json fits, at 16 no part, at 560 not the part
     // with the large array, at 1200 all parts but not the table.
-    for (n_blocks, n_kept_min) in [(1, 0), (16, 0), (700, 1), (1200, 30)] {
+    for (n_blocks, n_kept_min) in [(1, 0), (16, 0), (560, 1), (1200, 30)] {
         let out = format!("run{n_blocks}");
         let program = env!("CARGO_BIN_EXE_swathe");
         let limited = format!("ulimit -f {n_blocks}; exec {program} {line} --out {out}");

@@ -5,11 +5,12 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::schema::types::ColumnPath;
 
 use super::FolderError;
 use super::manifest::Seal;
@@ -33,10 +34,20 @@ impl TableFile {
             hasher: blake3::Hasher::new(),
             n_bytes: 0,
         };
-        let properties = WriterProperties::builder()
+        let mut properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
-            .set_created_by(concat!("swathe ", env!("CARGO_PKG_VERSION")).to_owned())
-            .build();
+            .set_created_by(concat!("swathe ", env!("CARGO_PKG_VERSION")).to_owned());
+        for field in schema.fields() {
+            // Bulk data: no two values are alike and their order means nothing, so a dictionary
+            // and statistics would only be more copies of them.
+            if *field.data_type() == DataType::LargeBinary {
+                let column = ColumnPath::from(field.name().as_str());
+                properties = properties
+                    .set_column_dictionary_enabled(column.clone(), false)
+                    .set_column_statistics_enabled(column, EnabledStatistics::None);
+            }
+        }
+        let properties = properties.build();
         let writer =
             ArrowWriter::try_new(sealing, schema, Some(properties)).map_err(system_error)?;
         Ok(TableFile { writer })
