@@ -17,10 +17,8 @@ use clap::Parser;
 use crate::fault::{Code, Fault};
 use crate::flags::{Cli, Command};
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
+    return_freed_memory();
     interrupt::install();
     quiet_worker_panics();
     settings::set_words(std::env::args().collect());
@@ -42,6 +40,17 @@ fn dispatch(cli: Cli) -> Result<Code, Fault> {
         Command::Merge(flags) => commands::merge::merge(&flags),
         Command::Demo(flags) => commands::demo::demo(&flags),
         Command::Completions(flags) => commands::completions::completions(&flags),
+    }
+}
+
+/// Large blocks go back to the system when they are freed, so that the process keeps to --memory.
+fn return_freed_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: sets options of the allocator, before any other thread is there.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 256 << 10);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, 1 << 20);
+        libc::mallopt(libc::M_ARENA_MAX, 4);
     }
 }
 
