@@ -20,7 +20,7 @@ use crate::flags::{Cli, Command};
 fn main() -> ExitCode {
     return_freed_memory();
     interrupt::install();
-    quiet_worker_panics();
+    quiet_caught_panics();
     settings::set_words(std::env::args().collect());
     match dispatch(Cli::parse()) {
         Ok(code) => code.into(),
@@ -54,16 +54,20 @@ fn return_freed_memory() {
     }
 }
 
-/// A solver's panic is an outcome, told in the report; the usual message would only tear the
-/// progress bar apart.
-fn quiet_worker_panics() {
+/// A solver's panic is an outcome, told in the report, and a panic of the Parquet decoder is an
+/// error of the damaged file: the usual message would only tear the progress bar apart.
+fn quiet_caught_panics() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
-        let thread = std::thread::current();
-        if !thread
+        let of_a_worker = std::thread::current()
             .name()
-            .is_some_and(|name| name.starts_with("swathe-worker"))
-        {
+            .is_some_and(|name| name.starts_with("swathe-worker"));
+        let of_the_decoder = info.location().is_some_and(|at| {
+            ["/parquet-", "/arrow-"]
+                .iter()
+                .any(|name| at.file().contains(name))
+        });
+        if !of_a_worker && !of_the_decoder {
             usual(info);
         }
     }));
