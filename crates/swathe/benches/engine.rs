@@ -21,10 +21,11 @@ fn main() {
         .skip(1)
         .filter(|argument| !argument.starts_with("--"))
         .collect();
-    let figures: [(&str, fn()); 7] = [
+    let figures: [(&str, fn()); 8] = [
         ("trivial", trivial_items),
         ("million", a_million_items),
         ("overhead", overhead_on_millisecond_problems),
+        ("start", starting_and_ending),
         ("planning", planning),
         ("decision", decisions),
         ("slice", slices),
@@ -195,7 +196,7 @@ fn a_million_items() {
 /// On a busy machine wall times say more about the neighbours than about the engine, so the time
 /// of the processor is compared; the bare loop against itself shows how far that can be trusted.
 fn overhead_on_millisecond_problems() {
-    const N_PROBLEMS: usize = 200;
+    const N_PROBLEMS: usize = 1000;
     let workload = Arc::new(Spin);
     let bare = |n_threads: usize| {
         let next = AtomicUsize::new(0);
@@ -225,7 +226,7 @@ fn overhead_on_millisecond_problems() {
             ..settings()
         };
         let [mut bare_best, mut again_best, mut run_best] = [Duration::MAX; 3];
-        for _ in 0..20 {
+        for _ in 0..10 {
             let began = processor_time();
             bare(n_threads);
             bare_best = bare_best.min(processor_time() - began);
@@ -247,6 +248,21 @@ fn overhead_on_millisecond_problems() {
         tell(&name, over(run_best), "%", "≤ 1");
         tell("  the bare loop against itself", over(again_best), "%", "");
     }
+}
+
+/// What a run costs before its first problem and after its last.
+fn starting_and_ending() {
+    let took = best(200, || {
+        let began = processor_time();
+        run_trivial(1, 1, &settings());
+        processor_time() - began
+    });
+    tell(
+        "a run of one trivial item",
+        took.as_secs_f64() * 1e6,
+        "µs",
+        "",
+    );
 }
 
 /// What the process has had of the processor so far.

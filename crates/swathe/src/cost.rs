@@ -103,6 +103,26 @@ impl Costs {
             .map(|cost| Duration::from_nanos(cost.lane_ns as u64))
     }
 
+    /// A first idea while too few were measured to [trust](Self::lane): what they took, or else
+    /// what the dearest problems of the class take there.
+    pub(crate) fn rough_lane(
+        &self,
+        workload: &str,
+        size: &Size,
+        device: DeviceKind,
+    ) -> Option<Duration> {
+        let rows = self.workloads.get(workload)?;
+        let lane_ns = match rows.get(&Key::new(size, device)) {
+            Some(cost) => Some(cost.lane_ns),
+            None => rows
+                .iter()
+                .filter(|(key, _)| key.class == size.class && key.device == device)
+                .map(|(_, cost)| cost.lane_ns)
+                .max_by(f64::total_cmp),
+        };
+        lane_ns.map(|lane_ns| Duration::from_nanos(lane_ns as u64))
+    }
+
     /// Everything that was learnt, sorted.
     pub fn rows(&self) -> impl Iterator<Item = CostRow> + '_ {
         self.workloads.iter().flat_map(|(workload, rows)| {
@@ -176,6 +196,13 @@ mod tests {
             costs.lane("a", &size, DeviceKind::Cpu),
             Some(Duration::from_nanos(100))
         );
+        // A shape that was never met costs what the dearest of its class does, to begin with.
+        let other = Size::of(Shape::new(&[5000]));
+        assert_eq!(costs.lane("a", &other, DeviceKind::Cpu), None);
+        let rough = costs.rough_lane("a", &other, DeviceKind::Cpu);
+        assert_eq!(rough, Some(Duration::from_nanos(100)));
+        let elsewhere = Size { class: 1, ..other };
+        assert_eq!(costs.rough_lane("a", &elsewhere, DeviceKind::Cpu), None);
         // A machine that became ten times slower is believed after a few thousand problems.
         for _ in 0..5000 {
             costs.learn("a", &size, DeviceKind::Cpu, 1, Duration::from_nanos(1000));

@@ -81,7 +81,10 @@ impl Queue {
     /// A claim should be worth a few hundred times its overhead (waking the next worker and
     /// whoever takes the outcomes: some ten microseconds each), and small enough to share out
     /// evenly at the end.
-    const CLAIM_TIME: Duration = Duration::from_millis(10);
+    const CLAIM_TIME: Duration = Duration::from_millis(20);
+
+    /// Of problems whose cost is not known well a claim has no more: they may take far longer.
+    const N_UNSURE_MAX: usize = 16;
 
     pub(super) fn new(n_problems: usize) -> Queue {
         let state = State {
@@ -172,9 +175,12 @@ fn n_claimed<W: Workload>(shared: &Shared<W>, range: &Range, n_rest: usize) -> u
         return n_problems;
     }
     // Near the end everybody gets less, so that all workers end at about the same time.
-    let n_fair = n_rest.div_ceil(4 * shared.settings.n_threads.max(1)).max(1);
+    let n_fair = match shared.settings.n_threads {
+        0 | 1 => n_rest,
+        n_threads => n_rest.div_ceil(2 * n_threads),
+    };
     let costs = lock(&shared.costs);
-    let n_max = n_problems.min(n_fair);
+    let n_max = n_problems.min(n_fair).max(1);
     let problems = range.problems.iter().take(n_max);
     n_in_time(W::NAME, problems, &costs, Queue::CLAIM_TIME)
 }
@@ -188,17 +194,24 @@ fn n_in_time<'a>(
 ) -> usize {
     let n_problems = problems.len();
     let mut spent = Duration::ZERO;
+    let mut n_unsure = 0;
     let mut known: Option<(Shape, Duration)> = None;
     for (n, planned) in problems.enumerate() {
         let bin = planned.size.shape.bin();
-        let lane = match known {
-            Some((known_bin, lane)) if known_bin == bin => lane,
-            _ => match costs.lane(workload, &planned.size, DeviceKind::Cpu) {
-                Some(lane) => lane,
-                None => return n.max(1),
-            },
+        let sure = match known {
+            Some((known_bin, lane)) if known_bin == bin => Some(lane),
+            _ => costs.lane(workload, &planned.size, DeviceKind::Cpu),
         };
-        known = Some((bin, lane));
+        let lane = if let Some(lane) = sure {
+            known = Some((bin, lane));
+            lane
+        } else {
+            n_unsure += 1;
+            match costs.rough_lane(workload, &planned.size, DeviceKind::Cpu) {
+                Some(lane) if n_unsure <= Queue::N_UNSURE_MAX => lane,
+                _ => return n.max(1),
+            }
+        };
         spent += lane;
         if spent > time {
             return n.max(1);

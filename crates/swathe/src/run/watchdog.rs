@@ -41,7 +41,7 @@ where
     W::Scratch: 'static,
 {
     let tick =
-        (shared.settings.time_limit / 8).clamp(Duration::from_millis(1), Duration::from_millis(25));
+        (shared.settings.time_limit / 8).clamp(Duration::from_millis(1), Duration::from_millis(50));
     let mut cancelled_at: Option<Instant> = None;
     while !shared.finished.load(Ordering::Acquire) {
         std::thread::park_timeout(tick);
