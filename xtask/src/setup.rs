@@ -96,12 +96,14 @@ pub(crate) fn set_up(root: &Path, may_install: bool) -> Result<Ready, SetupError
 
 impl Ready {
     /// Tells the tests where Python is, or that there is none: a value inherited from the shell
-    /// would make what is tested depend on the machine.
-    pub(crate) fn export(&self, command: &mut Command) {
+    /// would make what is tested depend on the machine. And what runs under test learn about
+    /// costs is kept apart from what the user's own runs have learnt.
+    pub(crate) fn export(&self, command: &mut Command, workspace: &Workspace) {
         match &self.python {
             Some(python) => command.env("SWATHE_PYTHON", python),
             None => command.env_remove("SWATHE_PYTHON"),
         };
+        command.env("XDG_CACHE_HOME", workspace.target_dir.join("xtask-cache"));
     }
 }
 

@@ -50,7 +50,7 @@ fn run(workspace: &Workspace, ready: &Ready, filter: Option<&str>) -> Result<usi
     // Without capture: a long test tells how far it is.
     let mut command = long_tests(workspace, &["--no-fail-fast", "--"]);
     command.args(["--ignored", "--nocapture"]).args(filter);
-    ready.export(&mut command);
+    ready.export(&mut command, workspace);
     process::run(&mut command)?;
     Ok(names.len())
 }

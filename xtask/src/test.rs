@@ -71,7 +71,7 @@ pub(crate) fn test(workspace: &Workspace, options: TestOptions) -> bool {
                 .args(["test", "--workspace", "--no-fail-fast"])
                 .args(selection);
             command.args(["--", "--show-output"]);
-            ready.export(&mut command);
+            ready.export(&mut command, workspace);
             run_tests(&mut command, ci, &mut skips)
         },
     );
@@ -82,7 +82,7 @@ pub(crate) fn test(workspace: &Workspace, options: TestOptions) -> bool {
         steps.step(
             "demo",
             "`swathe demo` on this machine, in the tests' profile",
-            || demo(workspace),
+            || demo(workspace, &ready),
         );
     }
     if root.join("python/tests").is_dir() {
@@ -90,7 +90,7 @@ pub(crate) fn test(workspace: &Workspace, options: TestOptions) -> bool {
             steps.leave_out("python", "--fast");
         } else {
             steps.step("python", "the Python package's tests", || {
-                python_tests(root, &ready)
+                python_tests(workspace, &ready)
             });
         }
     }
@@ -149,30 +149,31 @@ fn run_tests(command: &mut Command, ci: bool, skips: &mut Vec<Skip>) -> Verdict 
     }
 }
 
-/// Runs the demo into a folder of its own under the target folder.
-fn demo(workspace: &Workspace) -> Verdict {
+/// Runs the demo into a folder of its own under the target folder, with the program that the tests
+/// were built with: to build the program alone chooses other features of its dependencies, and
+/// compiles them all once more.
+fn demo(workspace: &Workspace, ready: &Ready) -> Verdict {
     let out = workspace.target_dir.join("xtask-demo");
     if out.exists()
         && let Err(error) = std::fs::remove_dir_all(&out)
     {
         return Verdict::Failed(format!("{} is in the way: {error}", out.display()));
     }
-    let mut command = cargo(&workspace.root);
-    command
-        .args(["run", "--package", "swathe-cli", "--", "demo", "--out"])
-        .arg(&out);
+    let mut command = Command::new(workspace.target_dir.join("debug/swathe"));
+    command.args(["demo", "--out"]).arg(&out);
+    ready.export(&mut command, workspace);
     process::run(&mut command).into()
 }
 
-fn python_tests(root: &Path, ready: &Ready) -> Verdict {
+fn python_tests(workspace: &Workspace, ready: &Ready) -> Verdict {
     let Some(python) = &ready.python else {
         return Verdict::Skipped("there is no .venv".to_owned());
     };
     let mut command = Command::new(python);
     command
         .args(["-m", "pytest", "-q", "-rs", "python/tests"])
-        .current_dir(root);
-    ready.export(&mut command);
+        .current_dir(&workspace.root);
+    ready.export(&mut command, workspace);
     process::run(&mut command).into()
 }
 
