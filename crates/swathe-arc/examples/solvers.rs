@@ -4,14 +4,18 @@
 //! solvers own PROGRAMS.py TASKS_DIR            each solve_<task> on its own task
 //! solvers cross PROGRAMS.py TASKS_DIR N [STEP] all programs on every STEP-th input, with N threads
 //! solvers list PROGRAMS.py TASKS_DIR CALLS     results of the calls "program task split index", one per line
-//! solvers slow PROGRAMS.py TASKS_DIR [STEP]    the programs that take the most time
+//! solvers digest PROGRAMS.py TASKS_DIR N [STEP [FILE]] a sum over all results of each program, to compare two builds
+//! solvers slow PROGRAMS.py TASKS_DIR [STEP]    the primitives and the statements that take the most time
 //! ```
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
-use swathe_arc::{Evaluator, Grid, Library, Limits, Order, Task, encode, parse, score};
+use swathe_arc::{
+    Evaluator, Fault, Grid, Library, Limits, Order, Task, Value, encode, parse, score,
+};
 
 /// As in the command-line program: values are many and small.
 #[global_allocator]
@@ -42,19 +46,20 @@ fn main() {
                 t.elapsed(),
                 start.elapsed()
             );
+            let number = |k: usize, default: usize| {
+                args.get(k)
+                    .map_or(default, |s| s.parse().expect("a number"))
+            };
             match mode {
-                "cross" => {
-                    let number = |k: usize, default: usize| {
-                        args.get(k)
-                            .map_or(default, |s| s.parse().expect("a number"))
-                    };
-                    cross(&library, &tasks, number(4, 1), number(5, 1));
-                }
-                "slow" => slow(
+                "cross" => cross(&library, &tasks, number(4, 1), number(5, 1)),
+                "digest" => digest(
                     &library,
                     &tasks,
-                    args.get(4).map_or(10, |s| s.parse().expect("a number")),
+                    number(4, 1),
+                    number(5, 1),
+                    args.get(6).map(String::as_str),
                 ),
+                "slow" => slow(&library, &tasks, number(4, 10)),
                 "list" => list(
                     &library,
                     &tasks,
@@ -198,25 +203,116 @@ fn cpu_s() -> f64 {
     (ticks(11) + ticks(12)) / 100.0
 }
 
+/// The statements and the primitives that take the most time.
 fn slow(library: &Library, tasks: &[Task], step: usize) {
     let inputs: Vec<_> = inputs(tasks).into_iter().step_by(step).collect();
-    let mut times: Vec<(f64, &str)> = library.names().map(|n| (0.0, n)).collect();
     let mut evaluator = Evaluator::new(library, Order::Cpython, Limits::default());
+    evaluator.start_profile();
     for (_, input) in &inputs {
-        let mut last = Instant::now();
-        evaluator.run(input, |k, _| {
-            times[k].0 += last.elapsed().as_secs_f64();
-            last = Instant::now();
-        });
+        evaluator.run(input, |_, _| ());
     }
-    let total: f64 = times.iter().map(|t| t.0).sum();
-    times.sort_by(|a, b| b.0.total_cmp(&a.0));
-    for (t, name) in times.iter().take(25) {
+    let statements = evaluator.profile();
+    let total: f64 = statements.iter().map(|s| s.time.as_secs_f64()).sum();
+    println!(
+        "{total:.3} s in statements, {:.3} CPU s in all, {} inputs",
+        cpu_s(),
+        inputs.len()
+    );
+    let mut by_primitive: BTreeMap<Option<&str>, (f64, u64)> = BTreeMap::new();
+    for s in &statements {
+        let sum = by_primitive.entry(s.primitive).or_default();
+        sum.0 += s.time.as_secs_f64();
+        sum.1 += s.n_runs;
+    }
+    let mut by_primitive: Vec<_> = by_primitive.into_iter().collect();
+    by_primitive.sort_by(|a, b| b.1.0.total_cmp(&a.1.0));
+    for (name, (s, n)) in by_primitive.iter().take(25) {
         println!(
-            "{:5.1} % {:9.1} us/sample {name}",
-            100.0 * t / total,
-            1e6 * t / inputs.len() as f64
+            "{:5.1} % {:9.2} us each {}",
+            100.0 * s / total,
+            1e6 * s / *n as f64,
+            name.unwrap_or("a function held in a variable")
         );
+    }
+    for s in statements.iter().take(60) {
+        let time = s.time.as_secs_f64();
+        println!(
+            "{:5.1} % {:9.1} us each {:6.1} ns/unit  {} {}",
+            100.0 * time / total,
+            1e6 * time / s.n_runs as f64,
+            1e9 * time / s.work as f64,
+            s.program,
+            s.text
+        );
+    }
+}
+
+/// Sums over all results, orders of sets included, so that two builds can be compared.
+///
+/// The file receives eight bytes for each call, input by input; a time-out is zero.
+fn digest(library: &Library, tasks: &[Task], n_threads: usize, step: usize, file: Option<&str>) {
+    let inputs: Vec<_> = inputs(tasks).into_iter().step_by(step).collect();
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let mut evaluator = Evaluator::new(library, Order::Cpython, Limits::default());
+        let mut digests = Vec::new();
+        loop {
+            let k = next.fetch_add(1, Ordering::Relaxed);
+            let Some((name, input)) = inputs.get(k) else {
+                return digests;
+            };
+            let mut of_input = Vec::with_capacity(library.len());
+            evaluator.run(input, |_, result| {
+                let mut hasher = DefaultHasher::new();
+                name.hash(&mut hasher);
+                match result {
+                    Ok(value) => digest_of(value, &mut hasher),
+                    Err(fault) => fault.hash(&mut hasher),
+                }
+                let is_timeout = result == Err(&Fault::Timeout);
+                of_input.push(if is_timeout { 0 } else { hasher.finish() });
+            });
+            digests.push((k, of_input));
+        }
+    };
+    let mut digests = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..n_threads).map(|_| scope.spawn(worker)).collect();
+        let parts = threads.into_iter().map(|t| t.join().expect("a worker"));
+        parts.collect::<Vec<_>>().concat()
+    });
+    digests.sort_unstable();
+    for (program, name) in library.names().enumerate() {
+        let sum = digests
+            .iter()
+            .fold(0u64, |s, d| s.wrapping_add(d.1[program]));
+        println!("{name} {sum:016x}");
+    }
+    if let Some(file) = file {
+        let bytes = digests
+            .iter()
+            .flat_map(|d| &d.1)
+            .flat_map(|d| d.to_le_bytes());
+        fs::write(file, bytes.collect::<Vec<u8>>()).expect("a file that can be written");
+    }
+}
+
+fn digest_of(value: &Value, hasher: &mut DefaultHasher) {
+    std::mem::discriminant(value).hash(hasher);
+    match value {
+        Value::Set(s) => {
+            for element in s.iter() {
+                digest_of(&element, hasher);
+            }
+        }
+        Value::Tuple(_) => {
+            for element in value.elements().expect("a tuple") {
+                digest_of(&element, hasher);
+            }
+        }
+        Value::Pair(i, j) => (i, j).hash(hasher),
+        Value::Cell(c, i, j) => (c, i, j).hash(hasher),
+        Value::Grid(g) => (g.width(), g.cells()).hash(hasher),
+        _ => encode(value).hash(hasher),
     }
 }
 

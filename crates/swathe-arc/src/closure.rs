@@ -2,7 +2,7 @@ use crate::fault::{Fault, Result};
 use crate::hash::TupleHash;
 use crate::meter;
 use crate::primitive::PRIMITIVES;
-use crate::value::{Value, nesting_of, weight_of};
+use crate::value::{Value, nesting_of};
 use std::cell::Cell;
 
 /// A function made by another: `compose`, `chain`, `matcher`, `fork`, `rbind`, `lbind`.
@@ -37,10 +37,11 @@ pub(crate) enum Form {
 
 impl Closure {
     pub(crate) fn value(form: Form, parts: [Value; 3]) -> Result {
-        let nesting = nesting_of(parts.iter())?;
-        let weight = match weight_of(parts.iter()) {
-            n if n > WEIGHT_WRITTEN_MAX => 1,
-            n => n,
+        let (nesting, weight) = nesting_of(parts.iter())?;
+        let weight = if weight > WEIGHT_WRITTEN_MAX {
+            1
+        } else {
+            weight
         };
         Ok(Value::Closure(std::rc::Rc::new(Closure {
             form,

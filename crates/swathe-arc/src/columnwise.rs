@@ -10,7 +10,6 @@ use crate::fault::Fault;
 use crate::meter;
 use crate::packed;
 use crate::primitive::PRIMITIVES;
-use crate::set::Members;
 use crate::value::Value;
 use std::rc::Rc;
 use std::sync::LazyLock;
@@ -305,14 +304,14 @@ fn contained<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
     let (items, is_cell) = set.packed().filter(|(items, _)| !items.is_empty())?;
     let bools = match (&*a[0], is_cell) {
         (Column::Pairs(v), false) => {
-            let members = Members::new(items, n);
+            let members = set.members(items, n);
             let has = |&(i, j): &(i32, i32)| {
                 packed::fits(i.into(), j.into()) && members.has(packed::place(i, j))
             };
             v.iter().map(has).collect()
         }
         (Column::Cells(v), true) => {
-            let members = Members::new(items, n);
+            let members = set.members(items, n);
             v.iter().map(|&p| members.has(p)).collect()
         }
         _ => return None,

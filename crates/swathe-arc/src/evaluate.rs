@@ -4,8 +4,10 @@ use crate::grid::Grid;
 use crate::library::{Head, Library, Node};
 use crate::meter::{self, Limits, Order, Usage};
 use crate::primitive::PRIMITIVES;
+use crate::profile::{Profile, StatementTime};
 use crate::value::Value;
 use std::ops::ControlFlow;
+use std::time::Instant;
 
 /// Runs every program of a library on one input grid.
 ///
@@ -52,6 +54,7 @@ pub struct Evaluator<'a> {
     /// For each node the last program that uses it: the value is dropped after that.
     last_user: Vec<u32>,
     dropped_after: Vec<Vec<u32>>,
+    profile: Option<Profile>,
 }
 
 /// A node that was evaluated.
@@ -85,7 +88,20 @@ impl<'a> Evaluator<'a> {
             slots,
             last_user,
             dropped_after,
+            profile: None,
         }
+    }
+
+    /// From now on, notes how long each statement takes.
+    pub fn start_profile(&mut self) {
+        self.profile = Some(Profile::new(self.library.n_nodes()));
+    }
+
+    /// What the statements have taken since the profile was started, the slowest first.
+    pub fn profile(&self) -> Vec<StatementTime> {
+        self.profile
+            .as_ref()
+            .map_or_else(Vec::new, |p| p.statements(self.library))
     }
 
     /// Runs all programs on one input; `done` receives each program's number and result, in order.
@@ -206,7 +222,12 @@ impl<'a> Evaluator<'a> {
                         self.slots[arg as usize] = Some(done);
                     }
                 }
-                meter::measured(&limits, || self.call(*head, args))
+                let start = self.profile.as_ref().map(|_| Instant::now());
+                let done = meter::measured(&limits, || self.call(*head, args));
+                if let (Some(profile), Some(start)) = (&mut self.profile, start) {
+                    profile.add(id, start.elapsed(), done.1.work);
+                }
+                done
             }
         };
         Done { result, usage }

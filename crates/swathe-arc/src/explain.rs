@@ -91,7 +91,8 @@ impl Library {
             .any(|(k, e)| k != program && e.steps.contains(&step))
     }
 
-    fn expression(&self, node: u32) -> String {
+    /// The call that a node stands for.
+    pub(crate) fn expression(&self, node: u32) -> String {
         match &self.nodes[node as usize] {
             Node::Call(head, args) => {
                 let name = match head {

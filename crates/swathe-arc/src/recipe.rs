@@ -1,5 +1,6 @@
 //! How the order of a set follows from where it came from, and the replay of that in CPython's tables.
 
+use crate::distinct;
 use crate::labels::Growth;
 use crate::layout::Layout;
 use crate::packed::{self, Bounds, PLACE_MASK};
@@ -24,6 +25,8 @@ pub(crate) enum Recipe {
     Product(Rc<Set>, Rc<Set>),
     /// The elements of these sets were inserted one set after the other.
     Chained(Vec<Value>),
+    /// The parent is a set of sets; it was iterated and their elements inserted.
+    ChainedOver(Rc<Set>),
     /// The sets were first put into a set of their own, then chained.
     Merged(Vec<Value>),
     /// The parent was iterated, these sets (one per parent item) put into a set of their own, then chained.
@@ -60,6 +63,10 @@ impl Recipe {
             Recipe::Product(a, b) => a.n_pending().max(b.n_pending()),
             Recipe::Chained(l) | Recipe::Merged(l) => most(l),
             Recipe::MergedOver(p, l) => p.n_pending().max(most(l)),
+            Recipe::ChainedOver(p) => match p.items() {
+                Items::General(sets, _) => p.n_pending().max(most(sets)),
+                _ => p.n_pending(),
+            },
         }
     }
 }
@@ -86,6 +93,9 @@ pub(crate) fn layout(set: &Set, recipe: &Recipe) -> Layout {
             Layout::of_hashes(&set.hashes(), Some(&sequence))
         }
         Recipe::Chained(sets) => by_sequence(set, chained(sets)),
+        Recipe::ChainedOver(parent) => {
+            by_sequence(set, chained(&parent.iter().collect::<Vec<_>>()))
+        }
         Recipe::Merged(sets) => by_sequence(set, chained(&as_set(sets.clone()))),
         Recipe::MergedOver(parent, sets) => {
             let in_order = parent
@@ -261,45 +271,6 @@ impl<'a> Positions<'a> {
     }
 }
 
-/// The packed elements without duplicates, first occurrences kept.
-pub(crate) fn distinct(mut items: Vec<u32>) -> Vec<u32> {
-    let n = items.len();
-    if n <= 12 {
-        let mut k = 0;
-        for q in 0..n {
-            let x = items[q];
-            if !items[..k].contains(&x) {
-                items[k] = x;
-                k += 1;
-            }
-        }
-        items.truncate(k);
-        return items;
-    }
-    let bounds = Bounds::of(&items);
-    let (mut low, mut high) = (u32::MAX, 0);
-    for &x in &items {
-        low = low.min(x >> 24);
-        high = high.max(x >> 24);
-    }
-    let area = bounds.area();
-    let n_bits = area * (high - low + 1) as usize;
-    if n_bits <= 1 << 20 {
-        let mut bits = vec![0u64; n_bits.div_ceil(64)];
-        items.retain(|&x| {
-            let k = ((x >> 24) - low) as usize * area + bounds.rank(x);
-            let bit = 1 << (k & 63);
-            let is_new = bits[k >> 6] & bit == 0;
-            bits[k >> 6] |= bit;
-            is_new
-        });
-        return items;
-    }
-    let mut seen = std::collections::HashSet::with_capacity(n);
-    items.retain(|&x| seen.insert(x));
-    items
-}
-
 /// The set of all elements of these sets; gives the list back unless all are sets of packed elements of one kind.
 ///
 /// `recipe` receives the list to keep.
@@ -307,34 +278,41 @@ pub(crate) fn union(
     sets: Vec<Value>,
     recipe: impl FnOnce(Vec<Value>) -> Recipe,
 ) -> Result<crate::fault::Result, Vec<Value>> {
+    match joined(&sets) {
+        None => Err(sets),
+        Some(Err(fault)) => Ok(Err(fault)),
+        Some(Ok((all, is_cell))) => Ok(Ok(crate::set::packed(all, is_cell, recipe(sets)))),
+    }
+}
+
+/// The distinct elements of these sets and whether they are cells; None unless all are packed and of one kind.
+pub(crate) fn joined(sets: &[Value]) -> Option<crate::fault::Result<(Vec<u32>, bool)>> {
     let mut kind = None;
     let mut n = 0;
-    for v in &sets {
-        let Value::Set(s) = v else { return Err(sets) };
+    for v in sets {
+        let Value::Set(s) = v else { return None };
         if s.is_empty() {
             continue;
         }
-        let Items::Packed(items, is_cell) = s.items() else {
-            return Err(sets);
-        };
-        if *kind.get_or_insert(*is_cell) != *is_cell {
-            return Err(sets);
+        let (items, is_cell) = s.packed()?;
+        if *kind.get_or_insert(is_cell) != is_cell {
+            return None;
         }
         n += items.len();
     }
     let Some(is_cell) = kind else {
-        return Ok(Ok(crate::set::empty()));
+        return Some(Ok((Vec::new(), false)));
     };
     if let Err(fault) = crate::meter::build(n + sets.len(), 4) {
-        return Ok(Err(fault));
+        return Some(Err(fault));
     }
     let mut all = Vec::with_capacity(n);
-    for v in &sets {
+    for v in sets {
         if let Value::Set(s) = v
             && let Some((items, _)) = s.packed()
         {
             all.extend_from_slice(items);
         }
     }
-    Ok(Ok(crate::set::packed(distinct(all), is_cell, recipe(sets))))
+    Some(Ok((distinct::packed(all), is_cell)))
 }

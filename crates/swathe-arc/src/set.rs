@@ -1,6 +1,8 @@
+use crate::distinct;
 use crate::fault::Result;
 use crate::hash;
 use crate::layout::Layout;
+use crate::members::{Bits, Members};
 use crate::meter::{self, Order};
 use crate::packed::{self, Bounds};
 use crate::recipe::{self, Recipe};
@@ -22,6 +24,7 @@ pub struct Set {
     layout: OnceCell<Box<Layout>>,
     hash: Cell<Option<u64>>,
     bounds: Cell<Option<Bounds>>,
+    bits: OnceCell<Box<Bits>>,
     nesting: u32,
     weight: u32,
 }
@@ -32,15 +35,15 @@ pub(crate) enum Items {
     Packed(Vec<u32>, bool),
     /// Tuples of two packed pairs or of two packed cells: the first in the high half.
     Duos(Vec<u64>, bool),
-    /// Anything, with the hashes.
-    General(Vec<Value>, Vec<u64>),
+    /// Anything, with the hashes once they are known.
+    General(Vec<Value>, OnceCell<Vec<u64>>),
 }
 
 /// Recipes hold on to the sets they start from; longer chains are cut by following them at once.
 const N_PENDING_MAX: u32 = 64;
 
 thread_local! {
-    static EMPTY_SET: Rc<Set> = Rc::new(Set::bare(Items::Packed(Vec::new(), false), Recipe::Sequence, 0, 1));
+    static EMPTY_SET: Rc<Set> = Rc::new(Set::bare(Items::Packed(Vec::new(), false), Recipe::Sequence, 0, 1, 0));
 }
 
 /// The empty set; there is one per thread.
@@ -53,7 +56,13 @@ pub(crate) fn packed(items: Vec<u32>, is_cell: bool, recipe: Recipe) -> Value {
     if items.is_empty() {
         return empty();
     }
-    Value::Set(Rc::new(Set::new(Items::Packed(items, is_cell), recipe, 2)))
+    let weight = items.len() as u32;
+    Value::Set(Rc::new(Set::new(
+        Items::Packed(items, is_cell),
+        recipe,
+        2,
+        weight,
+    )))
 }
 
 /// As `packed`, where the bounds are known already.
@@ -77,24 +86,35 @@ pub(crate) fn duos(items: Vec<u64>, is_cell: bool, recipe: Recipe) -> Value {
     if items.is_empty() {
         return empty();
     }
-    Value::Set(Rc::new(Set::new(Items::Duos(items, is_cell), recipe, 3)))
+    let weight = items.len() as u32;
+    Value::Set(Rc::new(Set::new(
+        Items::Duos(items, is_cell),
+        recipe,
+        3,
+        weight,
+    )))
 }
 
-/// A set of distinct values of any kind with their hashes.
-pub(crate) fn general(items: Vec<Value>, hashes: Vec<u64>, recipe: Recipe, nesting: u32) -> Value {
+/// A set of distinct values of any kind.
+///
+/// `nesting` is at least theirs; the hashes may be left out if they are not known yet.
+pub(crate) fn general(
+    items: Vec<Value>,
+    hashes: Option<Vec<u64>>,
+    recipe: Recipe,
+    nesting: u32,
+) -> Value {
     if items.is_empty() {
         return empty();
     }
-    Value::Set(Rc::new(Set::new(
-        Items::General(items, hashes),
-        recipe,
-        nesting,
-    )))
+    let weight = weight_of(items.iter());
+    let items = Items::General(items, hashes.map_or_else(OnceCell::new, OnceCell::from));
+    Value::Set(Rc::new(Set::new(items, recipe, nesting, weight)))
 }
 
 /// A set whose table is known: `keys` of the table are positions in `items`, all of them in use.
 pub(crate) fn with_table(items: Vec<Value>, hashes: Vec<u64>, table: &Table) -> Result {
-    let nesting = nesting_of(items.iter())?;
+    let (nesting, weight) = nesting_of(items.iter())?;
     let is_cell = items.first().and_then(Value::packed).map(|p| p.1);
     let packed: Option<Vec<u32>> = items
         .iter()
@@ -102,9 +122,9 @@ pub(crate) fn with_table(items: Vec<Value>, hashes: Vec<u64>, table: &Table) -> 
         .collect();
     let items = match packed {
         Some(packed) if !packed.is_empty() => Items::Packed(packed, is_cell == Some(true)),
-        _ => Items::General(items, hashes),
+        _ => Items::General(items, OnceCell::from(hashes)),
     };
-    let set = Set::new(items, Recipe::Sequence, nesting);
+    let set = Set::new(items, Recipe::Sequence, nesting, weight);
     if meter::order() == Order::Cpython {
         let _ = set.layout.set(Box::new(Layout::of_table(table)));
     }
@@ -117,13 +137,29 @@ pub(crate) fn from_values(values: Vec<Value>) -> Result {
     let Some(first) = values.first() else {
         return Ok(empty());
     };
+    if let Value::Set(_) = first {
+        meter::spend(values.len())?;
+        return match distinct::sets(values) {
+            Ok(sets) => {
+                let (nesting, weight) = nesting_of(sets.iter())?;
+                let items = Items::General(sets, OnceCell::new());
+                Ok(Value::Set(Rc::new(Set::new(
+                    items,
+                    Recipe::Sequence,
+                    nesting,
+                    weight,
+                ))))
+            }
+            Err(values) => hashed(values),
+        };
+    }
     if let Some((_, is_cell)) = first.packed() {
         let items: Option<Vec<u32>> = values
             .iter()
             .map(|v| v.packed().filter(|p| p.1 == is_cell).map(|p| p.0))
             .collect();
         if let Some(items) = items {
-            return Ok(packed(recipe::distinct(items), is_cell, Recipe::Sequence));
+            return Ok(packed(distinct::packed(items), is_cell, Recipe::Sequence));
         }
     }
     if let &Value::Duo(_, _, is_cell) = first {
@@ -135,13 +171,16 @@ pub(crate) fn from_values(values: Vec<Value>) -> Result {
             })
             .collect();
         if let Some(items) = items {
-            let mut seen = std::collections::HashSet::with_capacity(items.len());
-            let items = items.into_iter().filter(|d| seen.insert(*d)).collect();
-            return Ok(duos(items, is_cell, Recipe::Sequence));
+            return Ok(duos(distinct::numbers(items), is_cell, Recipe::Sequence));
         }
     }
     // Hashing and comparing values of any kind costs about as much as calling a function.
     meter::spend(values.len())?;
+    hashed(values)
+}
+
+/// The set of any values, told apart by hash and equality.
+fn hashed(values: Vec<Value>) -> Result {
     let mut items: Vec<Value> = Vec::with_capacity(values.len());
     let mut hashes: Vec<u64> = Vec::with_capacity(values.len());
     let mut table = Table::new();
@@ -163,12 +202,7 @@ pub(crate) fn from_values(values: Vec<Value>) -> Result {
 }
 
 impl Set {
-    fn bare(items: Items, recipe: Recipe, n_pending: u32, nesting: u32) -> Set {
-        let weight = match &items {
-            Items::Packed(v, _) => u32::try_from(v.len()).unwrap_or(u32::MAX),
-            Items::Duos(v, _) => u32::try_from(v.len()).unwrap_or(u32::MAX),
-            Items::General(v, _) => weight_of(v.iter()),
-        };
+    fn bare(items: Items, recipe: Recipe, n_pending: u32, nesting: u32, weight: u32) -> Set {
         Set {
             items,
             recipe: RefCell::new(recipe),
@@ -176,14 +210,15 @@ impl Set {
             layout: OnceCell::new(),
             hash: Cell::new(None),
             bounds: Cell::new(None),
+            bits: OnceCell::new(),
             nesting,
             weight,
         }
     }
 
-    fn new(items: Items, recipe: Recipe, nesting: u32) -> Set {
+    fn new(items: Items, recipe: Recipe, nesting: u32, weight: u32) -> Set {
         let n_pending = 1 + recipe.n_pending();
-        let set = Set::bare(items, recipe, n_pending, nesting);
+        let set = Set::bare(items, recipe, n_pending, nesting, weight);
         if n_pending > N_PENDING_MAX {
             set.layout();
         }
@@ -304,7 +339,7 @@ impl Set {
         match &self.items {
             Items::Packed(v, is_cell) => v.iter().map(|&p| packed::hash(p, *is_cell)).collect(),
             Items::Duos(v, is_cell) => v.iter().map(|&d| packed::hash_duo(d, *is_cell)).collect(),
-            Items::General(_, hashes) => hashes.clone(),
+            Items::General(v, hashes) => known(v, hashes).to_vec(),
         }
     }
 
@@ -316,7 +351,7 @@ impl Set {
             Items::Packed(v, true) => hash::set(v.iter().map(|&p| packed::hash(p, true))),
             Items::Packed(v, false) => hash::set(v.iter().map(|&p| packed::hash(p, false))),
             Items::Duos(v, is_cell) => hash::set(v.iter().map(|&d| packed::hash_duo(d, *is_cell))),
-            Items::General(_, hashes) => hash::set(hashes.iter().copied()),
+            Items::General(v, hashes) => hash::set(known(v, hashes).iter().copied()),
         };
         self.hash.set(Some(h));
         h
@@ -338,6 +373,18 @@ impl Set {
         b
     }
 
+    /// Which elements a set of these packed items has, ready for about `n_questions` questions.
+    pub(crate) fn members<'a>(&'a self, items: &'a [u32], n_questions: usize) -> Members<'a> {
+        if let Some(bits) = self.bits.get() {
+            return Members::Known(bits);
+        }
+        if items.len() <= 16 || n_questions <= 4 {
+            return Members::Few(items);
+        }
+        let bits = || Box::new(Bits::of(items, self.bounds()));
+        Members::Known(self.bits.get_or_init(bits))
+    }
+
     /// The bounds if they have been asked for.
     pub(crate) fn known_bounds(&self) -> Option<Bounds> {
         self.bounds.get()
@@ -357,6 +404,7 @@ impl Set {
             }
             (Items::General(v, hashes), _) => {
                 let hash = value.py_hash();
+                let hashes = known(v, hashes);
                 hashes.iter().zip(v).any(|(&h, x)| h == hash && x == value)
             }
             // Other forms of tuples may be equal to packed ones: (True, 1) is (1, 1).
@@ -402,13 +450,14 @@ impl Set {
                 if x != y {
                     return false;
                 }
-                let members = Members::new(b, a.len());
+                let members = other.members(b, a.len());
                 a.iter().all(|&p| members.has(p))
             }
             (Items::General(a, hashes), Items::General(b, others)) if a.len() > 8 => {
+                let others = known(b, others);
                 let mut by_hash: Vec<(u64, u32)> = others.iter().copied().zip(0..).collect();
                 by_hash.sort_unstable();
-                a.iter().zip(hashes).all(|(v, &h)| {
+                a.iter().zip(known(a, hashes)).all(|(v, &h)| {
                     let start = by_hash.partition_point(|e| e.0 < h);
                     by_hash[start..]
                         .iter()
@@ -440,30 +489,7 @@ impl Set {
     }
 }
 
-/// Membership of packed elements: a scan when it is short, otherwise a sorted copy.
-pub(crate) enum Members<'a> {
-    Few(&'a [u32]),
-    Sorted(Vec<u32>),
-}
-
-impl<'a> Members<'a> {
-    /// Ready for about `n_questions` questions.
-    pub(crate) fn new(items: &'a [u32], n_questions: usize) -> Members<'a> {
-        if items.len() <= 16 || n_questions <= 4 {
-            return Members::Few(items);
-        }
-        let mut sorted = items.to_vec();
-        if !sorted.is_sorted() {
-            sorted.sort_unstable();
-        }
-        Members::Sorted(sorted)
-    }
-
-    #[inline]
-    pub(crate) fn has(&self, p: u32) -> bool {
-        match self {
-            Members::Few(items) => items.contains(&p),
-            Members::Sorted(items) => items.binary_search(&p).is_ok(),
-        }
-    }
+/// The hashes of these values, worked out at the first request.
+fn known<'a>(values: &[Value], hashes: &'a OnceCell<Vec<u64>>) -> &'a [u64] {
+    hashes.get_or_init(|| values.iter().map(Value::py_hash).collect())
 }

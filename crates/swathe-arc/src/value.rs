@@ -60,15 +60,19 @@ const NESTING_MAX: u32 = 2000;
 /// make a value that fits in memory but could not be hashed, compared or written down in any time.
 const WEIGHT_MAX: u32 = 1 << 26;
 
-/// The nesting of a container with these elements.
-pub(crate) fn nesting_of<'a>(items: impl Iterator<Item = &'a Value> + Clone) -> Result<u32> {
-    let nesting = 1 + items.clone().map(Value::nesting).max().unwrap_or(0);
-    if nesting > NESTING_MAX {
+/// The nesting and the weight of a container with these elements.
+pub(crate) fn nesting_of<'a>(items: impl Iterator<Item = &'a Value>) -> Result<(u32, u32)> {
+    let (mut nesting, mut weight) = (0, 1u32);
+    for item in items {
+        nesting = nesting.max(item.nesting());
+        weight = weight.saturating_add(item.weight());
+    }
+    if nesting >= NESTING_MAX {
         Err(Fault::RecursionError)
-    } else if weight_of(items) > WEIGHT_MAX {
+    } else if weight > WEIGHT_MAX {
         Err(Fault::Memory)
     } else {
-        Ok(nesting)
+        Ok((nesting + 1, weight))
     }
 }
 
@@ -85,8 +89,7 @@ impl Value {
             let a = items.pop().expect("two items");
             return Value::two(a, b);
         }
-        let nesting = nesting_of(items.iter())?;
-        let weight = weight_of(items.iter());
+        let (nesting, weight) = nesting_of(items.iter())?;
         Ok(Value::Tuple(Rc::new(Tuple {
             items,
             nesting,
@@ -120,8 +123,7 @@ impl Value {
             }
             _ => {}
         }
-        let nesting = nesting_of([&a, &b].into_iter())?;
-        let weight = weight_of([&a, &b].into_iter());
+        let (nesting, weight) = nesting_of([&a, &b].into_iter())?;
         Ok(Value::Tuple(Rc::new(Tuple {
             items: vec![a, b],
             nesting,

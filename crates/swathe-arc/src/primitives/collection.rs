@@ -6,7 +6,7 @@ use crate::meter;
 use crate::operator as op;
 use crate::packed;
 use crate::recipe::{self, Recipe};
-use crate::set::{self, Items, Members, Set};
+use crate::set::{self, Items, Set};
 use crate::value::{Value, nesting_of};
 use crate::value_table::ValueTable;
 use std::rc::Rc;
@@ -88,7 +88,7 @@ fn positions(set: &Set, other: &Set, wanted: bool) -> Result<Vec<u32>> {
         if is_cell != other_is_cell || y.is_empty() {
             return Ok(if wanted { Vec::new() } else { all.collect() });
         }
-        let members = Members::new(y, x.len());
+        let members = other.members(y, x.len());
         return Ok(all
             .filter(|&k| members.has(x[k as usize]) == wanted)
             .collect());
@@ -117,7 +117,9 @@ pub(crate) fn at_positions(
         }
         Items::General(v, hashes) => {
             let items = at.clone().map(|k| v[k].clone()).collect();
-            let hashes = at.map(|k| hashes[k]).collect();
+            let hashes = hashes
+                .get()
+                .map(|hashes| at.map(|k| hashes[k]).collect::<Vec<_>>());
             set::general(items, hashes, recipe(set.clone(), kept), set.nesting())
         }
     }
@@ -161,17 +163,9 @@ pub(crate) fn merged(containers: &Value) -> Result {
     match containers {
         Value::Set(s) => {
             if let Items::General(items, _) = s.items() {
-                let in_order = || {
-                    s.layout()
-                        .perm
-                        .iter()
-                        .map(|&k| items[k as usize].clone())
-                        .collect()
-                };
-                if items.iter().all(|v| matches!(v, Value::Set(_)))
-                    && let Ok(all) = recipe::union(in_order(), Recipe::Chained)
-                {
-                    return all;
+                if let Some(all) = recipe::joined(items) {
+                    let (all, is_cell) = all?;
+                    return Ok(set::packed(all, is_cell, Recipe::ChainedOver(s.clone())));
                 }
             }
         }
@@ -325,8 +319,8 @@ pub(crate) fn insert(a: &[Value]) -> Result {
         items.push(value.clone());
         hashes.push(value.py_hash());
     }
-    let nesting = nesting_of(items.iter())?;
-    Ok(set::general(items, hashes, recipe, nesting))
+    let (nesting, _) = nesting_of(items.iter())?;
+    Ok(set::general(items, Some(hashes), recipe, nesting))
 }
 
 pub(crate) fn remove(a: &[Value]) -> Result {

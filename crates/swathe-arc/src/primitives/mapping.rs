@@ -8,6 +8,7 @@ use super::sorting;
 use crate::closure::{Form, call};
 use crate::column::Column;
 use crate::columnwise::{self, N_TOGETHER, N_TOGETHER_MIN};
+use crate::distinct;
 use crate::fault::{Fault, Result};
 use crate::meter;
 use crate::operator as op;
@@ -116,7 +117,7 @@ fn collected(parent: &Rc<Set>, results: Vec<Value>) -> Result {
             .map(|v| v.packed().filter(|p| p.1 == is_cell).map(|p| p.0))
             .collect();
         if let Some(packed) = packed {
-            let items = recipe::distinct(packed.clone());
+            let items = distinct::packed(packed.clone());
             return Ok(set::packed(
                 items,
                 is_cell,
@@ -227,7 +228,7 @@ fn shifted_everywhere(f: &Value, places: &Rc<Set>) -> Option<Result> {
         table
     };
     Some(Ok(set::packed(
-        recipe::distinct(all),
+        distinct::packed(all),
         is_cell,
         Recipe::Rebuilt(Box::new(rebuild)),
     )))

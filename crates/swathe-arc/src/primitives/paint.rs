@@ -3,13 +3,14 @@
 use super::collection::{one_color, packed_set};
 use super::color::{fits, most_color};
 use super::patch::{shifted, to_indices};
+use crate::distinct;
 use crate::fault::{Fault, Result};
 use crate::grid::{self, Grid, dense};
 use crate::memo;
 use crate::meter;
 use crate::operator as op;
 use crate::packed::{self, PLACE_MASK};
-use crate::recipe::{self, Recipe};
+use crate::recipe::Recipe;
 use crate::set;
 use crate::value::Value;
 
@@ -169,7 +170,7 @@ fn painted(grid: &Value, obj: &Value, under: Option<&Value>) -> Result {
 }
 
 fn has_distinct_places(items: &[u32]) -> bool {
-    recipe::distinct(items.iter().map(|x| x & PLACE_MASK).collect()).len() == items.len()
+    distinct::packed(items.iter().map(|x| x & PLACE_MASK).collect()).len() == items.len()
 }
 
 /// The background as a grid's cell; None if it is something a grid cannot hold.

@@ -2,11 +2,12 @@
 
 use super::collection::{minus, packed_set};
 use super::extent::{bounds, corner, height_of, left, top, width_of};
+use crate::distinct;
 use crate::fault::{Fault, Result};
 use crate::meter;
 use crate::operator as op;
 use crate::packed;
-use crate::recipe::{self, Recipe};
+use crate::recipe::Recipe;
 use crate::set;
 use crate::value::Value;
 use crate::value_table::ValueTable;
@@ -38,7 +39,7 @@ pub(crate) fn to_indices(patch: &Value) -> Result {
                 s.known_bounds(),
             ));
         }
-        let items = recipe::distinct(places.clone());
+        let items = distinct::packed(places.clone());
         return Ok(set::packed(items, false, Recipe::Mapped(s.clone(), places)));
     }
     if op::len(patch)? == 0 {

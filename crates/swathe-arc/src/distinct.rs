@@ -1,0 +1,172 @@
+//! Lists without duplicates, first occurrences kept, before they become the content of a set.
+
+use crate::packed::Bounds;
+use crate::set::{Items, Set};
+use crate::value::Value;
+use std::rc::Rc;
+
+/// Packed elements without duplicates.
+pub(crate) fn packed(mut items: Vec<u32>) -> Vec<u32> {
+    let n = items.len();
+    if n <= 12 {
+        let mut k = 0;
+        for q in 0..n {
+            let x = items[q];
+            if !items[..k].contains(&x) {
+                items[k] = x;
+                k += 1;
+            }
+        }
+        items.truncate(k);
+        return items;
+    }
+    let bounds = Bounds::of(&items);
+    let (mut low, mut high) = (u32::MAX, 0);
+    for &x in &items {
+        low = low.min(x >> 24);
+        high = high.max(x >> 24);
+    }
+    let area = bounds.area();
+    let n_bits = area * (high - low + 1) as usize;
+    if n_bits <= 1 << 20 {
+        let mut bits = vec![0u64; n_bits.div_ceil(64)];
+        items.retain(|&x| {
+            let k = ((x >> 24) - low) as usize * area + bounds.rank(x);
+            let bit = 1 << (k & 63);
+            let is_new = bits[k >> 6] & bit == 0;
+            bits[k >> 6] |= bit;
+            is_new
+        });
+        return items;
+    }
+    let mut seen = std::collections::HashSet::with_capacity(n);
+    items.retain(|&x| seen.insert(x));
+    items
+}
+
+/// Numbers without duplicates.
+pub(crate) fn numbers(mut items: Vec<u64>) -> Vec<u64> {
+    let mut seen = Seen::new(items.len());
+    let mut n = 0;
+    for k in 0..items.len() {
+        let x = items[k];
+        if seen.insert(mixed(x), n as u32, |q| items[q as usize] == x) {
+            items[n] = x;
+            n += 1;
+        }
+    }
+    items.truncate(n);
+    items
+}
+
+/// Sets of packed elements without duplicates; gives the list back if there are other values in it.
+///
+/// Sums over the elements tell different sets apart for a fraction of what CPython's hash costs, which is
+/// needed only if the order of the sets is asked for.
+pub(crate) fn sets(values: Vec<Value>) -> Result<Vec<Value>, Vec<Value>> {
+    let is_packed = |v: &Value| matches!(v, Value::Set(s) if s.packed().is_some());
+    if !values.iter().all(is_packed) {
+        return Err(values);
+    }
+    let mut seen = Seen::new(values.len());
+    let mut kept: Vec<Value> = Vec::with_capacity(values.len());
+    for v in values {
+        let Value::Set(s) = &v else { continue };
+        let same = |k: u32| match &kept[k as usize] {
+            Value::Set(other) => Rc::ptr_eq(s, other) || s.equals(other),
+            _ => false,
+        };
+        if seen.insert(fingerprint(s), kept.len() as u32, same) {
+            kept.push(v);
+        }
+    }
+    Ok(kept)
+}
+
+/// A number that equal sets share and different ones hardly ever.
+fn fingerprint(set: &Set) -> u64 {
+    let Items::Packed(items, is_cell) = set.items() else {
+        return 0;
+    };
+    let (mut sum, mut squares) = (0u64, 0u64);
+    for &x in items {
+        sum = sum.wrapping_add(u64::from(x));
+        squares = squares.wrapping_add(u64::from(x) * u64::from(x));
+    }
+    mixed(sum ^ mixed(squares.wrapping_add(items.len() as u64 * 2 + u64::from(*is_cell))))
+}
+
+fn mixed(x: u64) -> u64 {
+    let y = (x ^ (x >> 32)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    y ^ (y >> 29)
+}
+
+/// A hash table of positions in a list.
+struct Seen {
+    slots: Vec<(u32, u32)>,
+}
+
+const NOBODY: u32 = u32::MAX;
+
+impl Seen {
+    /// Room for n.
+    fn new(n: usize) -> Seen {
+        Seen {
+            slots: vec![(0, NOBODY); (2 * n).next_power_of_two().max(4)],
+        }
+    }
+
+    /// Notes a position under a hash unless `same` recognises an equal element; says whether it was new.
+    #[inline]
+    fn insert(&mut self, hash: u64, position: u32, same: impl Fn(u32) -> bool) -> bool {
+        let mask = self.slots.len() - 1;
+        let tag = (hash >> 32) as u32;
+        let mut at = hash as usize & mask;
+        loop {
+            let (found, k) = self.slots[at];
+            if k == NOBODY {
+                self.slots[at] = (tag, position);
+                return true;
+            }
+            if found == tag && same(k) {
+                return false;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_their_first_occurrences() {
+        let many: Vec<u64> = (0..1000).map(|k| k * k % 37).collect();
+        let mut wanted = Vec::new();
+        for &x in &many {
+            if !wanted.contains(&x) {
+                wanted.push(x);
+            }
+        }
+        assert_eq!(numbers(many), wanted);
+    }
+
+    #[test]
+    fn sets_are_told_apart_by_content_not_by_order() {
+        let set = |places: &[(i32, i32)]| {
+            Value::set(places.iter().map(|p| Value::Pair(p.0, p.1)).collect()).expect("a set")
+        };
+        // The second and third have equal sums; the fourth is the first again.
+        let all = vec![
+            set(&[(0, 0), (3, 1)]),
+            set(&[(1, 0), (2, 3)]),
+            set(&[(0, 3), (3, 0)]),
+            set(&[(3, 1), (0, 0)]),
+            set(&[]),
+            set(&[]),
+        ];
+        assert_eq!(sets(all).map(|s| s.len()), Ok(4));
+        assert!(sets(vec![Value::Int(1)]).is_err());
+    }
+}

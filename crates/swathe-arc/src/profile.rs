@@ -1,0 +1,91 @@
+use crate::PRIMITIVES;
+use crate::library::{Head, Library, Node};
+use std::time::Duration;
+
+/// What one statement of a library took, over all inputs since the profile was started.
+///
+/// ```
+/// use swathe_arc::{Evaluator, Grid, Library, Limits, Order, parse};
+/// let library = Library::new(parse("mine.py", "def a(I):\n    return hmirror(I)\n").programs);
+/// let mut evaluator = Evaluator::new(&library, Order::Cpython, Limits::default());
+/// evaluator.start_profile();
+/// evaluator.run(&Grid::from_rows(&[vec![1, 2]]).unwrap(), |_, _| ());
+/// let slowest = &evaluator.profile()[0];
+/// assert_eq!((slowest.program.as_str(), slowest.primitive, slowest.n_runs), ("a", Some("hmirror"), 1));
+/// ```
+#[derive(Clone, Debug)]
+pub struct StatementTime {
+    /// The first program that has the statement.
+    pub program: String,
+    /// What it calls; a function held in a variable has no name.
+    pub primitive: Option<&'static str>,
+    /// The statement as [`Library::text`] writes it.
+    pub text: String,
+    /// How often it was evaluated.
+    pub n_runs: u64,
+    /// Units of work charged.
+    pub work: u64,
+    /// Wall time spent in it.
+    pub time: Duration,
+}
+
+/// The notes of one evaluator.
+pub(crate) struct Profile {
+    nodes: Vec<Notes>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Notes {
+    n_runs: u64,
+    work: u64,
+    time: Duration,
+}
+
+impl Profile {
+    pub(crate) fn new(n_nodes: usize) -> Profile {
+        Profile {
+            nodes: vec![Notes::default(); n_nodes],
+        }
+    }
+
+    pub(crate) fn add(&mut self, node: u32, time: Duration, work: u64) {
+        let notes = &mut self.nodes[node as usize];
+        notes.n_runs += 1;
+        notes.work += work;
+        notes.time += time;
+    }
+
+    pub(crate) fn statements(&self, library: &Library) -> Vec<StatementTime> {
+        let mut program = vec![usize::MAX; self.nodes.len()];
+        for (k, entry) in library.entries.iter().enumerate().rev() {
+            for &step in &entry.steps {
+                program[step as usize] = k;
+            }
+        }
+        let mut all = Vec::new();
+        for (node, notes) in self.nodes.iter().enumerate() {
+            let Node::Call(head, _) = &library.nodes[node] else {
+                continue;
+            };
+            let Some(entry) = library.entries.get(program[node]) else {
+                continue;
+            };
+            if notes.n_runs == 0 {
+                continue;
+            }
+            all.push(StatementTime {
+                program: entry.name.clone(),
+                primitive: match head {
+                    Head::Primitive(p) => Some(PRIMITIVES[*p as usize].name),
+                    Head::Node(_) | Head::Tuple => None,
+                },
+                text: format!("n{node} = {}", library.expression(node as u32)),
+                n_runs: notes.n_runs,
+                work: notes.work,
+                time: notes.time,
+            });
+        }
+        all.sort_by_key(|s| std::cmp::Reverse(s.time));
+        all
+    }
+}
