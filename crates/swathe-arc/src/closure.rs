@@ -35,6 +35,20 @@ pub(crate) enum Form {
     LeftBound(u8),
 }
 
+impl Form {
+    /// The number of arguments a closure of this form takes.
+    pub(crate) fn n_args(self) -> u8 {
+        match self {
+            Form::RightBound(n) | Form::LeftBound(n) => match n {
+                2 => 1,
+                3 => 2,
+                _ => 3,
+            },
+            _ => 1,
+        }
+    }
+}
+
 impl Closure {
     pub(crate) fn value(form: Form, parts: [Value; 3]) -> Result {
         let (nesting, weight) = nesting_of(parts.iter())?;
@@ -88,14 +102,7 @@ impl Closure {
     }
 
     fn n_args(&self) -> u8 {
-        match self.form {
-            Form::RightBound(n) | Form::LeftBound(n) => match n {
-                2 => 1,
-                3 => 2,
-                _ => 3,
-            },
-            _ => 1,
-        }
+        self.form.n_args()
     }
 }
 
@@ -108,8 +115,7 @@ pub(crate) fn n_args(f: &Value) -> Option<u8> {
     }
 }
 
-/// `f(*args)`.
-/// A function called with arguments, as Python would.
+/// `f(*args)`: a function called with arguments, as Python would.
 pub fn call(f: &Value, args: &[Value]) -> Result {
     match f {
         Value::Primitive(p) => {

@@ -1,8 +1,10 @@
 //! Many values of one kind side by side, so that one step of a function runs over all of them.
 
+use crate::closure::{Closure, Form};
 use crate::packed;
 use crate::primitives::collection::initset;
 use crate::set::{Items, Set};
+use crate::straight::Straight;
 use crate::value::Value;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -23,6 +25,10 @@ pub(crate) enum Column<'a> {
     Two(Shared<'a>, Shared<'a>),
     /// Sets of one packed pair or cell each.
     Singles(Vec<u32>, bool),
+    /// Sets that are lines of places, or of cells.
+    Lines(Vec<Straight>, bool),
+    /// Functions of one form with different parts, not put together until they are asked for.
+    Functions(Form, [Shared<'a>; 3]),
     Values(Cow<'a, [Value]>),
 }
 
@@ -63,6 +69,10 @@ impl<'a> Column<'a> {
             Column::Cells(v) => Value::unpacked(v[k], true),
             Column::Duos(v, is_cell) => Value::unpacked_duo(v[k], *is_cell),
             Column::Two(a, b) => Value::two(a.get(k)?, b.get(k)?).ok()?,
+            Column::Lines(v, is_cell) => v[k].value(*is_cell),
+            Column::Functions(form, [a, b, c]) => {
+                Closure::value(*form, [a.get(k)?, b.get(k)?, c.get(k)?]).ok()?
+            }
             Column::Singles(v, is_cell) => initset(&[Value::unpacked(v[k], *is_cell)]).ok()?,
             Column::Values(v) => v[k].clone(),
         })
@@ -85,7 +95,7 @@ impl<'a> Column<'a> {
         match self {
             Column::Same(v) => plain(v),
             Column::Values(v) => v.iter().all(plain),
-            Column::Two(..) => false,
+            Column::Two(..) | Column::Functions(..) => false,
             _ => true,
         }
     }

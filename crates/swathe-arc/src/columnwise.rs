@@ -4,11 +4,12 @@
 //! (a failure, a limit, a tuple too deep) gives None and leaves the meter as it was: the elements are
 //! then taken one by one, and decide.
 
-use crate::closure::{Closure, Form, n_args};
+use crate::closure::{Form, n_args};
 use crate::column::{Column, Shared, place};
 use crate::fault::Fault;
+use crate::line_kernel;
 use crate::meter;
-use crate::packed;
+use crate::packed::{self, Bounds};
 use crate::primitive::PRIMITIVES;
 use crate::value::Value;
 use std::rc::Rc;
@@ -23,7 +24,7 @@ pub(crate) const N_TOGETHER_MIN: usize = 3;
 pub(crate) fn map<'a>(f: &Value, args: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
     meter::attempt(|| {
         let results = mapped(f, args, n)?;
-        if let Column::Two(..) = &*results {
+        if let Column::Two(..) | Column::Functions(..) = &*results {
             let whole = (0..n).map(|k| results.get(k)).collect::<Option<_>>()?;
             return Some(Rc::new(Column::of(whole)));
         }
@@ -37,57 +38,126 @@ fn mapped<'a>(f: &Value, args: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
     }
     match f {
         Value::Primitive(p) => meter::called_often(n, || {
+            if args.iter().all(|a| matches!(**a, Column::Same(_))) {
+                return once(*p, args, n);
+            }
             let kernel = KERNELS[*p as usize];
             if let Some(column) = kernel.and_then(|k| k(args, n)) {
                 return Some(column);
             }
             one_by_one(*p, args, n)
         }),
-        Value::Closure(c) => meter::called_often(n, || entered(c, args, n)),
+        Value::Closure(c) => {
+            let [a, b, d] = &c.parts;
+            let parts = [Part::Same(a), Part::Same(b), Part::Same(d)];
+            meter::called_often(n, || entered(c.form, parts, args, n))
+        }
         _ => None,
     }
 }
 
-fn entered<'a>(c: &Closure, args: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
-    let [a, b, d] = &c.parts;
-    let same = |v: &Value| Rc::new(Column::Same(v.clone()));
-    match c.form {
-        Form::Compose => mapped(a, &[mapped(b, args, n)?], n),
+/// A function that is a column: one for each list of arguments.
+pub(crate) fn mapped_each<'a>(f: &Shared<'a>, args: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
+    match &**f {
+        Column::Same(f) => mapped(f, args, n),
+        Column::Functions(form, [a, b, d]) if usize::from(form.n_args()) == args.len() => {
+            let parts = [Part::Each(a), Part::Each(b), Part::Each(d)];
+            meter::called_often(n, || entered(*form, parts, args, n))
+        }
+        _ => None,
+    }
+}
+
+/// A part of a function: one for all elements, or one for each.
+#[derive(Clone, Copy)]
+enum Part<'b, 'a> {
+    Same(&'b Value),
+    Each(&'b Shared<'a>),
+}
+
+impl<'a> Part<'_, 'a> {
+    fn mapped(self, args: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
+        match self {
+            Part::Same(f) => mapped(f, args, n),
+            Part::Each(f) => mapped_each(f, args, n),
+        }
+    }
+
+    fn column(self) -> Shared<'a> {
+        match self {
+            Part::Same(v) => Rc::new(Column::Same(v.clone())),
+            Part::Each(column) => column.clone(),
+        }
+    }
+}
+
+fn entered<'a>(
+    form: Form,
+    [a, b, d]: [Part<'_, 'a>; 3],
+    args: &[Shared<'a>],
+    n: usize,
+) -> Option<Shared<'a>> {
+    match form {
+        Form::Compose => a.mapped(&[b.mapped(args, n)?], n),
         Form::Chain => {
-            let x = mapped(d, args, n)?;
-            mapped(a, &[mapped(b, &[x], n)?], n)
+            let x = d.mapped(args, n)?;
+            a.mapped(&[b.mapped(&[x], n)?], n)
         }
         Form::Matcher => {
-            let found = mapped(a, args, n)?;
-            let bools = match equal(&found, &Column::Same(b.clone()), n) {
+            let found = a.mapped(args, n)?;
+            let target = b.column();
+            let bools = match equal(&found, &target, n) {
                 Some(bools) => bools,
                 None => (0..n)
-                    .map(|k| found.get(k).map(|v| v == *b))
+                    .map(|k| Some(found.get(k)? == target.get(k)?))
                     .collect::<Option<_>>()?,
             };
             Some(Rc::new(Column::Bools(bools)))
         }
         Form::Fork => {
-            let x = mapped(b, args, n)?;
-            let y = mapped(d, args, n)?;
-            mapped(a, &[x, y], n)
+            let x = b.mapped(args, n)?;
+            let y = d.mapped(args, n)?;
+            a.mapped(&[x, y], n)
         }
         Form::RightBound(_) => match args {
-            [x] => mapped(a, &[x.clone(), same(b)], n),
-            [x, y] => mapped(a, &[x.clone(), y.clone(), same(b)], n),
+            [x] => a.mapped(&[x.clone(), b.column()], n),
+            [x, y] => a.mapped(&[x.clone(), y.clone(), b.column()], n),
             _ => None,
         },
         Form::LeftBound(_) => match args {
-            [x] => mapped(a, &[same(b), x.clone()], n),
-            [x, y] => mapped(a, &[same(b), x.clone(), y.clone()], n),
+            [x] => a.mapped(&[b.column(), x.clone()], n),
+            [x, y] => a.mapped(&[b.column(), x.clone(), y.clone()], n),
             _ => None,
         },
     }
 }
 
+/// A primitive whose arguments are the same for all elements: one call, charged n times.
+fn once<'a>(p: u8, args: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
+    let values: Vec<Value> = args.iter().map(|a| a.get(0)).collect::<Option<_>>()?;
+    let result = meter::often(n, || (PRIMITIVES[p as usize].run)(&values)).ok()?;
+    if result.is_function() {
+        // Each call would make a function of its own, and functions are equal only to themselves.
+        return None;
+    }
+    Some(Rc::new(Column::Same(result)))
+}
+
+/// Primitives that call a function and do not keep it.
+const CALLERS: [&str; 13] = [
+    "apply", "argmax", "argmin", "extract", "mapply", "mfilter", "mpapply", "order", "papply",
+    "prapply", "sfilter", "valmax", "valmin",
+];
+
 /// A primitive that has no form for these columns.
 fn one_by_one<'a>(p: u8, args: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
-    let run = PRIMITIVES[p as usize].run;
+    let primitive = &PRIMITIVES[p as usize];
+    let run = primitive.run;
+    let has_functions = args.iter().any(|a| matches!(**a, Column::Functions(..)));
+    if has_functions && !CALLERS.contains(&primitive.name) {
+        // Whoever keeps or compares a function must have the very one that others have.
+        return None;
+    }
     let mut buffer = [const { Value::None }; 4];
     let buffer = &mut buffer[..args.len()];
     let mut results = Vec::with_capacity(n);
@@ -139,6 +209,24 @@ fn kernel(name: &str) -> Option<Kernel> {
         "initset" => initset,
         "manhattan" => manhattan,
         "apply" => apply,
+        "connect" => line_kernel::connect,
+        "shoot" => line_kernel::shoot,
+        "size" => line_kernel::size,
+        "vline" => |a, n| line_kernel::is_along(a, n, Bounds::height, Bounds::width),
+        "hline" => |a, n| line_kernel::is_along(a, n, Bounds::width, Bounds::height),
+        "center" => line_kernel::center,
+        "recolor" => line_kernel::recolor,
+        "color" => color,
+        "compose" => |a, _| function(Form::Compose, a),
+        "chain" => |a, _| function(Form::Chain, a),
+        "matcher" => |a, _| function(Form::Matcher, a),
+        "fork" => |a, _| function(Form::Fork, a),
+        "lbind" => |a, _| function(Form::LeftBound(bound(a)?), a),
+        "rbind" => |a, _| function(Form::RightBound(bound(a)?), a),
+        "argmax" => |a, n| best(a, n, true, false),
+        "argmin" => |a, n| best(a, n, false, false),
+        "valmax" => |a, n| best(a, n, true, true),
+        "valmin" => |a, n| best(a, n, false, true),
         _ => return None,
     };
     Some(kernel)
@@ -356,12 +444,82 @@ fn manhattan<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
     )))
 }
 
+/// The colour of the first of two cells.
+fn color<'a>(a: &[Shared<'a>], _: usize) -> Option<Shared<'a>> {
+    match &*a[0] {
+        Column::Duos(v, true) => {
+            let colors = v.iter().map(|&d| packed::color((d >> 32) as u32).into());
+            Some(Rc::new(Column::Ints(colors.collect())))
+        }
+        _ => None,
+    }
+}
+
+/// Functions of one form; their parts stay columns.
+fn function<'a>(form: Form, a: &[Shared<'a>]) -> Option<Shared<'a>> {
+    let none = || Rc::new(Column::Same(Value::None));
+    let part = |k: usize| a.get(k).cloned().unwrap_or_else(none);
+    Some(Rc::new(Column::Functions(
+        form,
+        [part(0), part(1), part(2)],
+    )))
+}
+
+/// The number of arguments of the function that is bound.
+fn bound(a: &[Shared]) -> Option<u8> {
+    match &*a[0] {
+        Column::Same(f) => n_args(f),
+        Column::Functions(form, _) => Some(form.n_args()),
+        _ => None,
+    }
+}
+
+/// The element of one set with the extreme key, or the key, for each of many functions.
+fn best<'a>(a: &[Shared<'a>], n: usize, greatest: bool, is_key: bool) -> Option<Shared<'a>> {
+    let (Column::Same(Value::Set(set)), Column::Functions(..)) = (&*a[0], &*a[1]) else {
+        return None;
+    };
+    if set.len() < 2 {
+        return None;
+    }
+    meter::attempt(|| {
+        for _ in 0..n {
+            meter::build(set.len(), 8).ok()?;
+        }
+        // In the order programs see, so that the first of several that tie is found first.
+        let elements: Vec<Value> = set.iter().collect();
+        let mut keys = vec![0; n];
+        let mut found = vec![0u32; n];
+        for (at, element) in (0..).zip(&elements) {
+            let element = Rc::new(Column::Same(element.clone()));
+            let column = mapped_each(&a[1], &[element], n)?;
+            let column = column.ints(n)?;
+            for k in 0..n {
+                let is_better = if greatest {
+                    column[k] > keys[k]
+                } else {
+                    column[k] < keys[k]
+                };
+                if at == 0 || is_better {
+                    keys[k] = column[k];
+                    found[k] = at;
+                }
+            }
+        }
+        if is_key {
+            return Some(Rc::new(Column::Ints(keys)));
+        }
+        let found = found.iter().map(|&at| elements[at as usize].clone());
+        Some(Rc::new(Column::of(found.collect())))
+    })
+}
+
 /// A function on both elements of pairs.
 fn apply<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
     let (Column::Same(f), Column::Pairs(v)) = (&*a[0], &*a[1]) else {
         return None;
     };
-    let both = v.iter().flat_map(|p| [p.0.into(), p.1.into()]).collect();
+    let both: Vec<i64> = v.iter().flat_map(|p| [p.0.into(), p.1.into()]).collect();
     meter::attempt(|| {
         let both = Rc::new(Column::Ints(both));
         let found = meter::nested(1, || mapped(f, &[both], 2 * n).ok_or(Fault::TypeError)).ok()?;

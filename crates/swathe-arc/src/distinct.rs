@@ -50,7 +50,7 @@ pub(crate) fn numbers(mut items: Vec<u64>) -> Vec<u64> {
     let mut n = 0;
     for k in 0..items.len() {
         let x = items[k];
-        if seen.insert(mixed(x), n as u32, |q| items[q as usize] == x) {
+        if seen.number(mixed(x), n as u32, |q| items[q as usize] == x) == n as u32 {
             items[n] = x;
             n += 1;
         }
@@ -59,28 +59,48 @@ pub(crate) fn numbers(mut items: Vec<u64>) -> Vec<u64> {
     items
 }
 
-/// Sets of packed elements without duplicates; gives the list back if there are other values in it.
+/// The positions of the first occurrences, and for every number which of those it is.
+pub(crate) fn numbered(items: Vec<u64>) -> (Vec<u32>, Vec<u32>) {
+    let mut seen = Seen::new(items.len());
+    let mut kept: Vec<u32> = Vec::new();
+    let mut numbers = vec![0; items.len()];
+    for (k, &x) in items.iter().enumerate() {
+        let next = kept.len() as u32;
+        let same = |q: u32| items[kept[q as usize] as usize] == x;
+        numbers[k] = seen.number(mixed(x), next, same);
+        if numbers[k] == next {
+            kept.push(k as u32);
+        }
+    }
+    (kept, numbers)
+}
+
+/// The positions of the first occurrences among sets of packed elements, and for every set which of those it is;
+/// None if there are other values.
 ///
 /// Sums over the elements tell different sets apart for a fraction of what CPython's hash costs, which is
 /// needed only if the order of the sets is asked for.
-pub(crate) fn sets(values: Vec<Value>) -> Result<Vec<Value>, Vec<Value>> {
+pub(crate) fn sets(values: &[Value]) -> Option<(Vec<u32>, Vec<u32>)> {
     let is_packed = |v: &Value| matches!(v, Value::Set(s) if s.packed().is_some());
     if !values.iter().all(is_packed) {
-        return Err(values);
+        return None;
     }
     let mut seen = Seen::new(values.len());
-    let mut kept: Vec<Value> = Vec::with_capacity(values.len());
-    for v in values {
-        let Value::Set(s) = &v else { continue };
-        let same = |k: u32| match &kept[k as usize] {
+    let mut kept: Vec<u32> = Vec::with_capacity(values.len());
+    let mut numbers = Vec::with_capacity(values.len());
+    for (k, v) in values.iter().enumerate() {
+        let Value::Set(s) = v else { return None };
+        let next = kept.len() as u32;
+        let same = |q: u32| match &values[kept[q as usize] as usize] {
             Value::Set(other) => Rc::ptr_eq(s, other) || s.equals(other),
             _ => false,
         };
-        if seen.insert(fingerprint(s), kept.len() as u32, same) {
-            kept.push(v);
+        numbers.push(seen.number(fingerprint(s), next, same));
+        if numbers[k] == next {
+            kept.push(k as u32);
         }
     }
-    Ok(kept)
+    Some((kept, numbers))
 }
 
 /// A number that equal sets share and different ones hardly ever.
@@ -116,20 +136,20 @@ impl Seen {
         }
     }
 
-    /// Notes a position under a hash unless `same` recognises an equal element; says whether it was new.
+    /// The number under which an element that `same` recognises was noted, or `next`, which is noted.
     #[inline]
-    fn insert(&mut self, hash: u64, position: u32, same: impl Fn(u32) -> bool) -> bool {
+    fn number(&mut self, hash: u64, next: u32, same: impl Fn(u32) -> bool) -> u32 {
         let mask = self.slots.len() - 1;
         let tag = (hash >> 32) as u32;
         let mut at = hash as usize & mask;
         loop {
             let (found, k) = self.slots[at];
             if k == NOBODY {
-                self.slots[at] = (tag, position);
-                return true;
+                self.slots[at] = (tag, next);
+                return next;
             }
             if found == tag && same(k) {
-                return false;
+                return k;
             }
             at = (at + 1) & mask;
         }
@@ -166,7 +186,7 @@ mod tests {
             set(&[]),
             set(&[]),
         ];
-        assert_eq!(sets(all).map(|s| s.len()), Ok(4));
-        assert!(sets(vec![Value::Int(1)]).is_err());
+        assert_eq!(sets(&all), Some((vec![0, 1, 2, 4], vec![0, 1, 2, 0, 3, 3])));
+        assert_eq!(sets(&[Value::Int(1)]), None);
     }
 }

@@ -119,6 +119,39 @@ pub(crate) fn build(n: usize, size: usize) -> Result<()> {
     })
 }
 
+/// Takes what something used.
+#[inline]
+pub(crate) fn charge(usage: Usage) -> Result<()> {
+    METER.with(|m| {
+        let left = m.bytes_left.get().saturating_sub_unsigned(usage.bytes);
+        m.bytes_left.set(left);
+        if left < 0 {
+            return Err(Fault::Memory);
+        }
+        let left = m.work_left.get().saturating_sub_unsigned(usage.work);
+        m.work_left.set(left);
+        if left < 0 {
+            Err(Fault::Timeout)
+        } else {
+            Ok(())
+        }
+    })
+}
+
+/// Runs `body` once and charges it as if it had run n times.
+pub(crate) fn often<T>(n: usize, body: impl FnOnce() -> Result<T>) -> Result<T> {
+    let left = || METER.with(|m| (m.work_left.get(), m.bytes_left.get()));
+    let before = left();
+    let result = body()?;
+    let after = left();
+    let again = (n as u64).saturating_sub(1);
+    charge(Usage {
+        work: again.saturating_mul(before.0.abs_diff(after.0)),
+        bytes: again.saturating_mul(before.1.abs_diff(after.1)),
+    })?;
+    Ok(result)
+}
+
 /// Runs `body` inside `n` more frames of Python's stack.
 #[inline]
 pub(crate) fn nested<T>(n: u32, body: impl FnOnce() -> Result<T>) -> Result<T> {

@@ -5,6 +5,7 @@ use crate::labels::Growth;
 use crate::layout::Layout;
 use crate::packed::{self, Bounds, PLACE_MASK};
 use crate::set::{Items, Set, from_values};
+use crate::straight::Straight;
 use crate::table::{DUMMY, PackedTable};
 use crate::value::Value;
 use std::rc::Rc;
@@ -21,6 +22,8 @@ pub(crate) enum Recipe {
     Minus(Rc<Set>, Vec<u32>, usize),
     /// The parent was iterated and these packed results (one per parent item) inserted; duplicates possible.
     Mapped(Rc<Set>, Vec<u32>),
+    /// The parent was iterated and the items with these numbers (one per parent item) inserted; duplicates possible.
+    Numbered(Rc<Set>, Vec<u32>),
     /// Tuples of an element of the first and one of the second: item j·n + i, second outermost.
     Product(Rc<Set>, Rc<Set>),
     /// The elements of these sets were inserted one set after the other.
@@ -31,6 +34,8 @@ pub(crate) enum Recipe {
     Merged(Vec<Value>),
     /// The parent was iterated, these sets (one per parent item) put into a set of their own, then chained.
     MergedOver(Rc<Set>, Vec<Value>),
+    /// As `MergedOver`, for sets that are lines of places or of cells.
+    MergedLines(Rc<Set>, Vec<Straight>, bool),
     /// An object grown from a grid.
     Grown(Rc<Growth>, u32),
     /// `parent.union({x})`: the parent's items, then x if it is new.
@@ -56,10 +61,13 @@ impl Recipe {
         };
         match self {
             Recipe::Sequence | Recipe::Grown(..) | Recipe::Rebuilt(_) => 0,
-            Recipe::Via(p) | Recipe::Kept(p, _) | Recipe::Minus(p, ..) | Recipe::Mapped(p, _) => {
-                p.n_pending()
-            }
-            Recipe::Inserted(p, _) => p.n_pending(),
+            Recipe::Via(p)
+            | Recipe::Kept(p, _)
+            | Recipe::Minus(p, ..)
+            | Recipe::Mapped(p, _)
+            | Recipe::Numbered(p, _)
+            | Recipe::MergedLines(p, ..)
+            | Recipe::Inserted(p, _) => p.n_pending(),
             Recipe::Product(a, b) => a.n_pending().max(b.n_pending()),
             Recipe::Chained(l) | Recipe::Merged(l) => most(l),
             Recipe::MergedOver(p, l) => p.n_pending().max(most(l)),
@@ -84,6 +92,14 @@ pub(crate) fn layout(set: &Set, recipe: &Recipe) -> Layout {
             set,
             parent.layout().perm.iter().map(|&k| results[k as usize]),
         ),
+        Recipe::Numbered(parent, numbers) => {
+            let mut seen = vec![false; set.len()];
+            let in_order = parent.layout().perm.iter().map(|&k| numbers[k as usize]);
+            let sequence: Vec<u32> = in_order
+                .filter(|&k| !std::mem::replace(&mut seen[k as usize], true))
+                .collect();
+            Layout::of_hashes(&set.hashes(), Some(&sequence))
+        }
         Recipe::Product(a, b) => {
             let n = a.len() as u32;
             let mut sequence = Vec::with_capacity(set.len());
@@ -103,6 +119,13 @@ pub(crate) fn layout(set: &Set, recipe: &Recipe) -> Layout {
                 .perm
                 .iter()
                 .map(|&k| sets[k as usize].clone())
+                .collect();
+            by_sequence(set, chained(&as_set(in_order)))
+        }
+        Recipe::MergedLines(parent, lines, is_cell) => {
+            let in_order = parent.layout().perm.iter();
+            let in_order = in_order
+                .map(|&k| lines[k as usize].value(*is_cell))
                 .collect();
             by_sequence(set, chained(&as_set(in_order)))
         }

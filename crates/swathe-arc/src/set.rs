@@ -139,19 +139,12 @@ pub(crate) fn from_values(values: Vec<Value>) -> Result {
     };
     if let Value::Set(_) = first {
         meter::spend(values.len())?;
-        return match distinct::sets(values) {
-            Ok(sets) => {
-                let (nesting, weight) = nesting_of(sets.iter())?;
-                let items = Items::General(sets, OnceCell::new());
-                Ok(Value::Set(Rc::new(Set::new(
-                    items,
-                    Recipe::Sequence,
-                    nesting,
-                    weight,
-                ))))
-            }
-            Err(values) => hashed(values),
+        let Some((kept, _)) = distinct::sets(&values) else {
+            return hashed(values);
         };
+        let sets: Vec<Value> = kept.iter().map(|&k| values[k as usize].clone()).collect();
+        let (nesting, _) = nesting_of(sets.iter())?;
+        return Ok(general(sets, None, Recipe::Sequence, nesting));
     }
     if let Some((_, is_cell)) = first.packed() {
         let items: Option<Vec<u32>> = values

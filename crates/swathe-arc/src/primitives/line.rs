@@ -9,6 +9,7 @@ use crate::operator as op;
 use crate::packed;
 use crate::recipe::Recipe;
 use crate::set;
+use crate::straight::Straight;
 use crate::table::PackedTable;
 use crate::value::Value;
 use crate::value_table::ValueTable;
@@ -63,29 +64,9 @@ fn connected(a: &Value, b: &Value) -> Result {
 }
 
 fn packed_line(ai: i32, aj: i32, bi: i32, bj: i32) -> Result {
-    let (di, dj) = (bi - ai, bj - aj);
-    if di != 0 && dj != 0 && di.abs() != dj.abs() {
-        return Ok(set::empty());
-    }
-    let n = di.abs().max(dj.abs()) + 1;
-    meter::build(n as usize, 4)?;
-    let (i, j) = (ai.min(bi), aj.min(bj));
-    let is_anti = i64::from(di) * i64::from(dj) < 0;
-    let key = (1 + u64::from(is_anti)) << 56
-        | u64::from(packed::place(i, j)) << 24
-        | u64::from(packed::place(ai.max(bi), aj.max(bj)));
-    Ok(memo::set(key, || {
-        let (from, step) = match (di, dj) {
-            (0, _) => (packed::place(i, j), packed::step(0, 1)),
-            (_, 0) => (packed::place(i, j), packed::step(1, 0)),
-            _ if is_anti => (packed::place(i, aj.max(bj)), packed::step(1, -1)),
-            _ => (packed::place(i, j), packed::step(1, 1)),
-        };
-        let items = (0..n as u32)
-            .map(|k| from.wrapping_add(k.wrapping_mul(step)))
-            .collect();
-        set::packed(items, false, Recipe::Sequence)
-    }))
+    let line = Straight::between((ai, aj), (bi, bj));
+    meter::build(line.len(), 4)?;
+    Ok(line.value(false))
 }
 
 pub(crate) fn vfrontier(a: &[Value]) -> Result {

@@ -10,11 +10,13 @@ use crate::column::Column;
 use crate::columnwise::{self, N_TOGETHER, N_TOGETHER_MIN};
 use crate::distinct;
 use crate::fault::{Fault, Result};
+use crate::gathered::Gathered;
 use crate::meter;
 use crate::operator as op;
 use crate::primitive;
 use crate::recipe::{self, Recipe};
 use crate::set::{self, Set};
+use crate::straight::Straight;
 use crate::value::Value;
 use std::ops::Range;
 use std::rc::Rc;
@@ -59,15 +61,11 @@ fn over_set(f: &Value, s: &Set, done: impl FnMut(&Column, usize)) -> Result<()> 
     sweep(f, s.len(), columns, |k| [s.get(k)], done)
 }
 
-fn extend(all: &mut Vec<Value>, results: &Column, n: usize) {
-    all.extend(results.values(n));
-}
-
 /// The results of f on the elements of a set, by position; None if a call failed.
-fn by_position(f: &Value, s: &Set) -> Result<Option<Vec<Value>>> {
+fn by_position(f: &Value, s: &Set) -> Result<Option<Gathered>> {
     meter::build(s.len(), 16)?;
-    let mut results = Vec::with_capacity(s.len());
-    match over_set(f, s, |column, n| extend(&mut results, column, n)) {
+    let mut results = Gathered::new();
+    match over_set(f, s, |column, n| results.add(column, n)) {
         Ok(()) => Ok(Some(results)),
         Err(fault) if fault.is_limit() => Err(fault),
         Err(_) => Ok(None),
@@ -75,16 +73,16 @@ fn by_position(f: &Value, s: &Set) -> Result<Option<Vec<Value>>> {
 }
 
 /// The results of f on the elements in the order programs see.
-fn in_order(f: &Value, container: &Value) -> Result<Vec<Value>> {
+fn in_order(f: &Value, container: &Value) -> Result<Gathered> {
     let all = op::items(container)?;
-    let mut results = Vec::with_capacity(all.len());
+    let mut results = Gathered::new();
     let columns = |at: Range<usize>| [Column::of_slice(&all[at])];
     sweep(
         f,
         all.len(),
         columns,
         |k| [all[k].clone()],
-        |column, n| extend(&mut results, column, n),
+        |column, n| results.add(column, n),
     )
     .map_err(Fault::through_generator)?;
     Ok(results)
@@ -101,38 +99,12 @@ fn applied(f: &Value, container: &Value) -> Result {
             Value::two(x, call_in_generator(f, &[Value::Int(i64::from(*j))])?)
         }
         Value::Set(s) if s.len() > 1 => match by_position(f, s)? {
-            Some(results) => collected(s, results),
-            None => set::from_values(in_order(f, container)?),
+            Some(results) => results.into_set_over(s),
+            None => in_order(f, container)?.into_set(),
         },
-        _ => op::rebuilt(container, in_order(f, container)?),
+        Value::Set(_) => in_order(f, container)?.into_set(),
+        _ => Value::tuple(in_order(f, container)?.into_values()),
     }
-}
-
-/// The set of results that were computed from the items of `parent`, one each.
-fn collected(parent: &Rc<Set>, results: Vec<Value>) -> Result {
-    meter::build(results.len(), 16)?;
-    if let Some((_, is_cell)) = results[0].packed() {
-        let packed: Option<Vec<u32>> = results
-            .iter()
-            .map(|v| v.packed().filter(|p| p.1 == is_cell).map(|p| p.0))
-            .collect();
-        if let Some(packed) = packed {
-            let items = distinct::packed(packed.clone());
-            return Ok(set::packed(
-                items,
-                is_cell,
-                Recipe::Mapped(parent.clone(), packed),
-            ));
-        }
-    }
-    set::from_values(
-        parent
-            .layout()
-            .perm
-            .iter()
-            .map(|&k| results[k as usize].clone())
-            .collect(),
-    )
 }
 
 pub(crate) fn rapply(a: &[Value]) -> Result {
@@ -160,13 +132,18 @@ pub(crate) fn mapply(a: &[Value]) -> Result {
             None
         };
         let Some(results) = results else {
-            let results = in_order(f, container)?;
+            let results = in_order(f, container)?.into_values();
             return match recipe::union(results, Recipe::Merged) {
                 Ok(all) => all,
                 Err(results) => merged(&set::from_values(results)?),
             };
         };
-        match recipe::union(results, |sets| Recipe::MergedOver(s.clone(), sets)) {
+        if let Gathered::Lines(lines, is_cell) = results {
+            return merged_lines(s, lines, is_cell);
+        }
+        match recipe::union(results.into_values(), |sets| {
+            Recipe::MergedOver(s.clone(), sets)
+        }) {
             Ok(all) => all,
             Err(results) => {
                 let in_order = s
@@ -179,6 +156,24 @@ pub(crate) fn mapply(a: &[Value]) -> Result {
             }
         }
     })
+}
+
+/// The elements of lines, one for each item of the parent.
+fn merged_lines(parent: &Rc<Set>, lines: Vec<Straight>, is_cell: bool) -> Result {
+    let n: usize = lines.iter().map(|l| l.len()).sum();
+    if n == 0 {
+        return Ok(set::empty());
+    }
+    meter::build(n + lines.len(), 4)?;
+    let mut all = Vec::with_capacity(n);
+    for line in &lines {
+        all.extend(line.items());
+    }
+    Ok(set::packed(
+        distinct::packed(all),
+        is_cell,
+        Recipe::MergedLines(parent.clone(), lines, is_cell),
+    ))
 }
 
 /// `mapply(lbind(shift, object), indices)` without making the shifted objects.
@@ -245,17 +240,17 @@ pub(crate) fn mpapply(a: &[Value]) -> Result {
 fn pairwise(a: &[Value]) -> Result<Vec<Value>> {
     let (x, y) = (op::items(&a[1])?, op::items(&a[2])?);
     let n = x.len().min(y.len());
-    let mut results = Vec::with_capacity(n);
+    let mut results = Gathered::new();
     let columns = |at: Range<usize>| [Column::of_slice(&x[at.clone()]), Column::of_slice(&y[at])];
     sweep(
         &a[0],
         n,
         columns,
         |k| [x[k].clone(), y[k].clone()],
-        |column, n| extend(&mut results, column, n),
+        |column, n| results.add(column, n),
     )
     .map_err(Fault::through_generator)?;
-    Ok(results)
+    Ok(results.into_values())
 }
 
 pub(crate) fn prapply(a: &[Value]) -> Result {
@@ -265,7 +260,7 @@ pub(crate) fn prapply(a: &[Value]) -> Result {
             return Ok(set::empty());
         }
         let firsts = op::items(&a[1])?;
-        let mut results = Vec::new();
+        let mut results = Gathered::new();
         for j in &second {
             let columns =
                 |at: Range<usize>| [Column::of_slice(&firsts[at]), Column::Same(j.clone())];
@@ -274,11 +269,11 @@ pub(crate) fn prapply(a: &[Value]) -> Result {
                 firsts.len(),
                 columns,
                 |k| [firsts[k].clone(), j.clone()],
-                |column, n| extend(&mut results, column, n),
+                |column, n| results.add(column, n),
             )
             .map_err(Fault::through_generator)?;
         }
-        set::from_values(results)
+        results.into_set()
     })
 }
 

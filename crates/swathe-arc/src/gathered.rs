@@ -1,0 +1,149 @@
+use crate::column::Column;
+use crate::distinct;
+use crate::fault::Result;
+use crate::meter;
+use crate::packed;
+use crate::recipe::Recipe;
+use crate::set::{self, Set};
+use crate::straight::Straight;
+use crate::value::{Value, nesting_of};
+use std::rc::Rc;
+
+/// Results of a function as they come, in the narrowest form that holds all of them.
+pub(crate) enum Gathered {
+    /// Pairs or cells.
+    Packed(Vec<u32>, bool),
+    /// Sets that are straight lines.
+    Lines(Vec<Straight>, bool),
+    Values(Vec<Value>),
+}
+
+impl Gathered {
+    pub(crate) fn new() -> Gathered {
+        Gathered::Values(Vec::new())
+    }
+
+    /// Adds the n elements of a result of `columnwise::map`.
+    pub(crate) fn add(&mut self, column: &Column, n: usize) {
+        if matches!(self, Gathered::Values(v) if v.is_empty()) {
+            match column {
+                Column::Pairs(_) => *self = Gathered::Packed(Vec::new(), false),
+                Column::Cells(_) => *self = Gathered::Packed(Vec::new(), true),
+                Column::Lines(_, is_cell) | Column::Singles(_, is_cell) => {
+                    *self = Gathered::Lines(Vec::new(), *is_cell);
+                }
+                _ => {}
+            }
+        }
+        match (&mut *self, column) {
+            (Gathered::Packed(all, false), Column::Pairs(pairs))
+                if pairs.iter().all(|p| packed::fits(p.0.into(), p.1.into())) =>
+            {
+                all.extend(pairs.iter().map(|p| packed::place(p.0, p.1)));
+            }
+            (Gathered::Packed(all, true), Column::Cells(cells)) => all.extend_from_slice(cells),
+            (Gathered::Lines(all, is_cell), Column::Lines(lines, c)) if is_cell == c => {
+                all.extend_from_slice(lines);
+            }
+            (Gathered::Lines(all, is_cell), Column::Singles(singles, c)) if is_cell == c => {
+                all.extend(singles.iter().map(|&p| Straight::single(p)));
+            }
+            _ => {
+                let before = std::mem::replace(self, Gathered::new());
+                let mut all = before.into_values();
+                all.extend(column.values(n));
+                *self = Gathered::Values(all);
+            }
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Gathered::Packed(v, _) => v.len(),
+            Gathered::Lines(v, _) => v.len(),
+            Gathered::Values(v) => v.len(),
+        }
+    }
+
+    pub(crate) fn into_values(self) -> Vec<Value> {
+        match self {
+            Gathered::Packed(v, is_cell) => {
+                v.into_iter().map(|p| Value::unpacked(p, is_cell)).collect()
+            }
+            Gathered::Lines(v, is_cell) => v.into_iter().map(|l| l.value(is_cell)).collect(),
+            Gathered::Values(v) => v,
+        }
+    }
+
+    /// `frozenset(self)`: inserted one after the other.
+    pub(crate) fn into_set(self) -> Result {
+        match self {
+            Gathered::Packed(v, is_cell) => {
+                meter::build(v.len(), 16)?;
+                Ok(set::packed(distinct::packed(v), is_cell, Recipe::Sequence))
+            }
+            Gathered::Lines(v, is_cell) => {
+                meter::build(v.len(), 16)?;
+                meter::spend(v.len())?;
+                let lines = v.iter().map(|l| l.number()).collect();
+                let (kept, _) = distinct::numbered(lines);
+                lines_at(&v, &kept, is_cell, Recipe::Sequence)
+            }
+            Gathered::Values(v) => set::from_values(v),
+        }
+    }
+
+    /// `frozenset(self)`, where result k was made from the parent's item k and the parent was iterated.
+    pub(crate) fn into_set_over(self, parent: &Rc<Set>) -> Result {
+        meter::build(self.len(), 16)?;
+        match self {
+            Gathered::Packed(v, is_cell) => Ok(set::packed(
+                distinct::packed(v.clone()),
+                is_cell,
+                Recipe::Mapped(parent.clone(), v),
+            )),
+            Gathered::Lines(v, is_cell) => {
+                meter::build(v.len(), 16)?;
+                meter::spend(v.len())?;
+                let lines = v.iter().map(|l| l.number()).collect();
+                let (kept, numbers) = distinct::numbered(lines);
+                let recipe = Recipe::Numbered(parent.clone(), numbers);
+                lines_at(&v, &kept, is_cell, recipe)
+            }
+            Gathered::Values(v) => values_over(v, parent),
+        }
+    }
+}
+
+fn lines_at(lines: &[Straight], kept: &[u32], is_cell: bool, recipe: Recipe) -> Result {
+    let sets: Vec<Value> = kept
+        .iter()
+        .map(|&k| lines[k as usize].value(is_cell))
+        .collect();
+    let (nesting, _) = nesting_of(sets.iter())?;
+    Ok(set::general(sets, None, recipe, nesting))
+}
+
+fn values_over(values: Vec<Value>, parent: &Rc<Set>) -> Result {
+    if let Some((_, is_cell)) = values.first().and_then(Value::packed) {
+        let packed: Option<Vec<u32>> = values
+            .iter()
+            .map(|v| v.packed().filter(|p| p.1 == is_cell).map(|p| p.0))
+            .collect();
+        if let Some(packed) = packed {
+            let items = distinct::packed(packed.clone());
+            let recipe = Recipe::Mapped(parent.clone(), packed);
+            return Ok(set::packed(items, is_cell, recipe));
+        }
+    }
+    if let Some((kept, numbers)) = distinct::sets(&values) {
+        meter::build(values.len(), 16)?;
+        meter::spend(values.len())?;
+        let sets: Vec<Value> = kept.iter().map(|&k| values[k as usize].clone()).collect();
+        let (nesting, _) = nesting_of(sets.iter())?;
+        let recipe = Recipe::Numbered(parent.clone(), numbers);
+        return Ok(set::general(sets, None, recipe, nesting));
+    }
+    let in_order = parent.layout().perm.iter();
+    set::from_values(in_order.map(|&k| values[k as usize].clone()).collect())
+}
