@@ -3,7 +3,7 @@
 use crate::closure::{Closure, Form};
 use crate::packed;
 use crate::primitives::collection::initset;
-use crate::set::{Items, Set};
+use crate::set::{Items, Set, halves};
 use crate::straight::Straight;
 use crate::value::Value;
 use std::borrow::Cow;
@@ -44,6 +44,14 @@ impl<'a> Column<'a> {
                 Column::Pairs(items[at].iter().map(|&p| place(p)).collect())
             }
             Items::Duos(items, is_cell) => Column::Duos(items[at].to_vec(), *is_cell),
+            Items::Couples(of, items) => {
+                let half = |side: usize| {
+                    let at = items[at.clone()].iter().map(|&d| halves(d));
+                    let values = at.map(|d| of[side].get(if side == 0 { d.0 } else { d.1 }));
+                    Rc::new(Column::Values(values.collect()))
+                };
+                Column::Two(half(0), half(1))
+            }
             Items::General(items, _) => Column::of_slice(&items[at]),
         }
     }

@@ -1,5 +1,6 @@
 use crate::fault::Result;
 use crate::labels::Labels;
+use crate::planes::Planes;
 use crate::value::Value;
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
@@ -80,12 +81,18 @@ pub struct KnownGrid {
     background: Cell<Option<i8>>,
     /// Connected components, kept because programs ask for the objects of one grid in several ways.
     labels: [OnceCell<Rc<Labels>>; 4],
+    /// Where each colour is, kept because programs look for many objects in one grid.
+    planes: OnceCell<Box<Planes>>,
 }
 
 impl KnownGrid {
     /// The most common colour, once `mostcolor` has found it.
     pub(crate) fn background(&self) -> &Cell<Option<i8>> {
         &self.background
+    }
+
+    pub(crate) fn planes(&self) -> &Planes {
+        self.planes.get_or_init(|| Box::new(Planes::of(&self.grid)))
     }
 
     pub(crate) fn labels(&self, k: usize) -> &OnceCell<Rc<Labels>> {
@@ -99,6 +106,7 @@ impl From<Grid> for KnownGrid {
             grid,
             background: Cell::new(None),
             labels: Default::default(),
+            planes: OnceCell::new(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::fault::Result;
 use crate::grid::{Grid, KnownGrid};
 use crate::hash;
-use crate::layout::Layout;
+use crate::layout;
 use crate::memo;
 use crate::meter::{self, Order};
 use crate::packed;
@@ -36,7 +36,7 @@ pub(crate) fn foreground(grid: &Rc<KnownGrid>, background: Option<i8>) -> Option
     let background = background?;
     let (mut h, mut w) = (0, 0);
     for (i, row) in grid.rows().enumerate() {
-        if let Some(j) = row.iter().rposition(|&c| c != background) {
+        if let Some(j) = last_other(row, background) {
             h = i + 1;
             w = w.max(j + 1);
         }
@@ -47,6 +47,16 @@ pub(crate) fn foreground(grid: &Rc<KnownGrid>, background: Option<i8>) -> Option
     }
     let cells = (0..h).flat_map(|i| &grid.row(i)[..w]).copied().collect();
     Some(Rc::new(Grid::new(w, cells).into()))
+}
+
+/// Where the last cell stands that is not background.
+fn last_other(row: &[i8], background: i8) -> Option<usize> {
+    let mut end = row.len();
+    // Whole blocks are looked at together: a wide grid is mostly background.
+    while end >= 64 && row[end - 64..end].iter().all(|&c| c == background) {
+        end -= 64;
+    }
+    row[..end].iter().rposition(|&c| c != background)
 }
 
 /// `objects`: all ways of asking share the labelling of their grid.
@@ -271,13 +281,11 @@ impl Growth {
             return;
         }
         let (seen_h, seen_w) = (self.grid.height(), self.grid.width());
-        let places = (0..h as i32).flat_map(|i| (0..w as i32).map(move |j| hash::pair(i, j)));
-        for at in Layout::of_hashes(&places.collect::<Vec<_>>(), None).perm {
-            let (i, j) = (at as usize / w, at as usize % w);
+        layout::visit_indices(h, w, |i, j| {
             if i < seen_h && j < seen_w {
                 visit((i * seen_w + j) as u32);
             }
-        }
+        });
     }
 
     /// The table of object k after the reference's breadth-first growth.

@@ -1,3 +1,4 @@
+use crate::hash;
 use crate::table::{DUMMY, EMPTY, Table};
 use std::cell::RefCell;
 
@@ -64,9 +65,18 @@ impl Layout {
     }
 }
 
-/// Replays insertions of distinct keys; CPython's growth steps included.
 fn fill(
     hashes: &[u64],
+    sequence: impl Iterator<Item = u32>,
+    table: &mut Vec<u32>,
+    spare: &mut Vec<u32>,
+) {
+    fill_by(|key| hashes[key as usize], sequence, table, spare);
+}
+
+/// Replays insertions of distinct keys; CPython's growth steps included.
+fn fill_by(
+    hash_of: impl Fn(u32) -> u64,
     sequence: impl Iterator<Item = u32>,
     table: &mut Vec<u32>,
     spare: &mut Vec<u32>,
@@ -75,7 +85,7 @@ fn fill(
     table.resize(8, EMPTY);
     let mut n = 0;
     for key in sequence {
-        put(table, hashes[key as usize], key);
+        put(table, hash_of(key), key);
         n += 1;
         if n * 5 >= (table.len() - 1) * 3 {
             let n_min = if n > 50_000 { n * 2 } else { n * 4 };
@@ -87,7 +97,7 @@ fn fill(
             spare.resize(n_slots, EMPTY);
             for &key in table.iter() {
                 if key != EMPTY {
-                    put(spare, hashes[key as usize], key);
+                    put(spare, hash_of(key), key);
                 }
             }
             std::mem::swap(table, spare);
@@ -119,6 +129,24 @@ fn put(table: &mut [u32], hash: u64, key: u32) {
             .wrapping_add(perturb as usize)
             & mask;
     }
+}
+
+/// Visits the indices of an h × w grid in the iteration order of the set of them, inserted row by row.
+///
+/// For grids too large to be packed: nothing is kept but the table, whose keys hold row and column.
+pub(crate) fn visit_indices(h: usize, w: usize, mut visit: impl FnMut(usize, usize)) {
+    let n_bits = usize::BITS - w.leading_zeros();
+    let mask = (1u32 << n_bits) - 1;
+    let hash_of = |key: u32| hash::pair((key >> n_bits) as i32, (key & mask) as i32);
+    SCRATCH.with(|scratch| {
+        let (table, spare) = &mut *scratch.borrow_mut();
+        let rows = 0..h as u32;
+        let keys = rows.flat_map(|i| (0..w as u32).map(move |j| i << n_bits | j));
+        fill_by(hash_of, keys, table, spare);
+        for &key in table.iter().filter(|&&key| key != EMPTY) {
+            visit((key >> n_bits) as usize, (key & mask) as usize);
+        }
+    });
 }
 
 fn read(table: &[u32]) -> Layout {

@@ -47,6 +47,7 @@ mod meter;
 mod operator;
 mod packed;
 mod parse;
+mod planes;
 mod primitive;
 mod primitives;
 mod profile;

@@ -35,6 +35,8 @@ pub(crate) enum Items {
     Packed(Vec<u32>, bool),
     /// Tuples of two packed pairs or of two packed cells: the first in the high half.
     Duos(Vec<u64>, bool),
+    /// Tuples of an element of each of two sets, by position: the first in the high half.
+    Couples(Rc<[Rc<Set>; 2]>, Vec<u64>),
     /// Anything, with the hashes once they are known.
     General(Vec<Value>, OnceCell<Vec<u64>>),
 }
@@ -94,6 +96,30 @@ pub(crate) fn duos(items: Vec<u64>, is_cell: bool, recipe: Recipe) -> Value {
         weight,
     )))
 }
+
+/// A set of tuples of an element of the first set and one of the second, given by their positions; the elements of both are packed sets.
+pub(crate) fn couples(of: Rc<[Rc<Set>; 2]>, items: Vec<u64>, recipe: Recipe) -> Value {
+    if items.is_empty() {
+        return empty();
+    }
+    let [a, b] = [0, 1].map(|side| {
+        let set = &of[side];
+        (0..set.len())
+            .map(|k| set.get(k).weight())
+            .collect::<Vec<_>>()
+    });
+    let of_couple = |&d: &u64| 1 + u64::from(a[halves(d).0]) + u64::from(b[halves(d).1]);
+    let weight = 1 + items.iter().map(of_couple).sum::<u64>();
+    Value::Set(Rc::new(Set::new(
+        Items::Couples(of, items),
+        recipe,
+        COUPLE_NESTING,
+        u32::try_from(weight).unwrap_or(u32::MAX),
+    )))
+}
+
+/// A set of tuples of sets of cells.
+const COUPLE_NESTING: u32 = 5;
 
 /// A set of distinct values of any kind.
 ///
@@ -224,6 +250,7 @@ impl Set {
         match &self.items {
             Items::Packed(v, _) => v.len(),
             Items::Duos(v, _) => v.len(),
+            Items::Couples(_, v) => v.len(),
             Items::General(v, _) => v.len(),
         }
     }
@@ -256,6 +283,11 @@ impl Set {
         match &self.items {
             Items::Packed(v, is_cell) => Value::unpacked(v[k], *is_cell),
             Items::Duos(v, is_cell) => Value::unpacked_duo(v[k], *is_cell),
+            Items::Couples(of, v) => {
+                let (i, j) = halves(v[k]);
+                Value::two(of[0].get(i), of[1].get(j))
+                    .expect("sets of packed sets are not nested deeply")
+            }
             Items::General(v, _) => v[k].clone(),
         }
     }
@@ -322,6 +354,10 @@ impl Set {
         match &self.items {
             Items::Packed(v, _) => perm.sort_unstable_by_key(|&k| v[k as usize]),
             Items::Duos(v, _) => perm.sort_unstable_by_key(|&k| v[k as usize]),
+            Items::Couples(..) => {
+                let all: Vec<Value> = (0..self.len()).map(|k| self.get(k)).collect();
+                perm.sort_by(|&a, &b| all[a as usize].ascending(&all[b as usize]));
+            }
             Items::General(v, _) => perm.sort_by(|&a, &b| v[a as usize].ascending(&v[b as usize])),
         }
         Layout::sorted(perm)
@@ -332,6 +368,11 @@ impl Set {
         match &self.items {
             Items::Packed(v, is_cell) => v.iter().map(|&p| packed::hash(p, *is_cell)).collect(),
             Items::Duos(v, is_cell) => v.iter().map(|&d| packed::hash_duo(d, *is_cell)).collect(),
+            Items::Couples(of, v) => {
+                let (a, b) = (of[0].hashes(), of[1].hashes());
+                let hash = |&d: &u64| hash::two(a[halves(d).0], b[halves(d).1]);
+                v.iter().map(hash).collect()
+            }
             Items::General(v, hashes) => known(v, hashes).to_vec(),
         }
     }
@@ -344,6 +385,7 @@ impl Set {
             Items::Packed(v, true) => hash::set(v.iter().map(|&p| packed::hash(p, true))),
             Items::Packed(v, false) => hash::set(v.iter().map(|&p| packed::hash(p, false))),
             Items::Duos(v, is_cell) => hash::set(v.iter().map(|&d| packed::hash_duo(d, *is_cell))),
+            Items::Couples(..) => hash::set(self.hashes().into_iter()),
             Items::General(v, hashes) => hash::set(known(v, hashes).iter().copied()),
         };
         self.hash.set(Some(h));
@@ -480,6 +522,12 @@ impl Set {
         }
         a.len().cmp(&b.len())
     }
+}
+
+/// Two positions in one number.
+#[inline]
+pub(crate) fn halves(d: u64) -> (usize, usize) {
+    ((d >> 32) as usize, d as u32 as usize)
 }
 
 /// The hashes of these values, worked out at the first request.

@@ -115,6 +115,10 @@ pub(crate) fn at_positions(
             let items = at.map(|k| v[k]).collect();
             set::duos(items, *is_cell, recipe(set.clone(), kept))
         }
+        Items::Couples(of, v) => {
+            let items = at.map(|k| v[k]).collect();
+            set::couples(of.clone(), items, recipe(set.clone(), kept))
+        }
         Items::General(v, hashes) => {
             let items = at.clone().map(|k| v[k].clone()).collect();
             let hashes = hashes
@@ -185,8 +189,12 @@ pub(crate) fn merged(containers: &Value) -> Result {
                 grids.filter(|g| g.windows(2).all(|p| p[0].width() == p[1].width()))
                 && let Some(first) = grids.first()
             {
-                meter::build(grids.iter().map(|g| g.cells().len()).sum(), 1)?;
-                let cells: Vec<i8> = grids.iter().flat_map(|g| g.cells()).copied().collect();
+                let n = grids.iter().map(|g| g.cells().len()).sum();
+                meter::build(n, 1)?;
+                let mut cells: Vec<i8> = Vec::with_capacity(n);
+                for grid in &grids {
+                    cells.extend_from_slice(grid.cells());
+                }
                 return crate::grid::value(cells.len() / first.width(), first.width(), cells);
             }
         }
@@ -366,6 +374,25 @@ pub(crate) fn product(a: &[Value]) -> Result {
             Recipe::Product(x.clone(), y.clone()),
         ));
     }
+    if let (Value::Set(x), Value::Set(y)) = (&a[0], &a[1])
+        && has_packed_sets(x)
+        && has_packed_sets(y)
+    {
+        let n = x.len() * y.len();
+        meter::build(y.len(), 16)?;
+        meter::build(x.len(), 16)?;
+        meter::build(n, 16)?;
+        meter::build(n, 16)?;
+        meter::spend(n)?;
+        let mut items = Vec::with_capacity(n);
+        for j in 0..y.len() as u64 {
+            items.extend((0..x.len() as u64).map(|i| i << 32 | j));
+        }
+        let of = Rc::new([x.clone(), y.clone()]);
+        let all = set::couples(of, items, Recipe::Product(x.clone(), y.clone()));
+        nesting_of(std::iter::once(&all))?;
+        return Ok(all);
+    }
     let second = op::items(&a[1])?;
     if second.is_empty() {
         return Ok(set::empty());
@@ -379,6 +406,15 @@ pub(crate) fn product(a: &[Value]) -> Result {
         }
     }
     set::from_values(all)
+}
+
+/// Whether these are sets of places or cells, at least one.
+fn has_packed_sets(set: &Set) -> bool {
+    let is_packed = |v: &Value| matches!(v, Value::Set(s) if s.packed().is_some());
+    match set.items() {
+        Items::General(items, _) => items.iter().all(is_packed),
+        _ => false,
+    }
 }
 
 pub(crate) fn pair(a: &[Value]) -> Result {

@@ -88,15 +88,14 @@ impl Counts {
             }
         } else if let Some(g) = dense(v) {
             meter::spend(g.cells().len() / 16)?;
-            for &c in g.cells() {
-                n[(i32::from(c) + 128) as usize] += 1;
-            }
+            count(g.cells(), &mut n);
         } else {
             return Ok(None);
         }
         Ok(Some(Counts { n }))
     }
 
+    /// How often a colour occurs.
     fn of_color(&self, c: i64) -> u32 {
         self.n[(c + 128) as usize]
     }
@@ -147,6 +146,27 @@ impl Counts {
             g.cells().iter().for_each(|&c| add(c.into()));
         }
         sequence
+    }
+}
+
+/// Adds up how often each cell occurs.
+fn count(cells: &[i8], n: &mut [u32; 256]) {
+    let slot = |c: i8| (i32::from(c) + 128) as usize;
+    if cells.len() < 4096 {
+        cells.iter().for_each(|&c| n[slot(c)] += 1);
+        return;
+    }
+    // Neighbouring cells are mostly equal; counters of their own keep them from waiting for each other.
+    let mut parts = [[0u32; 256]; 4];
+    let quads = cells.chunks_exact(4);
+    quads.remainder().iter().for_each(|&c| n[slot(c)] += 1);
+    for quad in quads {
+        for (part, &c) in parts.iter_mut().zip(quad) {
+            part[slot(c)] += 1;
+        }
+    }
+    for part in &parts {
+        n.iter_mut().zip(part).for_each(|(sum, k)| *sum += k);
     }
 }
 

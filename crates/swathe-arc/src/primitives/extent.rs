@@ -257,8 +257,18 @@ pub(crate) fn vmatching(a: &[Value]) -> Result {
 
 /// Whether the patches share a row (axis 0) or a column.
 fn matching(a: &Value, b: &Value, axis: usize) -> Result<bool> {
-    if let (Some((_, x, _)), Some((_, y, _))) = (packed_set(a), packed_set(b)) {
+    if let (Some((s, x, _)), Some((t, y, _))) = (packed_set(a), packed_set(b)) {
         meter::spend((x.len() + y.len()) / 8)?;
+        let (b, d) = (s.bounds(), t.bounds());
+        let (from, to) = if axis == 0 {
+            (b.top.max(d.top), b.bottom.min(d.bottom))
+        } else {
+            (b.left.max(d.left), b.right.min(d.right))
+        };
+        // Apart, or of one row each: their bounds have said it.
+        if from > to || (x.len() == 1 && y.len() == 1) {
+            return Ok(from <= to);
+        }
         let coordinate = |p: u32| ((p >> if axis == 0 { 12 } else { 0 }) & 4095) as usize;
         let mut bits = [0u64; 64];
         for &p in x {
@@ -356,10 +366,53 @@ pub(crate) fn gravitate(a: &[Value]) -> Result {
     } else {
         (0, towards(&sj, &dj)?)
     };
+    if let (Some((s, x, _)), Some((t, y, _))) = (packed_set(&source), packed_set(destination)) {
+        let reach = s.bounds().moved(42 * i as i32, 42 * j as i32);
+        if reach.fits() && t.bounds().fits() {
+            let n = n_steps(x, y, i as i32, j as i32);
+            // Each step would have moved the source and measured the distance once more.
+            let n_measured = if n < 42 { n + 1 } else { 42 };
+            for _ in 0..n {
+                meter::build(x.len(), 4)?;
+            }
+            meter::spend(n_measured as usize * (x.len() * y.len() / 16))?;
+            return Value::pair(i * n, j * n);
+        }
+    }
     let mut n = 0;
     while n < 42 && distance(&source, destination)? != Value::Int(1) {
         n += 1;
         source = shifted(&source, &Value::pair(i, j)?)?;
     }
     Value::pair(i * n, j * n)
+}
+
+/// How many steps by (di, dj), at most 42, until the least distance between the patches is 1.
+///
+/// That depends only on pairs of cells that are at most one apart across the direction: those in one
+/// line come to distance 1 a step before they meet and a step after, those side by side when they are level.
+fn n_steps(x: &[u32], y: &[u32], di: i32, dj: i32) -> i64 {
+    let split = |p: u32| {
+        let (i, j) = (packed::row(p), packed::col(p));
+        if di != 0 { (i * di, j) } else { (j * dj, i) }
+    };
+    let others: Vec<(i32, i32)> = y.iter().map(|&q| split(q)).collect();
+    // Bit n: after n steps some pair is at distance 0, or at distance 1.
+    let (mut meet, mut touch) = (0u64, 0u64);
+    let bit = |n: i32| if (0..=42).contains(&n) { 1u64 << n } else { 0 };
+    for &p in x {
+        let (along, across) = split(p);
+        for &(other_along, other_across) in &others {
+            let n = other_along - along;
+            match (other_across - across).abs() {
+                0 => {
+                    meet |= bit(n);
+                    touch |= bit(n - 1) | bit(n + 1);
+                }
+                1 => touch |= bit(n),
+                _ => {}
+            }
+        }
+    }
+    i64::from((touch & !meet).trailing_zeros().min(42))
 }

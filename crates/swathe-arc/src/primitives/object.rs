@@ -7,7 +7,7 @@ use super::line;
 use super::paint::{asindices, sides};
 use super::patch::{normalized, shifted};
 use crate::fault::Result;
-use crate::grid::{self, Grid, dense};
+use crate::grid::{self, KnownGrid, dense};
 use crate::labels;
 use crate::meter;
 use crate::operator as op;
@@ -163,19 +163,12 @@ fn occurs(grid: &Value, h: usize, w: usize, object: &Value) -> Result<bool> {
 /// The places where every cell of the object meets its colour, row by row.
 ///
 /// Each colour of the grid is a plane of bits; a row of candidates is the AND of shifted rows.
-fn matches(g: &Grid, object: &[u32], n_rows: usize, n_columns: usize) -> Result<Vec<u32>> {
-    let n_words = g.width().div_ceil(64) + 1;
-    let mut planes: Vec<Option<Vec<u64>>> = vec![None; 256];
-    for (i, row) in g.rows().enumerate() {
-        for (j, &c) in row.iter().enumerate() {
-            let plane = planes[(i32::from(c) + 128) as usize]
-                .get_or_insert_with(|| vec![0; g.height() * n_words]);
-            plane[i * n_words + j / 64] |= 1 << (j % 64);
-        }
-    }
+fn matches(g: &KnownGrid, object: &[u32], n_rows: usize, n_columns: usize) -> Result<Vec<u32>> {
+    let planes = g.planes();
+    let n_words = planes.n_words();
     let mut cells = Vec::with_capacity(object.len());
     for &x in object {
-        let Some(plane) = &planes[(x >> 24) as usize] else {
+        let Some(plane) = planes.of_color(x >> 24) else {
             return Ok(Vec::new());
         };
         cells.push((plane, packed::row(x) as usize, packed::col(x) as usize));
