@@ -1,12 +1,12 @@
 //! Lists without duplicates, first occurrences kept, before they become the content of a set.
 
-use crate::packed::Bounds;
+use crate::packed::{self, Bounds};
 use crate::set::{Items, Set};
 use crate::value::Value;
 use std::rc::Rc;
 
 /// Packed elements without duplicates.
-pub(crate) fn packed(mut items: Vec<u32>) -> Vec<u32> {
+pub(crate) fn cells(mut items: Vec<u32>) -> Vec<u32> {
     let n = items.len();
     if n <= 12 {
         let mut k = 0;
@@ -21,27 +21,47 @@ pub(crate) fn packed(mut items: Vec<u32>) -> Vec<u32> {
         return items;
     }
     let bounds = Bounds::of(&items);
-    let (mut low, mut high) = (u32::MAX, 0);
-    for &x in &items {
-        low = low.min(x >> 24);
-        high = high.max(x >> 24);
-    }
+    let (low, high) = colors(&items);
     let area = bounds.area();
     let n_bits = area * (high - low + 1) as usize;
     if n_bits <= 1 << 20 {
         let mut bits = vec![0u64; n_bits.div_ceil(64)];
-        items.retain(|&x| {
-            let k = ((x >> 24) - low) as usize * area + bounds.rank(x);
-            let bit = 1 << (k & 63);
-            let is_new = bits[k >> 6] & bit == 0;
-            bits[k >> 6] |= bit;
-            is_new
-        });
+        let w = bounds.width() as u32;
+        let (top, left) = corner(&bounds);
+        let mut n = 0;
+        for k in 0..items.len() {
+            let x = items[k];
+            let (c, i, j) = ((x >> 24) - low, (x >> 12 & 4095) - top, (x & 4095) - left);
+            let at = c as usize * area + (i * w + j) as usize;
+            let bit = 1u64 << (at & 63);
+            let word = &mut bits[at >> 6];
+            // Written in any case and kept only if it is new: there is no branch to guess.
+            items[n] = x;
+            n += usize::from(*word & bit == 0);
+            *word |= bit;
+        }
+        items.truncate(n);
         return items;
     }
     let mut seen = std::collections::HashSet::with_capacity(n);
     items.retain(|&x| seen.insert(x));
     items
+}
+
+/// The lowest and the highest colour byte.
+fn colors(items: &[u32]) -> (u32, u32) {
+    let (mut low, mut high) = (u32::MAX, 0);
+    for &x in items {
+        low = low.min(x >> 24);
+        high = high.max(x >> 24);
+    }
+    (low, high)
+}
+
+/// The first row and column as they stand in a packed place.
+fn corner(bounds: &Bounds) -> (u32, u32) {
+    let p = packed::place(bounds.top, bounds.left);
+    (p >> 12, p & 4095)
 }
 
 /// Numbers without duplicates.

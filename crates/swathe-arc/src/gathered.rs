@@ -80,7 +80,7 @@ impl Gathered {
         match self {
             Gathered::Packed(v, is_cell) => {
                 meter::build(v.len(), 16)?;
-                Ok(set::packed(distinct::packed(v), is_cell, Recipe::Sequence))
+                Ok(set::packed(distinct::cells(v), is_cell, Recipe::Sequence))
             }
             Gathered::Lines(v, is_cell) => {
                 meter::build(v.len(), 16)?;
@@ -98,7 +98,7 @@ impl Gathered {
         meter::build(self.len(), 16)?;
         match self {
             Gathered::Packed(v, is_cell) => Ok(set::packed(
-                distinct::packed(v.clone()),
+                distinct::cells(v.clone()),
                 is_cell,
                 Recipe::Mapped(parent.clone(), v),
             )),
@@ -131,7 +131,7 @@ fn values_over(values: Vec<Value>, parent: &Rc<Set>) -> Result {
             .map(|v| v.packed().filter(|p| p.1 == is_cell).map(|p| p.0))
             .collect();
         if let Some(packed) = packed {
-            let items = distinct::packed(packed.clone());
+            let items = distinct::cells(packed.clone());
             let recipe = Recipe::Mapped(parent.clone(), packed);
             return Ok(set::packed(items, is_cell, recipe));
         }

@@ -1,6 +1,7 @@
 use crate::fault::Result;
 use crate::labels::Labels;
 use crate::planes::Planes;
+use crate::tuple::Tuple;
 use crate::value::Value;
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
@@ -70,8 +71,10 @@ impl Grid {
     }
 
     pub(crate) fn row_value(&self, i: usize) -> Value {
-        Value::tuple(self.row(i).iter().map(|&c| Value::Int(c.into())).collect())
-            .expect("a row is not nested")
+        match *self.row(i) {
+            [a, b] => Value::Pair(a.into(), b.into()),
+            ref cells => Value::Tuple(Rc::new(Tuple::row(cells.to_vec()))),
+        }
     }
 }
 
@@ -160,6 +163,12 @@ pub(crate) fn dense(v: &Value) -> Option<Rc<KnownGrid>> {
         }
         if n != w || n == 0 {
             return None;
+        }
+        if let Value::Tuple(t) = &row
+            && let Some(row) = t.cells()
+        {
+            cells.extend_from_slice(row);
+            continue;
         }
         for j in 0..n {
             match row.tuple_item(j) {

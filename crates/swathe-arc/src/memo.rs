@@ -9,12 +9,16 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 /// Indices of grids up to this size are kept; larger ones are rare.
-const SIDE_MAX: usize = 60;
+const SIDE_MAX: usize = 128;
+/// All are forgotten once they have more places than this together.
+const N_INDICES_MAX: usize = 1 << 19;
 const N_PLACES: usize = 1 << 13;
 
 #[derive(Default)]
 struct Memo {
     indices: HashMap<(usize, usize), Value>,
+    /// The places of all of them.
+    n_indices: usize,
     /// Finished sets by a key that says which primitive made them of what.
     sets: Vec<(u64, Value)>,
 }
@@ -39,7 +43,20 @@ pub(crate) fn indices(h: usize, w: usize) -> Value {
     }
     let v = set::packed(items, false, Recipe::Sequence);
     if h <= SIDE_MAX && w <= SIDE_MAX {
-        MEMO.with(|m| m.borrow_mut().indices.insert((h, w), v.clone()));
+        let old = MEMO.with(|m| {
+            let memo = &mut *m.borrow_mut();
+            let indices = &mut memo.indices;
+            let is_full = memo.n_indices + h * w > N_INDICES_MAX;
+            memo.n_indices = if is_full { 0 } else { memo.n_indices } + h * w;
+            let old = if is_full {
+                std::mem::take(indices)
+            } else {
+                HashMap::new()
+            };
+            indices.insert((h, w), v.clone());
+            old
+        });
+        drop(old);
     }
     v
 }

@@ -1,6 +1,7 @@
 //! How the order of a set follows from where it came from, and the replay of that in CPython's tables.
 
 use crate::distinct;
+use crate::hash;
 use crate::labels::Growth;
 use crate::layout::Layout;
 use crate::packed::{self, Bounds, PLACE_MASK};
@@ -34,6 +35,8 @@ pub(crate) enum Recipe {
     Merged(Vec<Value>),
     /// The parent was iterated, these sets (one per parent item) put into a set of their own, then chained.
     MergedOver(Rc<Set>, Vec<Value>),
+    /// As `MergedOver`, for one object shifted to each of the parent's places.
+    ShiftedOver(Rc<Set>, Rc<Set>),
     /// As `MergedOver`, for sets that are lines of places or of cells.
     MergedLines(Rc<Set>, Vec<Straight>, bool),
     /// An object grown from a grid.
@@ -68,7 +71,7 @@ impl Recipe {
             | Recipe::Numbered(p, _)
             | Recipe::MergedLines(p, ..)
             | Recipe::Inserted(p, _) => p.n_pending(),
-            Recipe::Product(a, b) => a.n_pending().max(b.n_pending()),
+            Recipe::Product(a, b) | Recipe::ShiftedOver(a, b) => a.n_pending().max(b.n_pending()),
             Recipe::Chained(l) | Recipe::Merged(l) => most(l),
             Recipe::MergedOver(p, l) => p.n_pending().max(most(l)),
             Recipe::ChainedOver(p) => match p.items() {
@@ -122,6 +125,7 @@ pub(crate) fn layout(set: &Set, recipe: &Recipe) -> Layout {
                 .collect();
             by_sequence(set, chained(&as_set(in_order)))
         }
+        Recipe::ShiftedOver(places, object) => shifted_over(set, places, object),
         Recipe::MergedLines(parent, lines, is_cell) => {
             let in_order = parent.layout().perm.iter();
             let in_order = in_order
@@ -133,6 +137,37 @@ pub(crate) fn layout(set: &Set, recipe: &Recipe) -> Layout {
         Recipe::Inserted(parent, value) => inserted(set, parent, value),
         Recipe::Rebuilt(build) => by_table(set, &build()),
     }
+}
+
+/// The layout of an object's copies, shifted to each of these places and put into a set of their own before they
+/// are chained. Copies differ, because the object is finite and the shifts differ.
+fn shifted_over(set: &Set, places: &Set, object: &Set) -> Layout {
+    let (Some((steps, _)), Some((items, is_cell))) = (places.packed(), object.packed()) else {
+        unreachable!("both are packed when the recipe is made");
+    };
+    let step = |to: u32| packed::step(packed::row(to), packed::col(to));
+    let copies = places
+        .layout()
+        .perm
+        .iter()
+        .map(|&k| step(steps[k as usize]));
+    let copies: Vec<u32> = copies.collect();
+    let hash = |x: u32| packed::hash(x, is_cell);
+    let hashes: Vec<u64> = copies
+        .iter()
+        .map(|&step| hash::set(items.iter().map(|x| hash(x.wrapping_add(step)))))
+        .collect();
+    let outer = Layout::of_hashes(&hashes, None);
+    let sequence = &object.layout().perm;
+    let elements = outer.perm.iter().flat_map(|&k| {
+        let step = copies[k as usize];
+        let hashes: Vec<u64> = items.iter().map(|x| hash(x.wrapping_add(step))).collect();
+        let inner = Layout::of_hashes(&hashes, Some(sequence)).perm;
+        inner
+            .into_iter()
+            .map(move |k| items[k as usize].wrapping_add(step))
+    });
+    by_sequence(set, elements)
 }
 
 /// Our positions of the kept items, in the parent's order.
@@ -337,5 +372,5 @@ pub(crate) fn joined(sets: &[Value]) -> Option<crate::fault::Result<(Vec<u32>, b
             all.extend_from_slice(items);
         }
     }
-    Some(Ok((distinct::packed(all), is_cell)))
+    Some(Ok((distinct::cells(all), is_cell)))
 }

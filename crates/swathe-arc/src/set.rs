@@ -178,7 +178,7 @@ pub(crate) fn from_values(values: Vec<Value>) -> Result {
             .map(|v| v.packed().filter(|p| p.1 == is_cell).map(|p| p.0))
             .collect();
         if let Some(items) = items {
-            return Ok(packed(distinct::packed(items), is_cell, Recipe::Sequence));
+            return Ok(packed(distinct::cells(items), is_cell, Recipe::Sequence));
         }
     }
     if let &Value::Duo(_, _, is_cell) = first {

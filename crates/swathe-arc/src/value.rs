@@ -4,6 +4,7 @@ use crate::grid::KnownGrid;
 use crate::hash::{self, TupleHash};
 use crate::packed;
 use crate::set::Set;
+use crate::tuple::Tuple;
 use std::cmp::Ordering;
 use std::rc::Rc;
 
@@ -46,13 +47,6 @@ pub enum Value {
     Primitive(u8),
 }
 
-/// The elements of a tuple that has no inline form.
-pub struct Tuple {
-    pub(crate) items: Vec<Value>,
-    nesting: u32,
-    weight: u32,
-}
-
 /// Values nested deeper than this are refused: dropping and comparing them recurses.
 const NESTING_MAX: u32 = 2000;
 
@@ -89,12 +83,7 @@ impl Value {
             let a = items.pop().expect("two items");
             return Value::two(a, b);
         }
-        let (nesting, weight) = nesting_of(items.iter())?;
-        Ok(Value::Tuple(Rc::new(Tuple {
-            items,
-            nesting,
-            weight,
-        })))
+        Ok(Value::Tuple(Rc::new(Tuple::of(items)?)))
     }
 
     /// A frozenset built by inserting these elements one after the other.
@@ -123,12 +112,7 @@ impl Value {
             }
             _ => {}
         }
-        let (nesting, weight) = nesting_of([&a, &b].into_iter())?;
-        Ok(Value::Tuple(Rc::new(Tuple {
-            items: vec![a, b],
-            nesting,
-            weight,
-        })))
+        Ok(Value::Tuple(Rc::new(Tuple::of(vec![a, b])?)))
     }
 
     /// A pair of integers.
@@ -183,7 +167,7 @@ impl Value {
     pub fn tuple_len(&self) -> Option<usize> {
         match self {
             Value::Pair(..) | Value::Cell(..) | Value::Duo(..) => Some(2),
-            Value::Tuple(t) => Some(t.items.len()),
+            Value::Tuple(t) => Some(t.len()),
             Value::Grid(g) => Some(g.height()),
             _ => None,
         }
@@ -202,7 +186,7 @@ impl Value {
                 }
             }
             Value::Duo(a, b, is_cell) => Value::unpacked(if k == 0 { *a } else { *b }, *is_cell),
-            Value::Tuple(t) => t.items[k].clone(),
+            Value::Tuple(t) => t.get(k),
             Value::Grid(g) => g.row_value(k),
             _ => unreachable!("only tuples have items"),
         }
@@ -239,7 +223,7 @@ impl Value {
     pub fn elements(&self) -> Option<Vec<Value>> {
         match self {
             Value::Set(s) => Some(s.iter().collect()),
-            Value::Tuple(t) => Some(t.items.clone()),
+            Value::Tuple(t) => Some(t.to_vec()),
             _ => Some((0..self.tuple_len()?).map(|k| self.tuple_item(k)).collect()),
         }
     }
@@ -262,7 +246,7 @@ impl Value {
             Value::Pair(..) => 1,
             Value::Cell(..) | Value::Grid(_) => 2,
             Value::Duo(..) => 3,
-            Value::Tuple(t) => t.nesting,
+            Value::Tuple(t) => t.nesting(),
             Value::Set(s) => s.nesting(),
             Value::Closure(c) => c.nesting(),
         }
@@ -274,7 +258,7 @@ impl Value {
             Value::None | Value::Bool(_) | Value::Int(_) | Value::Primitive(_) => 1,
             Value::Pair(..) | Value::Cell(..) | Value::Duo(..) => 1,
             Value::Grid(g) => u32::try_from(g.cells().len()).unwrap_or(u32::MAX),
-            Value::Tuple(t) => t.weight,
+            Value::Tuple(t) => t.weight(),
             Value::Set(s) => s.weight(),
             Value::Closure(c) => c.weight(),
         }
@@ -291,13 +275,7 @@ impl Value {
             Value::Duo(a, b, is_cell) => {
                 hash::two(packed::hash(*a, *is_cell), packed::hash(*b, *is_cell))
             }
-            Value::Tuple(t) => {
-                let mut h = TupleHash::new();
-                for x in &t.items {
-                    h.push(x.py_hash());
-                }
-                h.finish()
-            }
+            Value::Tuple(t) => t.py_hash(),
             Value::Grid(g) => {
                 let mut h = TupleHash::new();
                 for row in g.rows() {
@@ -336,10 +314,10 @@ impl Value {
                 (Value::Grid(a), Value::Grid(b)) if Rc::ptr_eq(a, b) => Ordering::Equal,
                 (Value::Grid(a), Value::Grid(b)) => a.rows().cmp(b.rows()),
                 (Value::Tuple(a), Value::Tuple(b)) if Rc::ptr_eq(a, b) => Ordering::Equal,
-                (Value::Tuple(a), Value::Tuple(b)) => (a.items.iter().zip(&b.items))
+                (Value::Tuple(a), Value::Tuple(b)) => (a.items().iter().zip(b.items()))
                     .map(|(x, y)| x.ascending(y))
                     .find(|o| o.is_ne())
-                    .unwrap_or(a.items.len().cmp(&b.items.len())),
+                    .unwrap_or(a.len().cmp(&b.len())),
                 _ => match (
                     self.as_int(),
                     other.as_int(),
@@ -370,7 +348,7 @@ impl PartialEq for Value {
             (Value::None, Value::None) => true,
             (Value::Closure(a), Value::Closure(b)) => Rc::ptr_eq(a, b),
             (Value::Primitive(a), Value::Primitive(b)) => a == b,
-            (Value::Tuple(a), Value::Tuple(b)) => Rc::ptr_eq(a, b) || a.items == b.items,
+            (Value::Tuple(a), Value::Tuple(b)) => Rc::ptr_eq(a, b) || a.equals(b),
             _ => {
                 if let (Some(a), Some(b)) = (self.as_int(), other.as_int()) {
                     return a == b;

@@ -7,6 +7,7 @@ use crate::operator as op;
 use crate::packed;
 use crate::recipe::{self, Recipe};
 use crate::set::{self, Items, Set};
+use crate::tuple::Tuple;
 use crate::value::{Value, nesting_of};
 use crate::value_table::ValueTable;
 use std::rc::Rc;
@@ -20,7 +21,7 @@ pub(crate) fn contains(container: &Value, value: &Value) -> Result<bool> {
     meter::spend(op::len(container)? / 8)?;
     match container {
         Value::Set(s) => Ok(s.contains(value)),
-        Value::Tuple(t) => Ok(t.items.contains(value)),
+        Value::Tuple(t) => Ok(t.contains(value)),
         _ => Ok(op::items(container)?.contains(value)),
     }
 }
@@ -166,16 +167,19 @@ pub(crate) fn merge(a: &[Value]) -> Result {
 pub(crate) fn merged(containers: &Value) -> Result {
     match containers {
         Value::Set(s) => {
-            if let Items::General(items, _) = s.items() {
-                if let Some(all) = recipe::joined(items) {
-                    let (all, is_cell) = all?;
-                    return Ok(set::packed(all, is_cell, Recipe::ChainedOver(s.clone())));
-                }
+            if let Items::General(items, _) = s.items()
+                && let Some(all) = recipe::joined(items)
+            {
+                let (all, is_cell) = all?;
+                return Ok(set::packed(all, is_cell, Recipe::ChainedOver(s.clone())));
             }
         }
         Value::Tuple(t) => {
+            if let Some(all) = chained(t) {
+                return all;
+            }
             let grids: Option<Vec<_>> = t
-                .items
+                .items()
                 .iter()
                 .map(|v| {
                     if let Value::Grid(g) = v {
@@ -205,6 +209,30 @@ pub(crate) fn merged(containers: &Value) -> Result {
         all.extend(op::items(&c)?);
     }
     op::rebuilt(containers, all)
+}
+
+/// The elements of packed sets of one kind in a tuple, if these are such; short tuples have forms of their own.
+fn chained(containers: &Tuple) -> Option<Result> {
+    let mut sets = Vec::with_capacity(containers.len());
+    let mut kind = None;
+    let mut n = 0;
+    for container in containers.items() {
+        let Value::Set(s) = container else {
+            return None;
+        };
+        let (items, is_cell) = s.packed()?;
+        if !items.is_empty() {
+            if *kind.get_or_insert(is_cell) != is_cell {
+                return None;
+            }
+            n += items.len();
+            sets.push(s.clone());
+        }
+    }
+    let is_cell = kind.filter(|_| n > 2)?;
+    let paid = meter::build(containers.len(), 16)
+        .and_then(|()| sets.iter().try_for_each(|s| meter::build(s.len(), 16)));
+    Some(paid.map(|()| Value::Tuple(Rc::new(Tuple::chain(sets, is_cell)))))
 }
 
 pub(crate) fn maximum(a: &[Value]) -> Result {

@@ -71,6 +71,12 @@ fn packed_line(ai: i32, aj: i32, bi: i32, bj: i32) -> Result {
 
 pub(crate) fn vfrontier(a: &[Value]) -> Result {
     let j = op::item(&a[0], 1)?;
+    if let Value::Int(j) = j
+        && packed::fits(0, j)
+    {
+        meter::build(30, 16)?;
+        return Ok(Straight::between((0, j as i32), (29, j as i32)).value(false));
+    }
     set::from_values(
         (0..30)
             .map(|i| Value::two(Value::Int(i), j.clone()))
@@ -80,6 +86,12 @@ pub(crate) fn vfrontier(a: &[Value]) -> Result {
 
 pub(crate) fn hfrontier(a: &[Value]) -> Result {
     let i = op::item(&a[0], 0)?;
+    if let Value::Int(i) = i
+        && packed::fits(i, 0)
+    {
+        meter::build(30, 16)?;
+        return Ok(Straight::between((i as i32, 0), (i as i32, 29)).value(false));
+    }
     set::from_values(
         (0..30)
             .map(|j| Value::two(i.clone(), Value::Int(j)))

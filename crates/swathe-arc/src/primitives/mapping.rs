@@ -170,7 +170,7 @@ fn merged_lines(parent: &Rc<Set>, lines: Vec<Straight>, is_cell: bool) -> Result
         all.extend(line.items());
     }
     Ok(set::packed(
-        distinct::packed(all),
+        distinct::cells(all),
         is_cell,
         Recipe::MergedLines(parent.clone(), lines, is_cell),
     ))
@@ -205,27 +205,10 @@ fn shifted_everywhere(f: &Value, places: &Rc<Set>) -> Option<Result> {
         let step = crate::packed::step(crate::packed::row(to), crate::packed::col(to));
         all.extend(items.iter().map(|x| x.wrapping_add(step)));
     }
-    let (object, places) = (object.clone(), places.clone());
-    let rebuild = move || {
-        let shifted = places.iter().map(|d| {
-            super::patch::shifted(&Value::Set(object.clone()), &d).expect("the bounds were checked")
-        });
-        let mut table = crate::table::PackedTable::new(is_cell);
-        if let Ok(Value::Set(outer)) = set::from_values(shifted.collect()) {
-            for inner in outer.iter() {
-                if let Value::Set(s) = inner {
-                    for x in s.packed_in_order().expect("shifted objects are packed") {
-                        table.add(x);
-                    }
-                }
-            }
-        }
-        table
-    };
     Some(Ok(set::packed(
-        distinct::packed(all),
+        distinct::cells(all),
         is_cell,
-        Recipe::Rebuilt(Box::new(rebuild)),
+        Recipe::ShiftedOver(places.clone(), object.clone()),
     )))
 }
 

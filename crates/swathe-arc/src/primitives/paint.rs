@@ -11,8 +11,11 @@ use crate::meter;
 use crate::operator as op;
 use crate::packed::{self, PLACE_MASK};
 use crate::recipe::Recipe;
-use crate::set;
+use crate::set::{self, Set};
+use crate::tuple::Tuple;
 use crate::value::Value;
+use std::borrow::Cow;
+use std::rc::Rc;
 
 /// `len(grid), len(grid[0])`.
 pub(crate) fn sides(grid: &Value) -> Result<(usize, usize)> {
@@ -71,7 +74,7 @@ fn filled(grid: &Value, value: &Value, patch: &Value, under: Option<&Value>) -> 
     }
     let indices = to_indices(patch)?;
     if let (Some(g), Some(c), Some(under)) = (dense, grid::cell(value), small(under))
-        && let Some(places) = packed_items(&indices, false)
+        && let Some(places) = packed_places(&indices)
     {
         meter::build(g.cells().len() + places.len(), 1)?;
         let mut cells = g.cells().to_vec();
@@ -90,6 +93,27 @@ fn filled(grid: &Value, value: &Value, patch: &Value, under: Option<&Value>) -> 
     board.finish()
 }
 
+/// The packed places of a container in any order, if it has nothing else.
+fn packed_places(container: &Value) -> Option<Cow<'_, [u32]>> {
+    match container {
+        Value::Set(s) => {
+            let (items, is_cell) = s.packed()?;
+            (!is_cell || items.is_empty()).then_some(Cow::Borrowed(items))
+        }
+        Value::Tuple(t) => match t.chained() {
+            Some((sets, false)) => Some(Cow::Owned(content(sets))),
+            _ => packed_items(container, false).map(Cow::Owned),
+        },
+        _ => None,
+    }
+}
+
+/// The packed elements of sets, whatever their order.
+fn content(sets: &[Rc<Set>]) -> Vec<u32> {
+    let parts = sets.iter().filter_map(|s| s.packed());
+    parts.flat_map(|(items, _)| items).copied().collect()
+}
+
 /// The packed elements of a container in its order, if all can be packed and are of the wanted kind.
 fn packed_items(container: &Value, are_cells: bool) -> Option<Vec<u32>> {
     match container {
@@ -101,8 +125,13 @@ fn packed_items(container: &Value, are_cells: bool) -> Option<Vec<u32>> {
                 s.packed_in_order()
             }
         }
+        Value::Tuple(t) if t.chained().is_some_and(|(_, is_cell)| is_cell == are_cells) => {
+            let (sets, _) = t.chained()?;
+            let in_order = sets.iter().filter_map(|s| s.packed_in_order());
+            Some(in_order.flatten().collect())
+        }
         Value::Tuple(t) => t
-            .items
+            .items()
             .iter()
             .map(|v| v.packed().filter(|p| p.1 == are_cells).map(|p| p.0))
             .collect(),
@@ -146,8 +175,8 @@ fn painted(grid: &Value, obj: &Value, under: Option<&Value>) -> Result {
         }
         return grid::value(g.height(), g.width(), cells);
     }
-    if let (Some(g), Value::Tuple(_), Some(under)) = (dense(grid), obj, small(under))
-        && let Some(items) = packed_items(obj, true)
+    if let (Some(g), Value::Tuple(t), Some(under)) = (dense(grid), obj, small(under))
+        && let Some(items) = paint_sequence(t, obj)
     {
         meter::build(g.cells().len() + items.len(), 1)?;
         let mut cells = g.cells().to_vec();
@@ -169,8 +198,19 @@ fn painted(grid: &Value, obj: &Value, under: Option<&Value>) -> Result {
     board.finish()
 }
 
+/// The packed cells of a tuple; in its order where that matters.
+fn paint_sequence(t: &Tuple, obj: &Value) -> Option<Vec<u32>> {
+    if let Some((sets, true)) = t.chained() {
+        let items = content(sets);
+        if one_color(&items) || has_distinct_places(&items) {
+            return Some(items);
+        }
+    }
+    packed_items(obj, true)
+}
+
 fn has_distinct_places(items: &[u32]) -> bool {
-    distinct::packed(items.iter().map(|x| x & PLACE_MASK).collect()).len() == items.len()
+    distinct::cells(items.iter().map(|x| x & PLACE_MASK).collect()).len() == items.len()
 }
 
 /// The background as a grid's cell; None if it is something a grid cannot hold.

@@ -8,13 +8,20 @@ use crate::meter;
 use crate::operator as op;
 use crate::packed;
 use crate::recipe::Recipe;
-use crate::set;
+use crate::set::{self, Set};
+use crate::table::PackedTable;
 use crate::value::Value;
 use crate::value_table::ValueTable;
+use std::rc::Rc;
 
 /// Whether the first element's second part is a tuple: the reference's test for cells.
 pub(crate) fn has_cells(patch: &Value) -> Result<bool> {
     if let Some((_, _, is_cell)) = packed_set(patch) {
+        return Ok(is_cell);
+    }
+    if let Value::Tuple(t) = patch
+        && let Some((_, is_cell)) = t.chained()
+    {
         return Ok(is_cell);
     }
     Ok(op::item(&op::first(patch)?, 1)?.is_tuple())
@@ -39,7 +46,7 @@ pub(crate) fn to_indices(patch: &Value) -> Result {
                 s.known_bounds(),
             ));
         }
-        let items = distinct::packed(places.clone());
+        let items = distinct::cells(places.clone());
         return Ok(set::packed(items, false, Recipe::Mapped(s.clone(), places)));
     }
     if op::len(patch)? == 0 {
@@ -48,11 +55,32 @@ pub(crate) fn to_indices(patch: &Value) -> Result {
     if !has_cells(patch)? {
         return Ok(patch.clone());
     }
+    if let Value::Tuple(t) = patch
+        && let Some((sets, _)) = t.chained()
+    {
+        meter::build(t.len(), 16)?;
+        meter::build(t.len(), 16)?;
+        return Ok(places_of(sets));
+    }
     let indices = op::items(patch)?
         .iter()
         .map(|e| Ok(op::unpack(e)?.1))
         .collect::<Result<_>>()?;
     set::from_values(indices)
+}
+
+/// The places of the cells of sets, inserted one set after the other.
+fn places_of(sets: &[Rc<Set>]) -> Value {
+    let content = sets.iter().filter_map(|s| s.packed());
+    let places = content.flat_map(|(items, _)| items.iter().map(|x| x & packed::PLACE_MASK));
+    let places = distinct::cells(places.collect());
+    let sets = sets.to_vec();
+    let rebuild = move || {
+        let in_order = sets.iter().filter_map(|s| s.packed_in_order());
+        let places = in_order.flatten().map(|x| x & packed::PLACE_MASK);
+        PackedTable::collect(false, places)
+    };
+    set::packed(places, false, Recipe::Rebuilt(Box::new(rebuild)))
 }
 
 pub(crate) fn recolor(a: &[Value]) -> Result {
