@@ -6,6 +6,7 @@
 pub mod array_input;
 pub mod array_table;
 pub mod atomic_file;
+pub mod canvas;
 pub mod carry_out;
 pub mod cost_file;
 pub mod csv;
