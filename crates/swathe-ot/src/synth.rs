@@ -1,8 +1,11 @@
 //! Synthetic embryo-like frames, for demonstrations, tests and benchmarks: the same seed gives
 //! the same pixels everywhere.
 
+mod series;
+
 use crate::frame::{Frame, Pair};
 use crate::shape::Shape;
+pub use series::Series;
 use std::f64::consts::TAU;
 
 /// How a synthetic embryo changes from one frame to the next.
