@@ -1,6 +1,6 @@
 //! Milliseconds of processor time per pair on one thread, mean of several, for the settings
-//! people run. `cargo run --release -p swathe-ot --example bench [-- --only 256x512] [--dump DIR]`:
-//! `--only` keeps the lines that contain a text, `--dump` writes the pairs as raw f64
+//! people run. `cargo run --release -p swathe-ot --example bench [-- --only 256x512] [--runs 10]
+//! [--dump DIR]`: `--only` keeps the lines that contain a text, `--dump` writes the pairs as raw f64
 //! (`a_<rows>_<n>.bin`, `b_<rows>_<n>.bin`, unit mass), for other programs to read.
 
 use std::time::{Duration, Instant};
@@ -14,7 +14,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             .position(|a| a == name)
             .and_then(|at| args.get(at + 1))
     };
+    // The scheduler counts in ticks of milliseconds: the mean of several runs is finer.
     let dump = option("--dump");
+    let n_runs: u32 = option("--runs").map_or(Ok(10), |n| n.parse())?;
     let only = option("--only").map_or("", String::as_str);
     let settings = [
         Settings {
@@ -50,10 +52,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 }
                 let mut solution = solve_with(pair, settings, &mut scratch, &|| false)?;
                 let start = processor_time();
-                for _ in 0..N_RUNS {
+                for _ in 0..n_runs {
                     solution = solve_with(pair, settings, &mut scratch, &|| false)?;
                 }
-                let ms = (processor_time() - start).as_secs_f64() * 1e3 / f64::from(N_RUNS);
+                let ms = (processor_time() - start).as_secs_f64() * 1e3 / f64::from(n_runs);
                 println!(
                     "{label}: {ms:.2} ms, {:?}, {} + {} sweeps, residual {:.1e}, cost {:.8e}, scratch {:.1} MB",
                     solution.status,
@@ -68,9 +70,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     Ok(())
 }
-
-/// The scheduler counts in ticks of milliseconds: the mean of several runs is finer.
-const N_RUNS: u32 = 10;
 
 /// Time this thread had on a processor, so that other programs do not count; where the system
 /// does not say, the time on the clock.

@@ -1,4 +1,4 @@
-use crate::blur::{LANES, Row};
+use crate::blur::{LANES, Row, fit};
 use crate::simd::{SimdPath, compiled_per_path};
 
 /// Anderson's acceleration of a fixed-point iteration (type II): the next iterate is the
@@ -7,28 +7,41 @@ use crate::simd::{SimdPath, compiled_per_path};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Anderson {
     depth: usize,
+    /// Rows of a panel.
+    n_rows: usize,
     n_stored: usize,
     next_slot: usize,
-    /// Differences of weighted residuals, and of images.
-    residual_steps: Vec<Vec<Row<f32>>>,
-    image_steps: Vec<Vec<Row<f32>>>,
-    residual: Vec<Row<f32>>,
-    residual_before: Vec<Row<f32>>,
-    image_before: Vec<Row<f64>>,
     has_before: bool,
+    /// For each slot the differences of weighted residuals, then those of images; and after all
+    /// slots the last residual. The slot to be written next holds the residual before.
+    history: Vec<Row<f32>>,
     gram: Vec<f64>,
 }
 
 /// The deepest history.
 pub(crate) const DEPTH_MAX: usize = 20;
 
+/// The depth for panels of so many rows: a long history cuts the tail of iteration counts, but on
+/// large grids it is most of the memory.
+pub(crate) fn depth_for(n_rows: usize) -> usize {
+    match n_rows * LANES {
+        0..=20_000 => DEPTH_MAX,
+        20_001..=80_000 => 10,
+        _ => 5,
+    }
+}
+
+/// Rows of f32 that a history over panels of `n_rows` takes.
+pub(crate) fn history_rows(depth: usize, n_rows: usize) -> usize {
+    (2 * depth + 1) * n_rows
+}
+
 impl Anderson {
-    /// Starts over with a history of at most `depth`.
-    pub(crate) fn reset(&mut self, depth: usize) {
-        self.depth = depth.min(DEPTH_MAX);
+    /// Starts over with a history of at most `depth` panels of `n_rows`.
+    pub(crate) fn reset(&mut self, depth: usize, n_rows: usize) {
+        (self.depth, self.n_rows) = (depth.min(DEPTH_MAX), n_rows);
         self.forget();
-        self.residual_steps.resize_with(DEPTH_MAX, Vec::new);
-        self.image_steps.resize_with(DEPTH_MAX, Vec::new);
+        self.lend(history_rows(self.depth, n_rows));
         self.gram.resize(DEPTH_MAX * DEPTH_MAX, 0.0);
     }
 
@@ -37,68 +50,73 @@ impl Anderson {
         (self.n_stored, self.next_slot, self.has_before) = (0, 0, false);
     }
 
-    /// Writes the next iterate, given an iterate and its image.
+    /// The history's memory, of at least so many rows, for another use. It only grows: a smaller
+    /// level does not give back what a larger one will need.
+    pub(crate) fn lend(&mut self, n_rows: usize) -> &mut [Row<f32>] {
+        if self.history.len() < n_rows {
+            fit(&mut self.history, n_rows, [0.0; LANES]);
+        }
+        &mut self.history
+    }
+
+    /// Takes the next step, given an iterate, its image and the image before (of use only after
+    /// the first step). Finishing it gives the next iterate.
     pub(crate) fn step(
         &mut self,
         path: SimdPath,
         x: &[Row<f64>],
         image: &[Row<f64>],
-        weight: &[Row<f32>],
-        next: &mut [Row<f64>],
-    ) {
-        let n = x.len();
-        self.residual.resize(n, [0.0; LANES]);
-        self.residual_before.resize(n, [0.0; LANES]);
-        self.image_before.resize(n, [0.0; LANES]);
-        weigh(path, x, image, weight, &mut self.residual);
+        image_before: &[Row<f64>],
+        mass: &[Row<f64>],
+    ) -> Step<'_> {
+        let (n, depth) = (self.n_rows, self.depth);
+        let (slots, residual) = self.history.split_at_mut(2 * depth * n);
+        let residual = &mut residual[..n];
+        weigh(path, x, image, mass, residual);
         if self.has_before {
             let slot = self.next_slot;
-            let (dr, dt) = (&mut self.residual_steps[slot], &mut self.image_steps[slot]);
-            dr.resize(n, [0.0; LANES]);
-            dt.resize(n, [0.0; LANES]);
-            differences(
-                path,
-                &self.residual,
-                &self.residual_before,
-                image,
-                &self.image_before,
-                dr,
-                dt,
-            );
-            self.next_slot = (slot + 1) % self.depth;
-            self.n_stored = (self.n_stored + 1).min(self.depth);
+            let (dr, dt) = slots[2 * slot * n..][..2 * n].split_at_mut(n);
+            differences(path, residual, image, image_before, dr, dt);
+            self.next_slot = (slot + 1) % depth;
+            self.n_stored = (self.n_stored + 1).min(depth);
+            let dr = &slots[2 * slot * n..][..n];
             for j in 0..self.n_stored {
-                let product = dot(path, &self.residual_steps[slot], &self.residual_steps[j]);
+                let product = dot(path, dr, &slots[2 * j * n..][..n]);
                 self.gram[slot * DEPTH_MAX + j] = product;
                 self.gram[j * DEPTH_MAX + slot] = product;
             }
         }
         let mut rhs = [0.0; DEPTH_MAX];
         for j in 0..self.n_stored {
-            rhs[j] = dot(path, &self.residual_steps[j], &self.residual);
+            rhs[j] = dot(path, &slots[2 * j * n..][..n], residual);
         }
-        let steps = least_squares(&self.gram, self.n_stored, &rhs);
-        std::mem::swap(&mut self.residual, &mut self.residual_before);
-        self.image_before.copy_from_slice(image);
+        let by = least_squares(&self.gram, self.n_stored, &rhs);
+        slots[2 * self.next_slot * n..][..n].copy_from_slice(residual);
         self.has_before = true;
-        combine(
-            path,
-            next,
-            image,
-            &self.image_steps[..self.n_stored],
-            &steps,
-        );
+        Step {
+            slots: &slots[..2 * self.n_stored * n],
+            n_rows: n,
+            by,
+        }
     }
 
     /// Bytes held.
     pub(crate) fn bytes(&self) -> usize {
-        let steps = self.residual_steps.iter().chain(&self.image_steps);
-        let singles: usize = steps.map(|s| s.capacity()).sum::<usize>()
-            + self.residual.capacity()
-            + self.residual_before.capacity();
-        singles * size_of::<Row<f32>>()
-            + self.image_before.capacity() * size_of::<Row<f64>>()
-            + self.gram.capacity() * size_of::<f64>()
+        self.history.capacity() * size_of::<Row<f32>>() + self.gram.capacity() * size_of::<f64>()
+    }
+}
+
+/// What is to be subtracted from an image.
+pub(crate) struct Step<'a> {
+    slots: &'a [Row<f32>],
+    n_rows: usize,
+    by: [f64; DEPTH_MAX],
+}
+
+impl Step<'_> {
+    /// Writes the next iterate.
+    pub(crate) fn finish(&self, path: SimdPath, image: &[Row<f64>], next: &mut [Row<f64>]) {
+        combine(path, next, image, self.slots, self.n_rows, &self.by);
     }
 }
 
@@ -138,27 +156,28 @@ fn least_squares(gram: &[f64], n: usize, rhs: &[f64; DEPTH_MAX]) -> [f64; DEPTH_
 }
 
 compiled_per_path! {
-    fn weigh(x: &[Row<f64>], image: &[Row<f64>], weight: &[Row<f32>], out: &mut [Row<f32>]) {
-        for (((x, image), weight), out) in x.iter().zip(image).zip(weight).zip(out) {
+    /// The change of every pixel, weighted by the root of its mass.
+    fn weigh(x: &[Row<f64>], image: &[Row<f64>], mass: &[Row<f64>], out: &mut [Row<f32>]) {
+        for (((x, image), mass), out) in x.iter().zip(image).zip(mass).zip(out) {
             for l in 0..LANES {
-                out[l] = ((image[l] - x[l]) as f32) * weight[l];
+                out[l] = ((image[l] - x[l]) as f32) * (mass[l].sqrt() as f32);
             }
         }
     }
 }
 
 compiled_per_path! {
+    /// `dr` holds the residual before, and becomes the difference.
     fn differences(
         residual: &[Row<f32>],
-        residual_before: &[Row<f32>],
         image: &[Row<f64>],
         image_before: &[Row<f64>],
         dr: &mut [Row<f32>],
         dt: &mut [Row<f32>],
     ) {
-        for ((now, before), out) in residual.iter().zip(residual_before).zip(dr) {
+        for (now, out) in residual.iter().zip(dr) {
             for l in 0..LANES {
-                out[l] = now[l] - before[l];
+                out[l] = now[l] - out[l];
             }
         }
         for ((now, before), out) in image.iter().zip(image_before).zip(dt) {
@@ -189,13 +208,20 @@ compiled_per_path! {
 }
 
 compiled_per_path! {
-    fn combine(x: &mut [Row<f64>], image: &[Row<f64>], steps: &[Vec<Row<f32>>], by: &[f64; DEPTH_MAX]) {
+    fn combine(
+        x: &mut [Row<f64>],
+        image: &[Row<f64>],
+        slots: &[Row<f32>],
+        n_rows: usize,
+        by: &[f64; DEPTH_MAX],
+    ) {
         // Blocks that stay in cache while all steps are subtracted.
         for start in (0..x.len()).step_by(64) {
             let end = (start + 64).min(x.len());
             let out = &mut x[start..end];
             out.copy_from_slice(&image[start..end]);
-            for (step, by) in steps.iter().zip(by) {
+            for (slot, by) in slots.chunks_exact(2 * n_rows).zip(by) {
+                let step = &slot[n_rows..];
                 for (out, step) in out.iter_mut().zip(&step[start..end]) {
                     for l in 0..LANES {
                         out[l] = (-by).mul_add(f64::from(step[l]), out[l]);

@@ -29,22 +29,24 @@ pub(crate) fn links(
     let log_scale = problem.plan_scale.log2();
     let live = problem.geometry.live.expect("both sides are live");
     let frame_px = |v: usize, start: usize| (start + v * settings.pool) as u32;
-    let mut sources = Vec::new();
-    level.source.for_live(|row, lane, y, x| {
-        sources.push((
-            y,
-            x,
-            phi[row][lane] + level.source.log_mass[row][lane] + log_scale,
-        ));
-    });
-    sources.sort_unstable_by_key(|(y, x, _)| (*y, *x));
-    let mut all = Vec::new();
+    let source = &level.source;
+    let n_links = match settings.coupling {
+        Coupling::TopK(k) => source.n_live.saturating_mul(k.min(level.target.n_live)),
+        _ => 0,
+    };
+    let mut all = Vec::with_capacity(n_links);
     let mut near: Vec<(f64, usize)> = Vec::new();
-    let mut found: Vec<(f64, usize, usize)> = Vec::new();
-    for (n, (y, x, log_p)) in sources.into_iter().enumerate() {
+    let mut found: Vec<Entry> = Vec::new();
+    for (n, (y, x)) in source.pixels().enumerate() {
         if n % 64 == 0 && watch.stopped() {
             return Err(Failure::Stopped);
         }
+        let (row, lane) = source.place(y, x);
+        let log_mass = source.log_mass[row][lane];
+        if log_mass <= DEAD {
+            continue;
+        }
+        let log_p = phi[row][lane] + log_mass + log_scale;
         near.clear();
         near.extend(
             tiles
@@ -78,16 +80,20 @@ pub(crate) fn links(
         all.extend(found.iter().map(|(log, ty, tx)| Link {
             src_y_px: frame_px(y, live.y0_px),
             src_x_px: frame_px(x, live.x0_px),
-            tgt_y_px: frame_px(*ty, live.y0_px),
-            tgt_x_px: frame_px(*tx, live.x0_px),
+            tgt_y_px: frame_px(*ty as usize, live.y0_px),
+            tgt_x_px: frame_px(*tx as usize, live.x0_px),
             mass: (log + log_p).exp2(),
         }));
     }
+    all.shrink_to_fit();
     Ok(all)
 }
 
+/// Logarithm of an entry of the plan, or of what a target pixel gives to it, and the pixel (y, x).
+type Entry = (f64, u32, u32);
+
 /// Largest first, then in reading order.
-fn sort(found: &mut [(f64, usize, usize)]) {
+fn sort(found: &mut [Entry]) {
     found.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
 }
 
@@ -96,7 +102,7 @@ struct Tile {
     y0: usize,
     x0: usize,
     most: f64,
-    pixels: Vec<(f64, usize, usize)>,
+    pixels: Vec<Entry>,
 }
 
 impl Tile {
@@ -113,9 +119,9 @@ impl Tile {
         self.most - c * (dy * dy + dx * dx)
     }
 
-    fn entries(&self, y: usize, x: usize, c: f64) -> impl Iterator<Item = (f64, usize, usize)> {
+    fn entries(&self, y: usize, x: usize, c: f64) -> impl Iterator<Item = Entry> {
         self.pixels.iter().map(move |(log, ty, tx)| {
-            let (dy, dx) = (*ty as f64 - y as f64, *tx as f64 - x as f64);
+            let (dy, dx) = (f64::from(*ty) - y as f64, f64::from(*tx) - x as f64);
             (log - c * (dy * dy + dx * dx), *ty, *tx)
         })
     }
@@ -135,7 +141,10 @@ fn target_tiles(problem: &Problem, level: &Level, gamma: &[Row<f64>]) -> Vec<Til
         let tile = &mut tiles[y / TILE_PX * across + x / TILE_PX];
         let log = gamma[row][lane] + level.target.log_mass[row][lane];
         tile.most = tile.most.max(log);
-        tile.pixels.push((log, y, x));
+        if tile.pixels.is_empty() {
+            tile.pixels.reserve_exact(TILE_PX * TILE_PX);
+        }
+        tile.pixels.push((log, y as u32, x as u32));
     });
     tiles.retain(|tile| !tile.pixels.is_empty());
     tiles

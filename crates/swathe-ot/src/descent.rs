@@ -1,6 +1,7 @@
-use crate::anderson::{Anderson, DEPTH_MAX};
-use crate::blur::{Blur, LANES, Real, Row, blur};
+use crate::anderson::{Anderson, depth_for};
+use crate::blur::{DEAD, GridSide, LANES, Real, Row, blur, fit, refill};
 use crate::failure::Failure;
+use crate::frame::Pair;
 use crate::problem::Problem;
 use crate::pyramid::{Level, Pyramid};
 use crate::scratch::Scratch;
@@ -9,7 +10,8 @@ use crate::simd::SimdPath;
 use crate::sweep::{Engine, Regime, SweepPanels, half_sweep, sweep};
 use crate::watch::Watch;
 
-/// How far the potential came. It is left in `scratch.state.phi`, at full resolution.
+/// How far the potential came. It is left in `scratch.state.phi`, at full resolution, and the γ
+/// that is exact for it in `scratch.state.panels.gamma`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Descent {
     pub iterations: usize,
@@ -25,12 +27,11 @@ pub(crate) struct State {
     /// The potential of the source, bits of ε, zero on dead pixels.
     pub phi: Vec<Row<f64>>,
     pub panels: SweepPanels,
-    anderson: Anderson,
-    /// The iterate of least residual, and its image.
-    best: Vec<Row<f64>>,
-    best_image: Vec<Row<f64>>,
-    /// The iterate to come.
-    next: Vec<Row<f64>>,
+    pub anderson: Anderson,
+    /// The image of the iterate of least residual.
+    pub best_image: Vec<Row<f64>>,
+    /// The image of the iterate before.
+    pub image_before: Vec<Row<f64>>,
     /// What to go back to when a new attempt fails.
     kept: Vec<Row<f64>>,
 }
@@ -40,9 +41,8 @@ impl State {
     pub(crate) fn bytes(&self) -> usize {
         let own = [
             &self.phi,
-            &self.best,
             &self.best_image,
-            &self.next,
+            &self.image_before,
             &self.kept,
         ];
         let own: usize = own
@@ -72,11 +72,11 @@ const COARSE_SWEEPS: usize = 300;
 /// Solves the unit problem: from coarse to fine while ε falls.
 pub(crate) fn descend(
     problem: &Problem,
+    pair: &Pair,
     settings: &Settings,
     scratch: &mut Scratch,
     watch: &Watch<'_>,
 ) -> Result<Descent, Failure> {
-    scratch.pyramid.set(problem);
     let Scratch {
         path,
         pyramid,
@@ -84,6 +84,14 @@ pub(crate) fn descend(
         single,
         double,
     } = scratch;
+    // The images are of use only until the levels are built, as these panels are only after.
+    let lent = [
+        &mut state.best_image,
+        &mut state.image_before,
+        &mut state.phi,
+        &mut state.panels.image,
+    ];
+    pyramid.set(problem, pair, lent);
     let wants_f64 = match settings.precision {
         Precision::F64 => true,
         Precision::F32 => false,
@@ -152,10 +160,11 @@ fn persist<T: Real>(
         if so_far.converged || so_far.iterations >= n_max {
             break;
         }
-        state.kept.clone_from(&state.phi);
+        fit(&mut state.kept, state.phi.len(), [0.0; LANES]);
+        state.kept.copy_from_slice(&state.phi);
         let gives_up = *from > 1.0;
         let mut epsilon = from * problem.epsilon;
-        rescale(&mut state.phi, &level.source.lean, 1.0 / from);
+        rescale(&mut state.phi, &level.source, 1.0 / from);
         let again = loop {
             let at_last = epsilon <= problem.epsilon;
             let n_left = n_max - so_far.iterations;
@@ -182,7 +191,7 @@ fn persist<T: Real>(
                 break f64::INFINITY;
             }
             let next = (step * epsilon).max(problem.epsilon);
-            rescale(&mut state.phi, &level.source.lean, epsilon / next);
+            rescale(&mut state.phi, &level.source, epsilon / next);
             epsilon = next;
         };
         if again < so_far.residual {
@@ -190,6 +199,11 @@ fn persist<T: Real>(
             so_far.converged = again <= problem.tolerance;
         } else {
             std::mem::swap(&mut state.phi, &mut state.kept);
+            let regime = Regime::new(problem.epsilon, problem.relaxation);
+            engine.set(level, regime, false);
+            let State { phi, panels, .. } = &mut *state;
+            half_sweep(path, level, regime, phi, panels, engine, watch);
+            watch.check()?;
         }
     }
     Ok(so_far)
@@ -213,8 +227,7 @@ fn walk<T: Real>(
     while l > 0 && floor(l) > epsilon {
         l -= 1;
     }
-    state.phi.clear();
-    state.phi.resize(levels[l].source.n_rows(), [0.0; LANES]);
+    refill(&mut state.phi, levels[l].source.n_rows(), [0.0; LANES]);
     // f32 residuals are off by a few 1e-8: aim a little lower than what is promised.
     let aim = if T::N_ROWS == f32::N_ROWS {
         0.97 * problem.tolerance
@@ -230,6 +243,7 @@ fn walk<T: Real>(
             floor(l).max(problem.epsilon)
         };
         let mut last;
+        let mut gamma_is_exact;
         loop {
             let regime = Regime::new(epsilon, problem.relaxation);
             let at_last = epsilon <= problem.epsilon;
@@ -255,14 +269,15 @@ fn walk<T: Real>(
             if !(at_last && l == 0) {
                 iterations_coarse += last.iterations;
             }
+            gamma_is_exact = at_last;
             if !at_last {
-                state.phi.copy_from_slice(&state.panels.image);
+                std::mem::swap(&mut state.phi, &mut state.panels.image);
             }
             if epsilon <= least {
                 break;
             }
             let next = (EPSILON_STEP * epsilon).max(least);
-            rescale(&mut state.phi, &level.source.lean, epsilon / next);
+            rescale(&mut state.phi, &level.source, epsilon / next);
             epsilon = next;
         }
         if l == 0 {
@@ -275,6 +290,10 @@ fn walk<T: Real>(
             });
         }
         let regime = Regime::new(epsilon, problem.relaxation);
+        if !gamma_is_exact {
+            let State { phi, panels, .. } = &mut *state;
+            half_sweep(path, level, regime, phi, panels, engine, watch);
+        }
         prolong(path, level, &levels[l - 1], regime, state, engine, watch);
         watch.check()?;
         l -= 1;
@@ -282,10 +301,16 @@ fn walk<T: Real>(
 }
 
 /// f = ε·(φ + lean) is kept while ε changes.
-fn rescale(phi: &mut [Row<f64>], lean: &[Row<f64>], by: f64) {
-    for (phi, lean) in phi.iter_mut().zip(lean) {
+fn rescale(phi: &mut [Row<f64>], side: &GridSide, by: f64) {
+    let Some(lean) = side.lean() else {
+        phi.iter_mut().flatten().for_each(|phi| *phi *= by);
+        return;
+    };
+    for ((phi, lean), log_mass) in phi.iter_mut().zip(lean).zip(&side.log_mass) {
         for l in 0..LANES {
-            phi[l] = (phi[l] + lean[l]) * by - lean[l];
+            let live = log_mass[l] > DEAD;
+            let scaled = (phi[l] + lean[l]) * by - lean[l];
+            phi[l] = if live { scaled } else { 0.0 };
         }
     }
 }
@@ -306,7 +331,8 @@ struct Iterated {
 }
 
 /// Iterates at one ε on one level. `state.phi` becomes the iterate that has the residual
-/// returned: the last one, or the best if the goal was not reached.
+/// returned: the last one, or the image of the best if the goal was not reached and the last was
+/// worse. `state.panels` holds its γ and its image.
 fn iterate<T: Real>(
     path: SimdPath,
     level: &Level,
@@ -321,37 +347,39 @@ fn iterate<T: Real>(
         phi,
         panels,
         anderson,
-        best,
         best_image,
-        next,
+        image_before,
         ..
     } = state;
     panels.resize(level);
-    // A long history cuts the tail of iteration counts; on large grids it is memory traffic.
-    let mut depth = if level.source.n_live <= 20_000 {
-        DEPTH_MAX
-    } else {
-        10
-    };
+    let n_rows = level.source.n_rows();
+    let mut depth = depth_for(n_rows);
     let mut plain_until = 0;
-    anderson.reset(depth);
-    for panel in [&mut *best, &mut *best_image, &mut *next] {
-        panel.resize(level.source.n_rows(), [0.0; LANES]);
+    anderson.reset(depth, n_rows);
+    for panel in [&mut *best_image, &mut *image_before] {
+        fit(panel, n_rows, [0.0; LANES]);
     }
+    // The image of the best iterate is mostly the one before too: then it is kept only there.
+    let mut best_is_before = false;
     let mut has_best = false;
     let mut best_residual = f64::INFINITY;
     let mut safeguard = f64::INFINITY;
     let mut n_restarts = 0;
     let mut n_restarts_low = 0;
     let (mut mark, mut mark_at) = (f64::INFINITY, 0);
-    for it in 1..=goal.n_max {
+    let mut it = 0;
+    loop {
+        it += 1;
         let residual = sweep(path, level, regime, phi, panels, engine, watch);
         watch.check()?;
-        if residual <= goal.residual {
-            return Ok(Iterated {
+        let ended = |residual| {
+            Ok(Iterated {
                 iterations: it,
                 residual,
-            });
+            })
+        };
+        if residual <= goal.residual {
+            return ended(residual);
         }
         let improved = residual < best_residual;
         best_residual = best_residual.min(residual);
@@ -361,23 +389,26 @@ fn iterate<T: Real>(
         // Low residuals that f32 no longer improves are left to f64.
         let low = T::N_ROWS == f32::N_ROWS && best_residual < (30.0 * goal.residual).max(1e-5);
         let stuck = it - mark_at >= if low { 60 } else { 300 } || n_restarts_low >= 3;
-        if it == goal.n_max || (goal.gives_up && stuck) {
+        let best = if best_is_before {
+            &*image_before
+        } else {
+            &*best_image
+        };
+        if it >= goal.n_max || (goal.gives_up && stuck) {
             let go_back = has_best && !improved && goal.n_max > STAGE_SWEEPS;
-            if go_back {
-                std::mem::swap(phi, best);
-                std::mem::swap(&mut panels.image, best_image);
+            if !go_back {
+                return ended(residual);
             }
-            let residual = if go_back { best_residual } else { residual };
-            return Ok(Iterated {
-                iterations: it,
-                residual,
-            });
+            phi.copy_from_slice(best);
+            let residual = sweep(path, level, regime, phi, panels, engine, watch);
+            watch.check()?;
+            return ended(residual);
         }
         if !(residual < 3.0 * safeguard) && has_best {
             // Acceleration led astray: back to the image of the best iterate, without history.
             n_restarts += 1;
             n_restarts_low += usize::from(low);
-            phi.clone_from(best_image);
+            phi.copy_from_slice(best);
             safeguard *= 1.5;
             // After twenty such turns in a row, a while of plain sweeps and a shorter history.
             if n_restarts % 20 == 0 {
@@ -388,30 +419,32 @@ fn iterate<T: Real>(
             continue;
         }
         safeguard = safeguard.min(residual);
-        if it < plain_until {
-            next.clone_from(&panels.image);
-        } else {
-            if it == plain_until {
-                anderson.reset(depth);
-            }
-            anderson.step(path, phi, &panels.image, &level.source.weight, next);
+        if it == plain_until {
+            anderson.reset(depth, n_rows);
         }
+        let step = (it >= plain_until)
+            .then(|| anderson.step(path, phi, &panels.image, image_before, &level.source.mass));
+        if best_is_before && !improved {
+            std::mem::swap(best_image, image_before);
+            best_is_before = false;
+        }
+        match step {
+            Some(step) => step.finish(path, &panels.image, image_before),
+            None => image_before.copy_from_slice(&panels.image),
+        }
+        // The next iterate stands where the image before did, the image becomes the image
+        // before, and the old iterate's memory takes the image to come.
+        std::mem::swap(phi, image_before);
+        std::mem::swap(&mut panels.image, image_before);
         if improved {
-            std::mem::swap(phi, best);
-            std::mem::swap(&mut panels.image, best_image);
-            has_best = true;
+            (has_best, best_is_before) = (true, true);
         }
-        std::mem::swap(phi, next);
     }
-    Ok(Iterated {
-        iterations: goal.n_max,
-        residual: best_residual,
-    })
 }
 
 /// Carries φ to the next finer level by its canonical extension: −τ·LSE(γ + log b) of the coarse
 /// level, evaluated at the centres of the fine pixels, a quarter of a coarse pixel off its own.
-/// Nothing is interpolated, so masks cannot leak.
+/// Nothing is interpolated, so masks cannot leak. `state.panels.gamma` must be exact for φ.
 fn prolong<T: Real>(
     path: SimdPath,
     coarse: &Level,
@@ -421,49 +454,36 @@ fn prolong<T: Real>(
     engine: &mut Engine<T>,
     watch: &Watch<'_>,
 ) {
-    engine.set(coarse, regime, false);
-    half_sweep(
-        path,
-        coarse,
-        regime,
-        &state.phi,
-        &mut state.panels,
-        engine,
-        watch,
-    );
     let c = regime.sharpness(coarse.px);
     let side = &fine.source;
+    let SweepPanels {
+        image,
+        gamma,
+        between,
+    } = &mut state.panels;
     // What was best on the coarse level is of no use any more: its memory is.
-    let out = &mut state.best;
-    out.clear();
-    out.resize(side.n_rows(), [0.0; LANES]);
-    let mut quarter = Blur::<T>::default();
+    let out = &mut state.best_image;
+    refill(out, side.n_rows(), [0.0; LANES]);
+    let (from, to) = (&coarse.target, &coarse.source);
+    fit(image, to.n_rows(), [0.0; LANES]);
+    let quarter = &mut engine.back;
+    let scratch = &mut engine.scratch;
     for parity_y in 0..2 {
         for parity_x in 0..2 {
             let off = |parity: usize| 0.5 * (parity as f64 - 0.5);
-            let (from, to) = (&coarse.target, &coarse.source);
             quarter.set(c, from, to, [off(parity_x), off(parity_y)], false);
-            let panels = &mut state.panels;
-            let scratch = &mut engine.scratch;
             blur(
-                path,
-                &quarter,
-                from,
-                to,
-                &panels.logs_b,
-                &mut panels.image,
-                scratch,
-                watch,
+                path, quarter, from, to, gamma, image, scratch, between, watch,
             );
-            let sums = &panels.image;
             side.for_live(|row, lane, y, x| {
                 if y % 2 == parity_y && x % 2 == parity_x {
                     let (coarse_row, coarse_lane) = to.place(y / 2, x / 2);
-                    let sum = sums[coarse_row][coarse_lane];
-                    out[row][lane] = -regime.tau * sum - (1.0 - regime.tau) * side.lean[row][lane];
+                    let sum = image[coarse_row][coarse_lane];
+                    let lean = side.lean().map_or(0.0, |lean| lean[row][lane]);
+                    out[row][lane] = -regime.tau * sum - (1.0 - regime.tau) * lean;
                 }
             });
         }
     }
-    std::mem::swap(&mut state.phi, &mut state.best);
+    std::mem::swap(&mut state.phi, &mut state.best_image);
 }

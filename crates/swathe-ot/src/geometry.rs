@@ -96,11 +96,18 @@ pub fn place(
 /// Cuts the live box out of a frame and sums squares of `pool` pixels. The squares are anchored
 /// at the live box, so that neither padding nor the crop moves them.
 pub fn pool_live(frame: &Frame, geometry: &Geometry) -> Vec<f64> {
+    let mut pooled = vec![0.0; geometry.live_work().n_px()];
+    pool_live_into(frame, geometry, &mut pooled);
+    pooled
+}
+
+/// The same into memory that is there already; what is beyond the last pixel is left alone.
+pub(crate) fn pool_live_into(frame: &Frame, geometry: &Geometry, pooled: &mut [f64]) {
     let Some(live) = geometry.live else {
-        return Vec::new();
+        return;
     };
     let shape = geometry.live_work();
-    let mut pooled = vec![0.0; shape.n_px()];
+    pooled[..shape.n_px()].fill(0.0);
     for y in 0..live.shape.h_px {
         let start = (live.y0_px + y) * geometry.frame.w_px + live.x0_px;
         let row = &frame.density[start..start + live.shape.w_px];
@@ -109,7 +116,6 @@ pub fn pool_live(frame: &Frame, geometry: &Geometry) -> Vec<f64> {
             out[x / geometry.pool] += v;
         }
     }
-    pooled
 }
 
 /// Lays a solution's maps back on the original frame: velocities are scaled from work pixels by

@@ -1,17 +1,19 @@
-use crate::blur::{LANES, Real, Row, moment_sums};
+use crate::blur::{LANES, MomentRows, Real, Row, fit, moment_sums};
 use crate::coupling::links;
-use crate::descent::Descent;
+use crate::descent::{Descent, State};
 use crate::failure::Failure;
+use crate::frame::{Frame, Pair};
 use crate::problem::Problem;
+use crate::pyramid::Level;
 use crate::scratch::Scratch;
 use crate::settings::{Reference, Settings};
-use crate::simd::compiled_per_path;
+use crate::simd::{SimdPath, compiled_per_path};
 use crate::solution::{Fields, Potentials, Solution, Status};
-use crate::sweep::{Engine, Regime, half_sweep};
+use crate::sweep::{Engine, Regime, SweepPanels};
 use crate::watch::Watch;
 use std::f64::consts::LN_2;
 
-/// Everything the solution reports, from the potential that the descent left.
+/// Everything the solution reports, from the potentials that the descent left.
 pub(crate) fn outputs(
     problem: &Problem,
     settings: &Settings,
@@ -19,45 +21,58 @@ pub(crate) fn outputs(
     scratch: &mut Scratch,
     watch: &Watch<'_>,
 ) -> Result<Solution, Failure> {
+    let Scratch {
+        path,
+        pyramid,
+        state,
+        single,
+        double,
+    } = scratch;
+    let level = &pyramid.levels()[0];
+    let n_rows = level.source.n_blocks * level.target.n_lanes;
+    // Histories and images of the descent are of no use any more: their memory is.
+    let State {
+        phi,
+        panels,
+        anderson,
+        best_image,
+        image_before,
+        ..
+    } = state;
+    let at = (*path, problem, settings, descent, level);
     if descent.used_f64 {
-        let mut engine = std::mem::take(&mut scratch.double);
-        let solution = measure(problem, settings, descent, scratch, &mut engine, watch);
-        scratch.double = engine;
-        solution
+        for panel in [&mut *best_image, &mut *image_before] {
+            fit(panel, n_rows, [0.0; LANES]);
+        }
+        measure(at, phi, panels, double, [best_image, image_before], watch)
     } else {
-        let mut engine = std::mem::take(&mut scratch.single);
-        let solution = measure(problem, settings, descent, scratch, &mut engine, watch);
-        scratch.single = engine;
-        solution
+        let (mean, square) = anderson.lend(2 * n_rows).split_at_mut(n_rows);
+        measure(at, phi, panels, single, [mean, square], watch)
     }
 }
 
+/// Where an answer is measured.
+type Place<'a> = (
+    SimdPath,
+    &'a Problem,
+    &'a Settings,
+    &'a Descent,
+    &'a Level,
+);
+
 fn measure<T: Real>(
-    problem: &Problem,
-    settings: &Settings,
-    descent: &Descent,
-    scratch: &mut Scratch,
+    (path, problem, settings, descent, level): Place<'_>,
+    phi: &[Row<f64>],
+    panels: &mut SweepPanels,
     engine: &mut Engine<T>,
+    lent: [&mut [Row<T>]; 2],
     watch: &Watch<'_>,
 ) -> Result<Solution, Failure> {
-    let path = scratch.path;
-    let level = &scratch.pyramid.levels()[0];
     let regime = Regime::new(problem.epsilon, problem.relaxation);
     engine.set(level, regime, true);
-    let (phi, panels) = (&scratch.state.phi, &mut scratch.state.panels);
-    panels.resize(level);
-    half_sweep(path, level, regime, phi, panels, engine, watch);
     let (a, b) = (&level.source, &level.target);
-    let moments = moment_sums(
-        path,
-        &engine.back,
-        b,
-        a,
-        &panels.logs_b,
-        &mut engine.scratch,
-        watch,
-    );
-    watch.check()?;
+    let SweepPanels { gamma, between, .. } = panels;
+    let gamma = &*gamma;
 
     let n_px = problem.shape.n_px();
     let w_px = problem.shape.w_px;
@@ -92,61 +107,78 @@ fn measure<T: Real>(
     let bits = problem.epsilon * LN_2;
     let pool = settings.pool as f64;
     let (scale, px2) = (problem.plan_scale, problem.work_px * problem.work_px);
-    let marginals = &mut panels.image;
     let log_scale = scale.log2();
-    marginal_of(path, &a.mass, phi, &moments.log, log_scale, marginals);
     let (mut source, mut target) = (
         Account::new(scale / problem.mass_a),
         Account::new(scale / problem.mass_b),
     );
     let mut cost = 0.0;
     let shift = problem.potential_shift(problem.mass_a);
-    a.for_live(|row, lane, y, x| {
-        let at = y * w_px + x;
-        let mu = marginals[row][lane];
-        let mass = problem.mass_a * a.mass[row][lane];
-        let potential = bits * (phi[row][lane] + a.lean[row][lane]) + shift;
-        source.add(mass, mu, phi[row][lane] + moments.log[row][lane], potential);
-        let pixel_cost = mu * moments.square[row][lane] * px2;
-        cost += pixel_cost;
-        if settings.fields {
-            fields.velocity_yx_px[at] = [
-                moments.across[row][lane] * pool,
-                moments.along[row][lane] * pool,
-            ];
-            fields.destroyed[at] = mass - mu;
-            fields.cost_map[at] = pixel_cost;
-        }
-        if settings.potentials {
-            potentials.f[at] = potential;
-        }
-    });
+    let lean_at = |lean: Option<&[Row<f64>]>, row: usize, lane: usize| {
+        lean.map_or(0.0, |lean| lean[row][lane])
+    };
+    let mut marginals = vec![[0.0; LANES]; a.n_line.max(b.n_line)];
+    let mut take = |block: usize, moments: MomentRows<'_, T>| {
+        let rows = a.rows_of(block);
+        let first = rows.start;
+        let sums = &moments.log;
+        marginal_of(path, &a.mass[rows.clone()], &phi[rows], sums, log_scale, &mut marginals);
+        a.for_live_in(block, |row, lane, y, x| {
+            let (at, i) = (y * w_px + x, row - first);
+            let mu = marginals[i][lane];
+            let mass = problem.mass_a * a.mass[row][lane];
+            let potential = bits * (phi[row][lane] + lean_at(a.lean(), row, lane)) + shift;
+            source.add(mass, mu, phi[row][lane] + moments.log[i][lane], potential);
+            let pixel_cost = mu * moments.square[i][lane].to_f64() * px2;
+            cost += pixel_cost;
+            if settings.fields {
+                fields.velocity_yx_px[at] = [
+                    moments.across[i][lane].to_f64() * pool,
+                    moments.along[i][lane].to_f64() * pool,
+                ];
+                fields.destroyed[at] = mass - mu;
+                fields.cost_map[at] = pixel_cost;
+            }
+            if settings.potentials {
+                potentials.f[at] = potential;
+            }
+        });
+    };
+    moment_sums(
+        path,
+        &engine.back,
+        b,
+        a,
+        gamma,
+        &mut engine.scratch,
+        between,
+        lent,
+        watch,
+        &mut take,
+    );
+    watch.check()?;
     let shift = problem.potential_shift(problem.mass_b);
     // γ is exact for φ, so the second marginal is what the relaxation makes of the target.
-    let marginals = &mut panels.logs_b;
-    relaxed_mass(
-        path,
-        &b.mass,
-        &panels.gamma,
-        &b.lean,
-        regime.ratio,
-        log_scale,
-        marginals,
-    );
-    b.for_live(|row, lane, y, x| {
-        let at = y * w_px + x;
-        let leaning = panels.gamma[row][lane] + b.lean[row][lane];
-        let nu = marginals[row][lane];
-        let mass = problem.mass_b * b.mass[row][lane];
-        let potential = bits * leaning + shift;
-        target.add(mass, nu, -leaning * regime.ratio, potential);
-        if settings.fields {
-            fields.created[at] = mass - nu;
-        }
-        if settings.potentials {
-            potentials.g[at] = potential;
-        }
-    });
+    for block in 0..b.n_blocks {
+        let rows = b.rows_of(block);
+        let (mass, lean) = (&b.mass[rows.clone()], b.lean().map(|lean| &lean[rows.clone()]));
+        let gammas = &gamma[rows.clone()];
+        relaxed_mass(path, mass, gammas, lean, regime.ratio, log_scale, &mut marginals);
+        b.for_live_in(block, |row, lane, y, x| {
+            let at = y * w_px + x;
+            let leaning = gamma[row][lane] + lean_at(b.lean(), row, lane);
+            let nu = marginals[row - rows.start][lane];
+            let mass = problem.mass_b * b.mass[row][lane];
+            let potential = bits * leaning + shift;
+            target.add(mass, nu, -leaning * regime.ratio, potential);
+            if settings.fields {
+                fields.created[at] = mass - nu;
+            }
+            if settings.potentials {
+                potentials.g[at] = potential;
+            }
+        });
+    }
     let reference_mass = match problem.reference {
         Reference::Product => problem.mass_a * problem.mass_b,
         Reference::Counting => a.n_live as f64 * b.n_live as f64,
@@ -156,7 +188,7 @@ fn measure<T: Real>(
     if problem.relaxation.is_finite() {
         objective += problem.relaxation * (source.divergence + target.divergence);
     }
-    let coupling = links(problem, settings, level, phi, &panels.gamma, regime, watch)?;
+    let coupling = links(problem, settings, level, phi, gamma, regime, watch)?;
     Ok(Solution {
         status: if descent.converged {
             Status::Converged
@@ -201,12 +233,13 @@ compiled_per_path! {
     fn relaxed_mass(
         mass: &[Row<f64>],
         gamma: &[Row<f64>],
-        lean: &[Row<f64>],
+        lean: Option<&[Row<f64>]>,
         ratio: f64,
         log_scale: f64,
         out: &mut [Row<f64>],
     ) {
-        for (((mass, gamma), lean), out) in mass.iter().zip(gamma).zip(lean).zip(out) {
+        for (i, ((mass, gamma), out)) in mass.iter().zip(gamma).zip(out).enumerate() {
+            let lean = lean.map_or(&[0.0; LANES], |lean| &lean[i]);
             for l in 0..LANES {
                 out[l] = mass[l] * f64::exp2_bits(log_scale - (gamma[l] + lean[l]) * ratio);
             }
@@ -248,30 +281,31 @@ impl Account {
 }
 
 /// The answer when a side is empty: nothing is transported.
-pub(crate) fn empty_outputs(problem: &Problem, settings: &Settings) -> Solution {
+pub(crate) fn empty_outputs(problem: &Problem, pair: &Pair, settings: &Settings) -> Solution {
     let status = match (problem.mass_src > 0.0, problem.mass_tgt > 0.0) {
         (true, _) => Status::EmptyTarget,
         (false, true) => Status::EmptySource,
         (false, false) => Status::BothEmpty,
     };
-    let kept = |pixels: &[f64], mass: f64| -> Vec<f64> {
+    let (h_px, w_px) = (problem.shape.h_px, problem.shape.w_px);
+    let unit = |frame: &Frame, mass: f64| {
+        let mut pixels = vec![0.0; h_px * w_px];
+        problem.unit_pixels(frame, mass, &mut pixels);
         pixels
-            .iter()
-            .map(|v| if *v > 0.0 { v * mass } else { f64::NAN })
-            .collect()
     };
-    let on_source = |pixels: &[f64]| -> Vec<f64> {
-        pixels
-            .iter()
-            .map(|v| if *v > 0.0 { 0.0 } else { f64::NAN })
-            .collect()
+    let laid_out = |pixels: Vec<f64>, by: f64| -> Vec<f64> {
+        let kept = |v: f64| if v > 0.0 { v * by } else { f64::NAN };
+        pixels.into_iter().map(kept).collect()
     };
-    let fields = Fields {
-        velocity_yx_px: vec![[f64::NAN; 2]; problem.shape.n_px()],
-        created: kept(&problem.b, problem.mass_b),
-        destroyed: kept(&problem.a, problem.mass_a),
-        cost_map: on_source(&problem.a),
-    };
+    let fields = settings.fields.then(|| {
+        let source = unit(&pair.source, problem.mass_src);
+        Fields {
+            velocity_yx_px: vec![[f64::NAN; 2]; h_px * w_px],
+            created: laid_out(unit(&pair.target, problem.mass_tgt), problem.mass_b),
+            cost_map: laid_out(source.clone(), 0.0),
+            destroyed: laid_out(source, problem.mass_a),
+        }
+    });
     // The reference measure of an empty side is zero, so only the relaxation is paid for.
     let mass = problem.mass_a + problem.mass_b;
     Solution {
@@ -296,7 +330,7 @@ pub(crate) fn empty_outputs(problem: &Problem, settings: &Settings) -> Solution 
         mass_destroyed_clamped: problem.mass_a,
         coord_scale: problem.frame_px,
         geometry: problem.geometry,
-        fields: settings.fields.then_some(fields),
+        fields,
         potentials: None,
         coupling: Vec::new(),
     }

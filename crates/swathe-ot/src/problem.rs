@@ -1,6 +1,6 @@
 use crate::failure::{Failure, Side};
-use crate::frame::Pair;
-use crate::geometry::{Geometry, place, pool_live};
+use crate::frame::{Frame, Pair};
+use crate::geometry::{Geometry, place, pool_live_into};
 use crate::settings::{CoordScale, Reference, Settings};
 use crate::shape::Shape;
 
@@ -12,12 +12,8 @@ use crate::shape::Shape;
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
     pub geometry: Geometry,
-    /// Shape of `a` and `b`: the live box in work pixels.
+    /// Shape of the live box in work pixels.
     pub shape: Shape,
-    /// Source of unit mass (empty if the source is).
-    pub a: Vec<f64>,
-    /// Target of unit mass.
-    pub b: Vec<f64>,
     /// Frame totals, input units.
     pub mass_src: f64,
     pub mass_tgt: f64,
@@ -94,18 +90,9 @@ pub(crate) fn prepare(pair: &Pair, settings: &Settings) -> Result<Problem, Failu
         CoordScale::Auto => 1.0 / source.shape.h_px.max(source.shape.w_px).max(1) as f64,
         CoordScale::Fixed(scale) => scale,
     };
-    let unit_mass = |frame, mass: f64| {
-        let mut pixels = pool_live(frame, &geometry);
-        if mass > 0.0 {
-            pixels.iter_mut().for_each(|v| *v /= mass);
-        }
-        pixels
-    };
     Ok(Problem {
         geometry,
         shape: geometry.live_work(),
-        a: unit_mass(source, mass_src),
-        b: unit_mass(target, mass_tgt),
         mass_src,
         mass_tgt,
         mass_a,
@@ -121,6 +108,15 @@ pub(crate) fn prepare(pair: &Pair, settings: &Settings) -> Result<Problem, Failu
 }
 
 impl Problem {
+    /// The pixels of a frame's live box, pooled and scaled to unit mass.
+    pub(crate) fn unit_pixels(&self, frame: &Frame, mass: f64, out: &mut [f64]) {
+        let out = &mut out[..self.shape.n_px()];
+        pool_live_into(frame, &self.geometry, out);
+        if mass > 0.0 {
+            out.iter_mut().for_each(|v| *v /= mass);
+        }
+    }
+
     /// What a potential of the unit problem lacks to be one of the problem itself, cost units.
     pub(crate) fn potential_shift(&self, mass: f64) -> f64 {
         if self.relaxation.is_finite() {

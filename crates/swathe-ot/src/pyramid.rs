@@ -1,4 +1,5 @@
-use crate::blur::{GridSide, ReferenceMass};
+use crate::blur::{GridSide, LANES, ReferenceMass, Row, fit};
+use crate::frame::Pair;
 use crate::problem::Problem;
 use crate::settings::Reference;
 use crate::shape::Shape;
@@ -17,18 +18,33 @@ pub(crate) struct Level {
 pub(crate) struct Pyramid {
     levels: Vec<Level>,
     n_levels: usize,
-    images: [Vec<f64>; 4],
-    pooled: Vec<f64>,
 }
 
 /// No level is narrower than this.
 const SIDE_MIN: usize = 16;
 
 impl Pyramid {
-    /// Builds the levels: pixels are summed two by two, anchored at the live box.
-    pub(crate) fn set(&mut self, problem: &Problem) {
+    /// Builds the levels: pixels are summed two by two, anchored at the live box. The images of
+    /// both sides, and how many live pixels went into each of theirs, pass through `lent`.
+    pub(crate) fn set(&mut self, problem: &Problem, pair: &Pair, lent: [&mut Vec<Row<f64>>; 4]) {
         let counting = problem.reference == Reference::Counting;
         let (mut shape, mut px) = (problem.shape, problem.work_px);
+        let n_rows = |n_px: usize| n_px.div_ceil(LANES);
+        let [a, b, count_a, count_b] = lent;
+        for image in [&mut *a, &mut *b] {
+            fit(image, n_rows(shape.n_px()), [0.0; LANES]);
+        }
+        let n_counts = match next_shape(shape) {
+            Some(half) if counting => half.n_px(),
+            _ => 0,
+        };
+        for count in [&mut *count_a, &mut *count_b] {
+            fit(count, n_rows(n_counts), [0.0; LANES]);
+        }
+        let (a, b) = (a.as_flattened_mut(), b.as_flattened_mut());
+        let (count_a, count_b) = (count_a.as_flattened_mut(), count_b.as_flattened_mut());
+        problem.unit_pixels(&pair.source, problem.mass_src, a);
+        problem.unit_pixels(&pair.target, problem.mass_tgt, b);
         self.n_levels = 0;
         loop {
             let finest = self.n_levels == 0;
@@ -36,53 +52,32 @@ impl Pyramid {
                 self.levels.push(Level::default());
             }
             let level = &mut self.levels[self.n_levels];
-            let [a, b, count_a, count_b] = &self.images;
-            let (a, b) = if finest {
-                (&problem.a, &problem.b)
-            } else {
-                (a, b)
-            };
+            let n_px = shape.n_px();
             // The counting measure of a pooled pixel is the number of live pixels in it.
-            let count = |count| match (counting, finest) {
-                (false, _) => ReferenceMass::Mass,
-                (true, true) => ReferenceMass::One,
-                (true, false) => ReferenceMass::Count(count),
+            let (measure_a, measure_b) = match (counting, finest) {
+                (false, _) => (ReferenceMass::Mass, ReferenceMass::Mass),
+                (true, true) => (ReferenceMass::One, ReferenceMass::One),
+                (true, false) => (
+                    ReferenceMass::Count(&count_a[..n_px]),
+                    ReferenceMass::Count(&count_b[..n_px]),
+                ),
             };
-            level.source.set(a, count(count_a), shape, true);
-            level.target.set(b, count(count_b), shape, false);
+            level.source.set(&a[..n_px], measure_a, shape, true);
+            level.target.set(&b[..n_px], measure_b, shape, false);
             level.px = px;
             self.n_levels += 1;
-            let half = Shape::new(shape.h_px.div_ceil(2), shape.w_px.div_ceil(2));
-            if half.h_px.min(half.w_px) < SIDE_MIN {
+            let Some(half) = next_shape(shape) else {
                 return;
+            };
+            if counting && finest {
+                count_live(a, shape, half, count_a);
+                count_live(b, shape, half, count_b);
+            } else if counting {
+                halve(count_a, shape, half);
+                halve(count_b, shape, half);
             }
-            if finest {
-                let live = |m: f64| if m > 0.0 { 1.0 } else { 0.0 };
-                let (a, b, n) = (
-                    &problem.a,
-                    &problem.b,
-                    if counting { usize::MAX } else { 0 },
-                );
-                halve(a.iter().copied(), shape, half, &mut self.images[0]);
-                halve(b.iter().copied(), shape, half, &mut self.images[1]);
-                halve(
-                    a.iter().map(|m| live(*m)).take(n),
-                    shape,
-                    half,
-                    &mut self.images[2],
-                );
-                halve(
-                    b.iter().map(|m| live(*m)).take(n),
-                    shape,
-                    half,
-                    &mut self.images[3],
-                );
-            } else {
-                for image in &mut self.images {
-                    halve(image.iter().copied(), shape, half, &mut self.pooled);
-                    std::mem::swap(image, &mut self.pooled);
-                }
-            }
+            halve(a, shape, half);
+            halve(b, shape, half);
             (shape, px) = (half, 2.0 * px);
         }
     }
@@ -93,24 +88,46 @@ impl Pyramid {
 
     /// Bytes held.
     pub(crate) fn bytes(&self) -> usize {
-        let sides: usize = self
+        let sides = self
             .levels
             .iter()
-            .map(|l| l.source.bytes() + l.target.bytes())
-            .sum();
-        let images: usize = self.images.iter().map(|i| i.capacity()).sum();
-        sides + (images + self.pooled.capacity()) * size_of::<f64>()
+            .map(|l| l.source.bytes() + l.target.bytes());
+        sides.sum()
     }
 }
 
-/// Sums pixels two by two; no pixels make no image.
-fn halve(pixels: impl Iterator<Item = f64>, shape: Shape, half: Shape, out: &mut Vec<f64>) {
-    out.clear();
-    for (at, v) in pixels.enumerate() {
-        if at == 0 {
-            out.resize(half.n_px(), 0.0);
+/// The next coarser level's shape; `None` if this is the coarsest.
+pub(crate) fn next_shape(shape: Shape) -> Option<Shape> {
+    let half = Shape::new(shape.h_px.div_ceil(2), shape.w_px.div_ceil(2));
+    (half.h_px.min(half.w_px) >= SIDE_MIN).then_some(half)
+}
+
+/// Sums pixels two by two, in place: a sum never comes to lie on a pixel still to be read.
+fn halve(image: &mut [f64], shape: Shape, half: Shape) {
+    for y in 0..half.h_px {
+        for x in 0..half.w_px {
+            image[y * half.w_px + x] = square_sum(image, shape, y, x, |m| m);
         }
-        let (y, x) = (at / shape.w_px, at % shape.w_px);
-        out[y / 2 * half.w_px + x / 2] += v;
     }
+}
+
+/// How many of the pixels two by two are live.
+fn count_live(image: &[f64], shape: Shape, half: Shape, out: &mut [f64]) {
+    for y in 0..half.h_px {
+        for x in 0..half.w_px {
+            let live = |m: f64| if m > 0.0 { 1.0 } else { 0.0 };
+            out[y * half.w_px + x] = square_sum(image, shape, y, x, live);
+        }
+    }
+}
+
+#[inline(always)]
+fn square_sum(image: &[f64], shape: Shape, y: usize, x: usize, f: impl Fn(f64) -> f64) -> f64 {
+    let mut sum = 0.0;
+    for row in 2 * y..(2 * y + 2).min(shape.h_px) {
+        for column in 2 * x..(2 * x + 2).min(shape.w_px) {
+            sum += f(image[row * shape.w_px + column]);
+        }
+    }
+    sum
 }

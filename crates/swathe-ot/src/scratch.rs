@@ -1,10 +1,11 @@
-use crate::anderson::DEPTH_MAX;
-use crate::blur::{LANES, Row, SEGMENT_MAX};
+use crate::anderson::{depth_for, history_rows};
+use crate::blur::{LANES, Row, SEGMENT_MAX, SEGMENT_MIN};
 use crate::descent::State;
-use crate::pyramid::Pyramid;
-use crate::settings::{Precision, Settings};
+use crate::pyramid::{Pyramid, next_shape};
+use crate::settings::{Coupling, Precision, Reference, Settings};
 use crate::shape::Shape;
 use crate::simd::SimdPath;
+use crate::solution::Link;
 use crate::sweep::Engine;
 
 /// The memory of one solver thread, reused from pair to pair.
@@ -65,12 +66,12 @@ impl Default for Scratch {
     }
 }
 
-/// What a pair needs at most, in bytes.
+/// What a pair needs at most, in bytes, beside its two frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Need {
     /// The solver's own memory, kept for the next pair.
     pub scratch_bytes: usize,
-    /// The prepared pair and the panels its maps are made of, while it is solved.
+    /// What is held beside it only while the pair is solved.
     pub pair_bytes: usize,
     /// The solution, until it is dropped.
     pub solution_bytes: usize,
@@ -79,64 +80,106 @@ pub struct Need {
 impl Need {
     /// All of it.
     pub fn total_bytes(&self) -> usize {
-        self.scratch_bytes + self.pair_bytes + self.solution_bytes
+        self.scratch_bytes
+            .saturating_add(self.pair_bytes)
+            .saturating_add(self.solution_bytes)
     }
 }
 
 /// The memory a pair with a live box of this shape (in work pixels) needs at most. It is reached
 /// when every pixel of the box is live in both frames.
+///
+/// ```
+/// use swathe_ot::{Settings, Shape, need};
+/// let need = need(Shape::new(256, 512), &Settings::default());
+/// assert!(need.total_bytes() < 25_000_000);
+/// ```
 pub fn need(live: Shape, settings: &Settings) -> Need {
     let wide = size_of::<Row<f64>>();
-    let n_rows = |shape: Shape| {
-        let (along_y, along_x) = (
-            shape.w_px.div_ceil(LANES) * shape.h_px,
-            shape.h_px.div_ceil(LANES) * shape.w_px,
-        );
-        along_y.max(along_x)
-    };
-    let rows = n_rows(live);
     let n_px = live.n_px();
-    let mut side_rows = 0;
-    let mut level = live;
-    loop {
-        side_rows += n_rows(level);
-        let half = Shape::new(level.h_px.div_ceil(2), level.w_px.div_ceil(2));
-        if half.h_px.min(half.w_px) < 16 {
-            break;
-        }
-        level = half;
+    let line = live.h_px.max(live.w_px);
+    let counting = settings.reference == Reference::Counting;
+    let (mut sides, mut history) = (0, 0);
+    let mut level = Some(live);
+    while let Some(shape) = level {
+        let (source, target) = panel_rows(shape);
+        // Mass and its logarithm; on the coarse levels of the counting measure the lean too.
+        let n_panels = if counting && shape != live { 3 } else { 2 };
+        sides += n_panels * (source + target) * wide;
+        history = history.max(history_rows(depth_for(source), source) * size_of::<Row<f32>>());
+        level = next_shape(shape);
     }
-    // Three and a half panels per side and level; the halved images of the pyramid, two of counts.
-    let pyramid = side_rows * 2 * (3 * wide + wide / 2) + 5 * n_px.div_ceil(2) * size_of::<f64>();
-    let depth = if n_px <= 20_000 { DEPTH_MAX } else { 10 };
-    // A smaller level may keep a deeper history: a quarter of the rows, at most.
-    let history_rows =
-        (depth * rows).max(DEPTH_MAX * rows.min(20_000 / LANES + live.h_px + live.w_px));
-    let history = history_rows * 2 * (wide / 2) + 2 * rows * (wide / 2) + rows * wide;
-    let panels = (4 + 5) * rows * wide;
-    let line = live.h_px.max(live.w_px) + SEGMENT_MAX;
-    let tiles = |number: usize| 2 * line * LANES * number + line * 64;
-    let per_engine = |number: usize| 2 * rows * wide + tiles(number);
+    let (source, target) = panel_rows(live);
+    // The iterate, its image, the image before, the best one and what a new attempt may go back
+    // to; the other potential; and what lies between two passes.
+    let panels = 5 * source + target + source.max(target) + 2 * (line + LANES);
     let engines = match settings.precision {
-        Precision::F32 => per_engine(4),
-        Precision::F64 => per_engine(8),
-        Precision::Auto => per_engine(4) + per_engine(8),
+        Precision::F32 => engine_bytes(line, size_of::<f32>()),
+        Precision::F64 => engine_bytes(line, size_of::<f64>()),
+        Precision::Auto => {
+            engine_bytes(line, size_of::<f32>()) + engine_bytes(line, size_of::<f64>())
+        }
     };
-    // Moments: logs, two carried panels and three outputs with their turned copies.
-    let moments = 10 * rows * wide;
-    let fields = if settings.fields {
-        5 * n_px * size_of::<f64>()
-    } else {
-        0
-    };
-    let potentials = if settings.potentials {
-        2 * n_px * size_of::<f64>()
-    } else {
-        0
-    };
+    let maps = if settings.fields { 5 } else { 0 } + if settings.potentials { 2 } else { 0 };
+    let (links, listing) = coupling_bytes(n_px, settings);
     Need {
-        scratch_bytes: pyramid + history + panels + engines + (1 << 16),
-        pair_bytes: 2 * n_px * size_of::<f64>() + moments,
-        solution_bytes: fields + potentials,
+        scratch_bytes: sides + history + panels * wide + engines + (1 << 14),
+        // Rows of marginals and moments.
+        pair_bytes: (6 * (line + LANES) * wide).saturating_add(listing) + (1 << 14),
+        solution_bytes: (maps * n_px * size_of::<f64>()).saturating_add(links),
     }
+}
+
+/// Rows of a panel of the source and of the target.
+fn panel_rows(shape: Shape) -> (usize, usize) {
+    (
+        shape.w_px.div_ceil(LANES) * shape.h_px,
+        shape.h_px.div_ceil(LANES) * shape.w_px,
+    )
+}
+
+/// Kernels and tiles for lines of at most so many pixels, by the size of a number. Their vectors
+/// grow by doubling.
+fn engine_bytes(line: usize, number: usize) -> usize {
+    let table = 4 * line + 8 * SEGMENT_MAX;
+    let kernels = 8 * table * number;
+    let n_tiles = line.div_ceil(SEGMENT_MIN);
+    let tiles = 2 * (line + SEGMENT_MAX) * LANES * number + n_tiles * (2 * LANES * 4 + 64);
+    let maxima = (line + 4) * 2 * size_of::<usize>();
+    2 * (kernels + tiles + maxima)
+}
+
+/// The list of links, and what making it takes beside.
+fn coupling_bytes(n_px: usize, settings: &Settings) -> (usize, usize) {
+    let n_links = match settings.coupling {
+        Coupling::None => return (0, 0),
+        Coupling::TopK(k) => n_px.saturating_mul(k.min(n_px)),
+        Coupling::Threshold(mass) => {
+            let Settings {
+                epsilon,
+                relaxation,
+                ..
+            } = settings;
+            // Entries of at least this mass cannot be more than the plan's mass divided by it.
+            // The counting measure, n² in all, draws the plan's mass above 1.
+            let power = match settings.reference {
+                Reference::Product => 0.0,
+                Reference::Counting => 2.0 * epsilon / (epsilon + 2.0 * relaxation),
+            };
+            let n_px = n_px as f64;
+            if settings.normalize {
+                (1.01 * n_px.powf(power) / mass).min(n_px * n_px) as usize
+            } else {
+                (64.0 * n_px) as usize
+            }
+        }
+    };
+    let links = n_links.saturating_mul(size_of::<Link>());
+    // Target pixels by squares; the list of a threshold grows by doubling.
+    let squares = 2 * n_px.div_ceil(4) * 64 + (1 << 14);
+    let growth = match settings.coupling {
+        Coupling::Threshold(_) => links.saturating_mul(2),
+        _ => 0,
+    };
+    (links, growth.saturating_add(squares))
 }

@@ -37,10 +37,10 @@ pub fn solve_with(
 ) -> Result<Solution, Failure> {
     let problem = prepare(pair, settings)?;
     if problem.mass_src <= 0.0 || problem.mass_tgt <= 0.0 {
-        return Ok(empty_outputs(&problem, settings));
+        return Ok(empty_outputs(&problem, pair, settings));
     }
     let watch = Watch::new(stop);
-    let descent = descend(&problem, settings, scratch, &watch)?;
+    let descent = descend(&problem, pair, settings, scratch, &watch)?;
     outputs(&problem, settings, &descent, scratch, &watch)
 }
 

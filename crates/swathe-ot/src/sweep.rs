@@ -1,4 +1,4 @@
-use crate::blur::{Blur, BlurScratch, DEAD, LANES, Real, Row, blur, exp_row};
+use crate::blur::{Between, Blur, BlurScratch, DEAD, LANES, Real, Row, blur, exp_row, fit};
 use crate::pyramid::Level;
 use crate::simd::{SimdPath, compiled_per_path};
 use crate::watch::Watch;
@@ -40,31 +40,23 @@ impl Regime {
 /// The panels of one sweep; their memory is kept.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SweepPanels {
-    /// Source side: logarithms, and sums that become the image of the potential.
-    pub logs_a: Vec<Row<f64>>,
+    /// Source side: sums that become the image of the potential.
     pub image: Vec<Row<f64>>,
-    /// Target side: sums that become the potential, and logarithms.
+    /// Target side: sums that become the potential.
     pub gamma: Vec<Row<f64>>,
-    pub logs_b: Vec<Row<f64>>,
+    pub between: Between,
 }
 
 impl SweepPanels {
     pub(crate) fn resize(&mut self, level: &Level) {
-        for panel in [&mut self.logs_a, &mut self.image] {
-            panel.resize(level.source.n_rows(), [0.0; LANES]);
-        }
-        for panel in [&mut self.gamma, &mut self.logs_b] {
-            panel.resize(level.target.n_rows(), [0.0; LANES]);
-        }
+        fit(&mut self.image, level.source.n_rows(), [0.0; LANES]);
+        fit(&mut self.gamma, level.target.n_rows(), [0.0; LANES]);
     }
 
     /// Bytes held.
     pub(crate) fn bytes(&self) -> usize {
-        let panels = [&self.logs_a, &self.image, &self.gamma, &self.logs_b];
-        panels
-            .iter()
-            .map(|p| p.capacity() * size_of::<Row<f64>>())
-            .sum()
+        let n_rows = self.image.capacity() + self.gamma.capacity();
+        n_rows * size_of::<Row<f64>>() + self.between.bytes()
     }
 }
 
@@ -102,7 +94,7 @@ impl<T: Real> Engine<T> {
 }
 
 /// The first half of a sweep: γ = −τ·LSE(φ + log a) (shifted by the lean of the counting
-/// measure), exact for this φ, and γ + log b. Returns the least γ + lean.
+/// measure), exact for this φ. Returns the least γ + lean.
 pub(crate) fn half_sweep<T: Real>(
     path: SimdPath,
     level: &Level,
@@ -113,26 +105,10 @@ pub(crate) fn half_sweep<T: Real>(
     watch: &Watch<'_>,
 ) -> f64 {
     let (a, b) = (&level.source, &level.target);
-    add_logs(path, phi, &a.log_mass, &mut panels.logs_a);
+    let SweepPanels { gamma, between, .. } = panels;
     let scratch = &mut engine.scratch;
-    blur(
-        path,
-        &engine.there,
-        a,
-        b,
-        &panels.logs_a,
-        &mut panels.gamma,
-        scratch,
-        watch,
-    );
-    potential_of_sums(
-        path,
-        &mut panels.gamma,
-        &b.log_mass,
-        &b.lean,
-        regime,
-        &mut panels.logs_b,
-    )
+    blur(path, &engine.there, a, b, phi, gamma, scratch, between, watch);
+    potential_of_sums(path, gamma, &b.log_mass, b.lean(), regime)
 }
 
 /// One sweep of the map φ ↦ T(φ), written to `panels.image`. Returns the residual of the pair
@@ -149,48 +125,34 @@ pub(crate) fn sweep<T: Real>(
 ) -> f64 {
     let (a, b) = (&level.source, &level.target);
     let least_b = half_sweep(path, level, regime, phi, panels, engine, watch);
+    let SweepPanels {
+        image,
+        gamma,
+        between,
+    } = panels;
     let scratch = &mut engine.scratch;
-    blur(
-        path,
-        &engine.back,
-        b,
-        a,
-        &panels.logs_b,
-        &mut panels.image,
-        scratch,
-        watch,
-    );
-    let (residual, least_a) = image_and_residual::<T>(
-        path,
-        phi,
-        &mut panels.image,
-        &a.mass,
-        &a.log_mass,
-        &a.lean,
-        regime,
-    );
+    blur(path, &engine.back, b, a, gamma, image, scratch, between, watch);
+    let (lean_a, lean_b) = (a.lean(), b.lean());
+    let (residual, least_a) =
+        image_and_residual::<T>(path, phi, image, &a.mass, &a.log_mass, lean_a, regime);
     if regime.ratio > 0.0 {
         // The best common shift of the two potentials, in closed form; only φ carries it, γ is
         // computed from φ anyway.
-        let soft_a = soft_sum::<T>(path, &panels.image, &a.mass, &a.lean, least_a, regime.ratio);
-        let soft_b = soft_sum::<T>(path, &panels.gamma, &b.mass, &b.lean, least_b, regime.ratio);
+        let soft_a = soft_sum::<T>(path, image, &a.mass, lean_a, least_a, regime.ratio);
+        let soft_b = soft_sum::<T>(path, gamma, &b.mass, lean_b, least_b, regime.ratio);
         let least = |least: f64, sum: f64| least - sum.log2() / regime.ratio;
         let shift = 0.5 * (least(least_b, soft_b) - least(least_a, soft_a));
         if shift.is_finite() {
-            shift_live(path, &mut panels.image, &a.log_mass, shift);
+            shift_live(path, image, &a.log_mass, shift);
         }
     }
     residual / a.total.max(b.total)
 }
 
-compiled_per_path! {
-    pub(crate) fn add_logs(phi: &[Row<f64>], log_mass: &[Row<f64>], out: &mut [Row<f64>]) {
-        for ((phi, log_mass), out) in phi.iter().zip(log_mass).zip(out) {
-            for l in 0..LANES {
-                out[l] = if log_mass[l] <= DEAD { DEAD } else { phi[l] + log_mass[l] };
-            }
-        }
-    }
+/// The lean of row `i`.
+#[inline(always)]
+fn lean_of(lean: Option<&[Row<f64>]>, i: usize) -> &Row<f64> {
+    lean.map_or(&[0.0; LANES], |lean| &lean[i])
 }
 
 compiled_per_path! {
@@ -198,18 +160,16 @@ compiled_per_path! {
     fn potential_of_sums(
         potential: &mut [Row<f64>],
         log_mass: &[Row<f64>],
-        lean: &[Row<f64>],
+        lean: Option<&[Row<f64>]>,
         regime: Regime,
-        logs: &mut [Row<f64>],
     ) -> f64 {
         let mut least = [f64::INFINITY; LANES];
-        let rows = log_mass.iter().zip(lean).zip(potential.iter_mut().zip(logs));
-        for ((log_mass, lean), (potential, logs)) in rows {
+        for (i, (log_mass, potential)) in log_mass.iter().zip(potential).enumerate() {
+            let lean = lean_of(lean, i);
             for l in 0..LANES {
                 let dead = log_mass[l] <= DEAD;
                 let p = -regime.tau * potential[l] - (1.0 - regime.tau) * lean[l];
                 potential[l] = if dead { 0.0 } else { p };
-                logs[l] = if dead { DEAD } else { p + log_mass[l] };
                 let leaning = if dead { f64::INFINITY } else { p + lean[l] };
                 least[l] = if leaning < least[l] { leaning } else { least[l] };
             }
@@ -224,14 +184,14 @@ compiled_per_path! {
         image: &mut [Row<f64>],
         mass: &[Row<f64>],
         log_mass: &[Row<f64>],
-        lean: &[Row<f64>],
+        lean: Option<&[Row<f64>]>,
         regime: Regime,
     ) -> (f64, f64) {
         let (mut total, mut least) = ([0.0; LANES], [f64::INFINITY; LANES]);
         let zero = [0.0; LANES];
         let per_tau = 1.0 / regime.tau;
         for i in 0..phi.len() {
-            let (phi, mass, log_mass, lean) = (&phi[i], &mass[i], &log_mass[i], &lean[i]);
+            let (phi, mass, log_mass, lean) = (&phi[i], &mass[i], &log_mass[i], lean_of(lean, i));
             let image = &mut image[i];
             let (mut gap, mut decay) = ([0.0; LANES], [0.0; LANES]);
             for l in 0..LANES {
@@ -267,12 +227,13 @@ compiled_per_path! {
     fn soft_sum<T: Real>(
         potential: &[Row<f64>],
         mass: &[Row<f64>],
-        lean: &[Row<f64>],
+        lean: Option<&[Row<f64>]>,
         least: f64,
         ratio: f64,
     ) -> f64 {
         let (mut total, zero) = ([0.0; LANES], [0.0; LANES]);
-        for ((p, mass), lean) in potential.iter().zip(mass).zip(lean) {
+        for (i, (p, mass)) in potential.iter().zip(mass).enumerate() {
+            let lean = lean_of(lean, i);
             let mut z = [0.0; LANES];
             for l in 0..LANES {
                 let v = (least - p[l] - lean[l]) * ratio;

@@ -1,11 +1,10 @@
-use crate::Coupling;
 use crate::failure::Failure;
 use crate::frame::Pair;
 use crate::geometry::place;
 use crate::scratch::{Scratch, need};
 use crate::settings::Settings;
 use crate::shape::Shape;
-use crate::solution::{Link, Solution};
+use crate::solution::Solution;
 use crate::solve::solve_with;
 use swathe::{DeviceKind, Difference, Need, Size, Stop, Workload};
 
@@ -45,20 +44,12 @@ impl Workload for Transport {
         let shape = Shape::new(h_px, w_px);
         let need = need(shape, &self.settings);
         let pixels = shape.n_px() * self.settings.pool * self.settings.pool;
-        // The two frames as they were loaded, and what solving holds beside the scratch.
+        // The two frames as they were loaded.
         let loaded = 2 * pixels * size_of::<f64>();
-        let links = match self.settings.coupling {
-            Coupling::None => 0,
-            Coupling::TopK(k) => shape.n_px().saturating_mul(k),
-            // Entries of at least this mass cannot be more than the mass divided by it.
-            Coupling::Threshold(mass) if self.settings.normalize => (2.0 / mass) as usize,
-            Coupling::Threshold(_) => shape.n_px().saturating_mul(64),
-        };
-        let links = links.saturating_mul(size_of::<Link>());
         Need {
             lane_bytes: loaded as u64,
-            scratch_bytes: (need.scratch_bytes + need.pair_bytes) as u64,
-            solution_bytes: need.solution_bytes.saturating_add(links) as u64,
+            scratch_bytes: need.scratch_bytes.saturating_add(need.pair_bytes) as u64,
+            solution_bytes: need.solution_bytes as u64,
         }
     }
 

@@ -1,4 +1,4 @@
-use super::{Real, SEGMENT_MAX};
+use super::{Real, SEGMENT_MAX, SEGMENT_MIN};
 
 /// Sharper kernels than this (bits per px²) are summed directly: tiles would be too small.
 const SHARP_BITS: f64 = 1.5;
@@ -38,7 +38,7 @@ impl<T: Real> Kernel<T> {
         self.segment = [48, 24, 12]
             .into_iter()
             .find(|s| c * (s * s) as f64 <= 70.0)
-            .unwrap_or(6);
+            .unwrap_or(SEGMENT_MIN);
         let at = |m: i32| f64::from(m) + fraction;
         self.table.clear();
         self.table

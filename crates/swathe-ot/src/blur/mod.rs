@@ -10,10 +10,10 @@ mod separable;
 mod source;
 mod tile;
 
-pub(crate) use moments::moment_sums;
-pub(crate) use panel::{GridSide, ReferenceMass, Span};
+pub(crate) use moments::{MomentRows, moment_sums};
+pub(crate) use panel::{GridSide, ReferenceMass, Span, fit, refill};
 pub(crate) use real::{Real, exp_row};
-pub(crate) use separable::{Blur, BlurScratch, blur};
+pub(crate) use separable::{Between, Blur, BlurScratch, blur};
 
 /// Lines that are worked on side by side.
 pub(crate) const LANES: usize = 16;
@@ -24,5 +24,6 @@ pub(crate) type Row<T> = [T; LANES];
 pub(crate) const DEAD: f64 = -1.0e30;
 /// What is below this is dead.
 pub(crate) const NEARLY_DEAD: f64 = -1.0e29;
-/// The longest segment of a line that makes a tile.
+/// The longest and the shortest segment of a line that makes a tile.
 pub(crate) const SEGMENT_MAX: usize = 48;
+pub(crate) const SEGMENT_MIN: usize = 6;

@@ -1,107 +1,131 @@
 use super::direct::row_top;
 use super::kernel::Kernel;
-use super::panel::{GridSide, transpose};
+use super::panel::{GridSide, turn};
 use super::real::{Real, exp_row, log_row};
-use super::separable::{Blur, BlurScratch, Pass, run_pass};
+use super::separable::{Between, Blur, BlurScratch, first_block, pass, second_block};
 use super::tile::{Block, Sums, Term};
-use super::{LANES, Row, SEGMENT_MAX, Span};
+use super::{DEAD, LANES, Row, SEGMENT_MAX, Span};
 use crate::simd::SimdPath;
 use crate::watch::Watch;
 
-/// Where mass at the output pixels came from: log2 of the sum, the mean displacement
-/// (input − output) along the input's lines and across them, and its mean square, px.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Moments {
-    pub log: Vec<Row<f64>>,
-    pub along: Vec<Row<f64>>,
-    pub across: Vec<Row<f64>>,
-    pub square: Vec<Row<f64>>,
+/// Where the mass at the output pixels of one block came from: log2 of the sum, the mean
+/// displacement (input − output) along the input's lines and across them, and its mean square, px.
+pub(crate) struct MomentRows<'a, T> {
+    pub log: &'a [Row<f64>],
+    pub along: &'a [Row<T>],
+    pub across: &'a [Row<T>],
+    pub square: &'a [Row<T>],
 }
 
 /// The separable sum with its moments carried in the same tiles: displacements are counted from
-/// each tile's ray, so that nothing cancels.
+/// each tile's ray, so that nothing cancels. Blocks of the output are handed to `take` one by
+/// one; `lent` holds mean and mean square between the passes.
+#[allow(clippy::too_many_arguments)]
 pub(crate) fn moment_sums<T: Real>(
     path: SimdPath,
     blur: &Blur<T>,
     from: &GridSide,
     to: &GridSide,
-    input: &[Row<f64>],
+    potential: &[Row<f64>],
     scratch: &mut BlurScratch<T>,
+    between: &mut Between,
+    lent: [&mut [Row<T>]; 2],
     watch: &Watch<'_>,
-) -> Moments {
-    let zeros = |n: usize| vec![[0.0; LANES]; n];
-    let n_mid = from.n_blocks * to.n_lanes;
-    let mut log = zeros(n_mid);
-    let mut sums = MomentSums::<T>::new(Vec::new(), n_mid);
-    let pass = Pass::first(&blur.first, from, to);
-    run_pass(path, &pass, input, &mut log, scratch, &mut sums, watch);
-    let turn = |panel: &[Row<f64>]| {
-        let mut turned = zeros(to.n_blocks * from.n_lanes);
-        transpose(path, panel, to.n_lanes, from.n_lanes, &mut turned);
-        turned
-    };
-    let log = turn(&log);
-    let carried = vec![turn(&sums.own), turn(&sums.square)];
-    let mut sums = MomentSums::<T>::new(carried, to.n_rows());
-    let mut out = zeros(to.n_rows());
-    let pass = Pass::second(&blur.second, from, to);
-    run_pass(path, &pass, &log, &mut out, scratch, &mut sums, watch);
-    Moments {
-        log: out,
-        along: sums.carried_mean,
-        across: sums.own,
-        square: sums.square,
+    take: &mut dyn FnMut(usize, MomentRows<'_, T>),
+) {
+    between.resize(from, to);
+    let n_turned = to.n_blocks * from.n_lanes;
+    let [mean, square] = lent.map(|panel| &mut panel[..n_turned]);
+    let mut strips = Strips::new(to.n_lanes.max(to.n_line));
+    for b in 0..from.n_blocks {
+        if watch.stopped() {
+            return;
+        }
+        let block = first_block(path, from, to, b, potential, &mut between.input);
+        let output = &mut between.output;
+        let mut sums = MomentSums::new(&mut strips, None);
+        pass(path, &blur.first, &block, output, scratch, &mut sums);
+        turn(path, output, b, from.n_lanes, DEAD, &mut between.turned);
+        for (strip, panel) in [(&strips.own, &mut *mean), (&strips.square, &mut *square)] {
+            let strip = &strip[..to.n_lanes];
+            turn(path, strip, b, from.n_lanes, T::default(), panel);
+        }
+    }
+    let mut log = vec![[0.0; LANES]; to.n_line];
+    for b in 0..to.n_blocks {
+        if watch.stopped() {
+            return;
+        }
+        let block = second_block(from, to, b, &between.turned);
+        let rows = b * from.n_lanes..(b + 1) * from.n_lanes;
+        let carried = [&mean[rows.clone()], &square[rows]];
+        let mut sums = MomentSums::new(&mut strips, Some(carried));
+        pass(path, &blur.second, &block, &mut log, scratch, &mut sums);
+        let moments = MomentRows {
+            log: &log,
+            along: &strips.carried,
+            across: &strips.own,
+            square: &strips.square,
+        };
+        take(b, moments);
     }
 }
 
-/// Sums with moments. What an earlier pass found (the mean along the other axis, the mean
-/// square) is carried along as weights of the input.
-struct MomentSums<T> {
-    /// Mean displacement and mean square of the input pixels from the pass before; or nothing.
-    carried: Vec<Vec<Row<f64>>>,
-    /// Row of the panels where the current block of the input, and of the output, starts.
-    in_row: usize,
-    out_row: usize,
-    own: Vec<Row<f64>>,
-    square: Vec<Row<f64>>,
-    carried_mean: Vec<Row<f64>>,
-    /// Totals of the output tile: 1, own, square, carried.
-    totals: [Row<T>; SEGMENT_MAX],
-    own_total: [Row<T>; SEGMENT_MAX],
-    square_total: [Row<T>; SEGMENT_MAX],
-    carried_total: [Row<T>; SEGMENT_MAX],
-    weighted: Vec<Row<T>>,
+/// Moments of one block of output lines. Rows that a block has no use for keep what an earlier
+/// block left there: finite numbers, so that they vanish next to a mass of zero.
+struct Strips<T> {
+    own: Vec<Row<T>>,
+    square: Vec<Row<T>>,
+    carried: Vec<Row<T>>,
 }
 
-impl<T: Real> MomentSums<T> {
-    fn new(carried: Vec<Vec<Row<f64>>>, n_out_rows: usize) -> MomentSums<T> {
-        let zeros = vec![[0.0; LANES]; n_out_rows];
-        let tile = [[T::default(); LANES]; SEGMENT_MAX];
-        MomentSums {
-            carried_mean: if carried.is_empty() {
-                Vec::new()
-            } else {
-                zeros.clone()
-            },
-            carried,
-            in_row: 0,
-            out_row: 0,
+impl<T: Real> Strips<T> {
+    fn new(n_rows: usize) -> Strips<T> {
+        let zeros = vec![[T::default(); LANES]; n_rows];
+        Strips {
             own: zeros.clone(),
-            square: zeros,
-            totals: tile,
-            own_total: tile,
-            square_total: tile,
-            carried_total: tile,
-            weighted: Vec::new(),
+            square: zeros.clone(),
+            carried: zeros,
         }
     }
 }
 
-impl<T: Real> Sums<T> for MomentSums<T> {
-    fn start_block(&mut self, in_row: usize, out_row: usize) {
-        (self.in_row, self.out_row) = (in_row, out_row);
-    }
+/// The rows of one output tile.
+type TileRows<T> = [Row<T>; SEGMENT_MAX];
 
+/// Sums with moments. What an earlier pass found (the mean along the other axis, the mean
+/// square) is carried along as weights of the input.
+struct MomentSums<'a, T> {
+    /// Mean displacement and mean square of the input pixels from the pass before; or nothing.
+    carried: Option<[&'a [Row<T>]; 2]>,
+    strips: &'a mut Strips<T>,
+    /// Totals of the output tile: 1, own, square, carried.
+    totals: TileRows<T>,
+    own_total: TileRows<T>,
+    square_total: TileRows<T>,
+    carried_total: TileRows<T>,
+    /// One source tile's part of the totals, and the tile weighted by what is carried.
+    part: [TileRows<T>; 3],
+    weighted: TileRows<T>,
+}
+
+impl<'a, T: Real> MomentSums<'a, T> {
+    fn new(strips: &'a mut Strips<T>, carried: Option<[&'a [Row<T>]; 2]>) -> MomentSums<'a, T> {
+        let tile = [[T::default(); LANES]; SEGMENT_MAX];
+        MomentSums {
+            carried,
+            strips,
+            totals: tile,
+            own_total: tile,
+            square_total: tile,
+            carried_total: tile,
+            part: [tile; 3],
+            weighted: tile,
+        }
+    }
+}
+
+impl<T: Real> Sums<T> for MomentSums<'_, T> {
     #[inline(always)]
     fn add(
         &mut self,
@@ -111,22 +135,30 @@ impl<T: Real> Sums<T> for MomentSums<T> {
         ramp: &[T],
         first: bool,
     ) {
-        let tile = [[T::default(); LANES]; SEGMENT_MAX];
+        let n_rows = term.n_rows;
         let plain_table = term.part_of(&kernel.table);
-        let s0 = product(source, plain_table, term, ramp);
-        let s1 = product(source, term.part_of(&kernel.first), term, ramp);
-        let s2 = product(source, term.part_of(&kernel.second), term, ramp);
+        let tables = [
+            plain_table,
+            term.part_of(&kernel.first),
+            term.part_of(&kernel.second),
+        ];
+        for (table, part) in tables.into_iter().zip(&mut self.part) {
+            T::tile_product(source, table, ramp, &term.scale, &mut part[..n_rows], true);
+        }
+        if first {
+            for total in [
+                &mut self.totals,
+                &mut self.own_total,
+                &mut self.square_total,
+                &mut self.carried_total,
+            ] {
+                total[..n_rows].fill([T::default(); LANES]);
+            }
+        }
         let shear = T::from_f64(term.shear);
         let twice = T::from_f64(2.0 * term.shear);
-        if first {
-            (
-                self.totals,
-                self.own_total,
-                self.square_total,
-                self.carried_total,
-            ) = (tile, tile, tile, tile);
-        }
-        for u in 0..term.n_rows {
+        let [s0, s1, s2] = &self.part;
+        for u in 0..n_rows {
             for l in 0..LANES {
                 // Output minus input is (m − shear); displacement is its negative.
                 let own = shear * s0[u][l] - s1[u][l];
@@ -136,28 +168,22 @@ impl<T: Real> Sums<T> for MomentSums<T> {
                 self.square_total[u][l] = self.square_total[u][l] + square;
             }
         }
-        for (which, carried) in self.carried.iter().enumerate() {
-            self.weighted.clear();
-            let carried = &carried[self.in_row + term.start..][..term.len];
-            self.weighted
-                .extend(source.iter().zip(carried).map(|(row, by)| {
-                    let mut out = *row;
-                    for l in 0..LANES {
-                        out[l] = row[l] * T::from_f64(by[l]);
-                    }
-                    out
-                }));
-            let sum = product(&self.weighted, plain_table, term, ramp);
-            let total = if which == 0 {
-                &mut self.carried_total
-            } else {
-                &mut self.square_total
-            };
-            for u in 0..term.n_rows {
+        let Some(carried) = self.carried else {
+            return;
+        };
+        for (carried, total) in carried
+            .into_iter()
+            .zip([&mut self.carried_total, &mut self.square_total])
+        {
+            let carried = &carried[term.start..][..term.len];
+            let weighted = &mut self.weighted[..term.len];
+            for ((out, row), by) in weighted.iter_mut().zip(source).zip(carried) {
                 for l in 0..LANES {
-                    total[u][l] = total[u][l] + sum[u][l];
+                    out[l] = row[l] * by[l];
                 }
             }
+            let total = &mut total[..n_rows];
+            T::tile_product(weighted, plain_table, ramp, &term.scale, total, false);
         }
     }
 
@@ -168,15 +194,13 @@ impl<T: Real> Sums<T> for MomentSums<T> {
 
     #[inline(always)]
     fn take(&mut self, u: usize, out_row: usize) {
-        let at = self.out_row + out_row;
         for l in 0..LANES {
             let total = self.totals[u][l].to_f64();
             let per = if total > 0.0 { 1.0 / total } else { 0.0 };
-            self.own[at][l] = self.own_total[u][l].to_f64() * per;
-            self.square[at][l] = self.square_total[u][l].to_f64() * per;
-            if !self.carried.is_empty() {
-                self.carried_mean[at][l] = self.carried_total[u][l].to_f64() * per;
-            }
+            let mean = |sum: T| T::from_f64(sum.to_f64() * per);
+            self.strips.own[out_row][l] = mean(self.own_total[u][l]);
+            self.strips.square[out_row][l] = mean(self.square_total[u][l]);
+            self.strips.carried[out_row][l] = mean(self.carried_total[u][l]);
         }
     }
 
@@ -202,47 +226,24 @@ impl<T: Real> Sums<T> for MomentSums<T> {
                 own[l] -= term[l].to_f64() * d;
                 square[l] += term[l].to_f64() * d * d;
             }
-            if let [mean, mean_square] = &self.carried[..] {
-                let (mean, mean_square) = (&mean[self.in_row + j], &mean_square[self.in_row + j]);
+            if let Some([mean, mean_square]) = self.carried {
                 for l in 0..LANES {
-                    carried[l] += term[l].to_f64() * mean[l];
-                    square[l] += term[l].to_f64() * mean_square[l];
+                    carried[l] += term[l].to_f64() * mean[j][l].to_f64();
+                    square[l] += term[l].to_f64() * mean_square[j][l].to_f64();
                 }
             }
         }
-        let at = self.out_row + out_row;
         for l in 0..LANES {
             if chosen[l] {
                 let total = plain[l].to_f64();
                 let per = if total > 0.0 { 1.0 / total } else { 0.0 };
-                self.own[at][l] = own[l] * per;
-                self.square[at][l] = square[l] * per;
-                if !self.carried.is_empty() {
-                    self.carried_mean[at][l] = carried[l] * per;
-                }
+                self.strips.own[out_row][l] = T::from_f64(own[l] * per);
+                self.strips.square[out_row][l] = T::from_f64(square[l] * per);
+                self.strips.carried[out_row][l] = T::from_f64(carried[l] * per);
             }
         }
         let mut out = [0.0; LANES];
         log_row(&plain, &marked, 0.0, &mut out);
         out
     }
-}
-
-#[inline(always)]
-fn product<T: Real>(
-    source: &[Row<T>],
-    table: &[T],
-    term: &Term<T>,
-    ramp: &[T],
-) -> [Row<T>; SEGMENT_MAX] {
-    let mut total = [[T::default(); LANES]; SEGMENT_MAX];
-    T::tile_product(
-        source,
-        table,
-        ramp,
-        &term.scale,
-        &mut total[..term.n_rows],
-        true,
-    );
-    total
 }

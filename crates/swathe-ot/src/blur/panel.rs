@@ -1,6 +1,7 @@
 use super::{DEAD, LANES, Row};
 use crate::shape::{PixelBox, Shape};
 use crate::simd::compiled_per_path;
+use std::ops::Range;
 
 /// Positions start..end of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,14 +46,21 @@ pub(crate) struct GridSide {
     pub along_y: bool,
     pub mass: Vec<Row<f64>>,
     pub log_mass: Vec<Row<f64>>,
-    /// log2 of mass per reference mass; all zero for the product measure.
-    pub lean: Vec<Row<f64>>,
-    /// √mass, the weight of a pixel in Anderson's inner products.
-    pub weight: Vec<Row<f32>>,
+    measure: Measure,
+    /// log2 of mass per reference mass, where it is neither zero nor the mass's own.
+    own_lean: Vec<Row<f64>>,
     /// Live positions per block.
     pub live: Vec<Span>,
     pub total: f64,
     pub n_live: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Measure {
+    #[default]
+    Mass,
+    One,
+    Count,
 }
 
 impl GridSide {
@@ -82,8 +90,14 @@ impl GridSide {
         let n_rows = self.n_blocks * self.n_line;
         refill(&mut self.mass, n_rows, [0.0; LANES]);
         refill(&mut self.log_mass, n_rows, [DEAD; LANES]);
-        refill(&mut self.lean, n_rows, [0.0; LANES]);
-        refill(&mut self.weight, n_rows, [0.0; LANES]);
+        self.measure = match reference {
+            ReferenceMass::Mass => Measure::Mass,
+            ReferenceMass::One => Measure::One,
+            ReferenceMass::Count(_) => Measure::Count,
+        };
+        if self.measure == Measure::Count {
+            refill(&mut self.own_lean, n_rows, [0.0; LANES]);
+        }
         refill(
             &mut self.live,
             self.n_blocks,
@@ -93,8 +107,8 @@ impl GridSide {
             },
         );
         (self.total, self.n_live) = (0.0, 0);
-        // Most pixels of a mask are alike: logarithms and roots are taken when the mass changes.
-        let (mut known, mut log, mut lean, mut root) = ((f64::NAN, f64::NAN), 0.0, 0.0, 0.0);
+        // Most pixels of a mask are alike: logarithms are taken when the mass changes.
+        let (mut known, mut log, mut lean) = ((f64::NAN, f64::NAN), 0.0, 0.0);
         for y in 0..h {
             for x in 0..w {
                 let at = (live.y0_px + y) * shape.w_px + live.x0_px + x;
@@ -104,18 +118,17 @@ impl GridSide {
                     let (row, lane) = ((n / LANES) * self.n_line + i, n % LANES);
                     self.mass[row][lane] = mass;
                     let count = match reference {
-                        ReferenceMass::Mass => mass,
-                        ReferenceMass::One => 1.0,
+                        ReferenceMass::Mass | ReferenceMass::One => 1.0,
                         ReferenceMass::Count(count) => count[at],
                     };
                     if known != (mass, count) {
                         known = (mass, count);
                         (log, lean) = (mass.log2(), (mass / count).log2());
-                        root = mass.sqrt() as f32;
                     }
                     self.log_mass[row][lane] = log;
-                    self.lean[row][lane] = lean;
-                    self.weight[row][lane] = root;
+                    if self.measure == Measure::Count {
+                        self.own_lean[row][lane] = lean;
+                    }
                     let span = &mut self.live[n / LANES];
                     span.start = span.start.min(i);
                     span.end = span.end.max(i + 1);
@@ -126,6 +139,22 @@ impl GridSide {
         }
     }
 
+    /// log2 of mass per reference mass; `None`: zero everywhere, the product measure. What it
+    /// says of dead pixels is of no use.
+    pub(crate) fn lean(&self) -> Option<&[Row<f64>]> {
+        match self.measure {
+            Measure::Mass => None,
+            // Reference mass one: it is the logarithm of the mass.
+            Measure::One => Some(&self.log_mass),
+            Measure::Count => Some(&self.own_lean),
+        }
+    }
+
+    /// The rows of block `b` in a panel of this side.
+    pub(crate) fn rows_of(&self, b: usize) -> Range<usize> {
+        b * self.n_line..(b + 1) * self.n_line
+    }
+
     /// Rows of a panel of this side.
     pub(crate) fn n_rows(&self) -> usize {
         self.n_blocks * self.n_line
@@ -133,16 +162,37 @@ impl GridSide {
 
     /// Calls `f` with (row, lane, y, x) of every live pixel, in panel order.
     pub(crate) fn for_live(&self, mut f: impl FnMut(usize, usize, usize, usize)) {
-        for (row, log_mass) in self.log_mass.iter().enumerate() {
-            for (lane, log_mass) in log_mass.iter().enumerate() {
-                if *log_mass > DEAD {
-                    let n = row / self.n_line * LANES + lane + self.lane_start;
-                    let i = row % self.n_line + self.line_start;
+        for b in 0..self.n_blocks {
+            self.for_live_in(b, &mut f);
+        }
+    }
+
+    /// The same for one block.
+    pub(crate) fn for_live_in(&self, b: usize, mut f: impl FnMut(usize, usize, usize, usize)) {
+        let first = b * LANES + self.lane_start;
+        for i in self.live[b].start..self.live[b].end {
+            let row = b * self.n_line + i;
+            let i = i + self.line_start;
+            for lane in 0..LANES {
+                if self.log_mass[row][lane] > DEAD {
+                    let n = first + lane;
                     let (y, x) = if self.along_y { (i, n) } else { (n, i) };
                     f(row, lane, y, x);
                 }
             }
         }
+    }
+
+    /// The pixels (y, x) of the side's box in reading order.
+    pub(crate) fn pixels(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let along_line = self.line_start..self.line_start + self.n_line;
+        let across = self.lane_start..self.lane_start + self.n_lanes;
+        let (rows, columns) = if self.along_y {
+            (along_line, across)
+        } else {
+            (across, along_line)
+        };
+        rows.flat_map(move |y| columns.clone().map(move |x| (y, x)))
     }
 
     /// Row and lane of a pixel inside the side's box.
@@ -155,40 +205,45 @@ impl GridSide {
     /// Bytes held.
     pub(crate) fn bytes(&self) -> usize {
         let row = size_of::<Row<f64>>();
-        (self.mass.capacity() + self.log_mass.capacity() + self.lean.capacity()) * row
-            + self.weight.capacity() * row / 2
+        (self.mass.capacity() + self.log_mass.capacity() + self.own_lean.capacity()) * row
             + self.live.capacity() * size_of::<Span>()
     }
 }
 
-/// Sets a vector to `n` copies of a value, keeping its memory.
+/// Sets a vector to `n` copies of a value, keeping its memory if that is enough.
 pub(crate) fn refill<V: Clone>(v: &mut Vec<V>, n: usize, value: V) {
     v.clear();
+    fit(v, n, value);
+}
+
+/// Makes a vector `n` long without caring what is in it. Memory is taken to measure, and the old
+/// given back first, so that no more is held than was said to be needed.
+pub(crate) fn fit<V: Clone>(v: &mut Vec<V>, n: usize, value: V) {
+    if v.capacity() < n {
+        *v = Vec::new();
+        v.reserve_exact(n);
+    }
     v.resize(n, value);
 }
 
 compiled_per_path! {
-    /// Turns a panel of lines with `n1` positions and `n2` lanes into one of lines with `n2`
-    /// positions and `n1` lanes. Lanes beyond the last are dead.
-    pub(crate) fn transpose(input: &[Row<f64>], n1: usize, n2: usize, out: &mut [Row<f64>]) {
-        for block2 in 0..n1.div_ceil(LANES) {
-            let n_y = LANES.min(n1 - block2 * LANES);
-            for block1 in 0..n2.div_ceil(LANES) {
-                let n_x = LANES.min(n2 - block1 * LANES);
-                let from = &input[block1 * n1 + block2 * LANES..][..n_y];
-                let to = &mut out[block2 * n2 + block1 * LANES..][..n_x];
-                if n_y == LANES && n_x == LANES {
-                    for x in 0..LANES {
-                        for y in 0..LANES {
-                            to[x][y] = from[y][x];
-                        }
+    /// Writes one block of lines, `b`, of a panel with `n_lanes` lines into the panel that has
+    /// the lines' positions as its lanes. Lanes beyond the last position are filled.
+    pub(crate) fn turn<V: Copy>(block: &[Row<V>], b: usize, n_lanes: usize, fill: V, out: &mut [Row<V>]) {
+        let n_x = LANES.min(n_lanes - b * LANES);
+        for (k, from) in block.chunks(LANES).enumerate() {
+            let to = &mut out[k * n_lanes + b * LANES..][..n_x];
+            if from.len() == LANES && n_x == LANES {
+                for x in 0..LANES {
+                    for y in 0..LANES {
+                        to[x][y] = from[y][x];
                     }
-                } else {
-                    for (x, to) in to.iter_mut().enumerate() {
-                        *to = [DEAD; LANES];
-                        for (y, from) in from.iter().enumerate() {
-                            to[y] = from[x];
-                        }
+                }
+            } else {
+                for (x, to) in to.iter_mut().enumerate() {
+                    *to = [fill; LANES];
+                    for (y, from) in from.iter().enumerate() {
+                        to[y] = from[x];
                     }
                 }
             }

@@ -1,10 +1,10 @@
 use super::direct::{direct_pass, exact_row};
 use super::kernel::Kernel;
-use super::panel::{GridSide, transpose};
+use super::panel::{GridSide, fit, turn};
 use super::source::Tiles;
 use super::tile::{Block, Sums, Term, tile_pass};
-use super::{LANES, Real, Row, SEGMENT_MAX, Span};
-use crate::simd::SimdPath;
+use super::{DEAD, LANES, Real, Row, SEGMENT_MAX, Span};
+use crate::simd::{SimdPath, compiled_per_path};
 use crate::watch::Watch;
 
 /// The kernels of both passes from one side to the other.
@@ -39,10 +39,8 @@ impl<T: Real> Blur<T> {
 /// Memory for the passes of one thread.
 #[derive(Clone, Debug)]
 pub(crate) struct BlurScratch<T> {
-    tiles: Tiles<T>,
-    maxima: Vec<(usize, usize)>,
-    middle: Vec<Row<f64>>,
-    turned: Vec<Row<f64>>,
+    pub tiles: Tiles<T>,
+    pub maxima: Vec<(usize, usize)>,
 }
 
 impl<T> Default for BlurScratch<T> {
@@ -50,8 +48,6 @@ impl<T> Default for BlurScratch<T> {
         BlurScratch {
             tiles: Tiles::default(),
             maxima: Vec::new(),
-            middle: Vec::new(),
-            turned: Vec::new(),
         }
     }
 }
@@ -59,109 +55,136 @@ impl<T> Default for BlurScratch<T> {
 impl<T: Real> BlurScratch<T> {
     /// Bytes held.
     pub(crate) fn bytes(&self) -> usize {
-        self.tiles.bytes()
-            + self.maxima.capacity() * size_of::<(usize, usize)>()
-            + (self.middle.capacity() + self.turned.capacity()) * size_of::<Row<f64>>()
+        self.tiles.bytes() + self.maxima.capacity() * size_of::<(usize, usize)>()
     }
 }
 
-/// out = log2 of the blurred 2^input: a pass along the input's lines, a transpose, and a pass
-/// along the output's.
+/// What lies between the two passes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Between {
+    /// Input and output of the first pass, one block of lines at a time.
+    pub input: Vec<Row<f64>>,
+    pub output: Vec<Row<f64>>,
+    /// The first pass's output, laid out for the second.
+    pub turned: Vec<Row<f64>>,
+}
+
+impl Between {
+    /// Makes room for a blur from one side to the other.
+    pub(crate) fn resize(&mut self, from: &GridSide, to: &GridSide) {
+        fit(&mut self.input, from.n_line, [0.0; LANES]);
+        fit(&mut self.output, to.n_lanes, [0.0; LANES]);
+        fit(&mut self.turned, to.n_blocks * from.n_lanes, [0.0; LANES]);
+    }
+
+    /// Bytes held.
+    pub(crate) fn bytes(&self) -> usize {
+        let panels = [&self.input, &self.output, &self.turned];
+        let n_rows: usize = panels.iter().map(|p| p.capacity()).sum();
+        n_rows * size_of::<Row<f64>>()
+    }
+}
+
+/// out = log2 of the blurred mass·2^potential: a pass along the input's lines, a transpose, and a
+/// pass along the output's. Between blocks of lines it is asked whether to stop; what is left is
+/// then not computed.
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn blur<T: Real>(
     path: SimdPath,
     blur: &Blur<T>,
     from: &GridSide,
     to: &GridSide,
-    input: &[Row<f64>],
+    potential: &[Row<f64>],
     out: &mut [Row<f64>],
     scratch: &mut BlurScratch<T>,
+    between: &mut Between,
     watch: &Watch<'_>,
 ) {
-    let (mut middle, mut turned) = (
-        std::mem::take(&mut scratch.middle),
-        std::mem::take(&mut scratch.turned),
-    );
-    middle.resize(from.n_blocks * to.n_lanes, [0.0; LANES]);
-    turned.resize(to.n_blocks * from.n_lanes, [0.0; LANES]);
+    between.resize(from, to);
     let mut sums = PlainSums {
         totals: [[T::default(); LANES]; SEGMENT_MAX],
     };
-    let first = Pass::first(&blur.first, from, to);
-    run_pass(path, &first, input, &mut middle, scratch, &mut sums, watch);
-    transpose(path, &middle, to.n_lanes, from.n_lanes, &mut turned);
-    let second = Pass::second(&blur.second, from, to);
-    run_pass(path, &second, &turned, out, scratch, &mut sums, watch);
-    (scratch.middle, scratch.turned) = (middle, turned);
-}
-
-/// One pass over all blocks of lines.
-pub(crate) struct Pass<'a, T> {
-    kernel: &'a Kernel<T>,
-    n_blocks: usize,
-    n_in: usize,
-    n_out: usize,
-    /// Live input positions and wanted output positions per block; `None`: all.
-    live: Option<&'a [Span]>,
-    wanted: Option<&'a [Span]>,
-    used: Option<&'a [Row<f64>]>,
-}
-
-impl<'a, T: Real> Pass<'a, T> {
-    pub(crate) fn first(kernel: &'a Kernel<T>, from: &'a GridSide, to: &GridSide) -> Pass<'a, T> {
-        Pass {
-            kernel,
-            n_blocks: from.n_blocks,
-            n_in: from.n_line,
-            n_out: to.n_lanes,
-            live: Some(&from.live),
-            wanted: None,
-            used: None,
-        }
-    }
-
-    pub(crate) fn second(kernel: &'a Kernel<T>, from: &GridSide, to: &'a GridSide) -> Pass<'a, T> {
-        Pass {
-            kernel,
-            n_blocks: to.n_blocks,
-            n_in: from.n_lanes,
-            n_out: to.n_line,
-            live: None,
-            wanted: Some(&to.live),
-            used: Some(&to.log_mass),
-        }
-    }
-}
-
-/// Runs a pass, asking between blocks whether to stop (what is left is then not computed).
-pub(crate) fn run_pass<T: Real, S: Sums<T>>(
-    path: SimdPath,
-    pass: &Pass<'_, T>,
-    input: &[Row<f64>],
-    out: &mut [Row<f64>],
-    scratch: &mut BlurScratch<T>,
-    sums: &mut S,
-    watch: &Watch<'_>,
-) {
-    for b in 0..pass.n_blocks {
+    for b in 0..from.n_blocks {
         if watch.stopped() {
             return;
         }
-        let span = |spans: Option<&[Span]>, n| spans.map_or(Span { start: 0, end: n }, |s| s[b]);
-        let block = Block {
-            input: &input[b * pass.n_in..(b + 1) * pass.n_in],
-            live: span(pass.live, pass.n_in),
-            wanted: span(pass.wanted, pass.n_out),
-            used: pass
-                .used
-                .map(|used| &used[b * pass.n_out..(b + 1) * pass.n_out]),
-        };
-        let out = &mut out[b * pass.n_out..(b + 1) * pass.n_out];
-        sums.start_block(b * pass.n_in, b * pass.n_out);
-        if pass.kernel.is_sharp() {
-            direct_pass(path, pass.kernel, &block, out, &mut scratch.maxima, sums);
-        } else {
-            tile_pass(path, pass.kernel, &block, out, &mut scratch.tiles, sums);
+        let block = first_block(path, from, to, b, potential, &mut between.input);
+        let output = &mut between.output;
+        pass(path, &blur.first, &block, output, scratch, &mut sums);
+        turn(path, output, b, from.n_lanes, DEAD, &mut between.turned);
+    }
+    for b in 0..to.n_blocks {
+        if watch.stopped() {
+            return;
+        }
+        let block = second_block(from, to, b, &between.turned);
+        let out = &mut out[to.rows_of(b)];
+        pass(path, &blur.second, &block, out, scratch, &mut sums);
+    }
+}
+
+/// The input of the first pass over block `b`: potential and logarithm of the mass.
+pub(crate) fn first_block<'a>(
+    path: SimdPath,
+    from: &GridSide,
+    to: &GridSide,
+    b: usize,
+    potential: &[Row<f64>],
+    input: &'a mut [Row<f64>],
+) -> Block<'a> {
+    let rows = from.rows_of(b);
+    add_logs(path, &potential[rows.clone()], &from.log_mass[rows], input);
+    Block {
+        input,
+        live: from.live[b],
+        wanted: Span {
+            start: 0,
+            end: to.n_lanes,
+        },
+        used: None,
+    }
+}
+
+/// The input of the second pass over block `b`.
+pub(crate) fn second_block<'a>(
+    from: &GridSide,
+    to: &'a GridSide,
+    b: usize,
+    turned: &'a [Row<f64>],
+) -> Block<'a> {
+    Block {
+        input: &turned[b * from.n_lanes..(b + 1) * from.n_lanes],
+        live: Span {
+            start: 0,
+            end: from.n_lanes,
+        },
+        wanted: to.live[b],
+        used: Some(&to.log_mass[to.rows_of(b)]),
+    }
+}
+
+/// One pass over one block of lines.
+pub(crate) fn pass<T: Real, S: Sums<T>>(
+    path: SimdPath,
+    kernel: &Kernel<T>,
+    block: &Block<'_>,
+    out: &mut [Row<f64>],
+    scratch: &mut BlurScratch<T>,
+    sums: &mut S,
+) {
+    if kernel.is_sharp() {
+        direct_pass(path, kernel, block, out, &mut scratch.maxima, sums);
+    } else {
+        tile_pass(path, kernel, block, out, &mut scratch.tiles, sums);
+    }
+}
+
+compiled_per_path! {
+    fn add_logs(potential: &[Row<f64>], log_mass: &[Row<f64>], out: &mut [Row<f64>]) {
+        for ((potential, log_mass), out) in potential.iter().zip(log_mass).zip(out) {
+            for l in 0..LANES {
+                out[l] = if log_mass[l] <= DEAD { DEAD } else { potential[l] + log_mass[l] };
+            }
         }
     }
 }
@@ -172,8 +195,6 @@ struct PlainSums<T> {
 }
 
 impl<T: Real> Sums<T> for PlainSums<T> {
-    fn start_block(&mut self, _in_row: usize, _out_row: usize) {}
-
     #[inline(always)]
     fn add(
         &mut self,

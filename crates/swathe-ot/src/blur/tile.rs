@@ -17,8 +17,6 @@ pub(crate) struct Block<'a> {
 
 /// What is summed over tiles: the plain sum, or the sum with its moments.
 pub(crate) trait Sums<T: Real> {
-    /// A new block begins at these rows of the input and output panels.
-    fn start_block(&mut self, in_row: usize, out_row: usize);
     /// Adds a source tile to the output tile's totals.
     fn add(
         &mut self,
