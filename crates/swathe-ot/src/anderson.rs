@@ -27,7 +27,8 @@ pub(crate) fn depth_for(n_rows: usize) -> usize {
     match n_rows * LANES {
         0..=20_000 => DEPTH_MAX,
         20_001..=80_000 => 10,
-        _ => 5,
+        80_001..=120_000 => 5,
+        _ => 4,
     }
 }
 

@@ -39,12 +39,7 @@ pub(crate) struct State {
 impl State {
     /// Bytes held.
     pub(crate) fn bytes(&self) -> usize {
-        let own = [
-            &self.phi,
-            &self.best_image,
-            &self.image_before,
-            &self.kept,
-        ];
+        let own = [&self.phi, &self.best_image, &self.image_before, &self.kept];
         let own: usize = own
             .iter()
             .map(|p| p.capacity() * size_of::<Row<f64>>())

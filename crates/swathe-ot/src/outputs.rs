@@ -52,13 +52,7 @@ pub(crate) fn outputs(
 }
 
 /// Where an answer is measured.
-type Place<'a> = (
-    SimdPath,
-    &'a Problem,
-    &'a Settings,
-    &'a Descent,
-    &'a Level,
-);
+type Place<'a> = (SimdPath, &'a Problem, &'a Settings, &'a Descent, &'a Level);
 
 fn measure<T: Real>(
     (path, problem, settings, descent, level): Place<'_>,
@@ -122,7 +116,14 @@ fn measure<T: Real>(
         let rows = a.rows_of(block);
         let first = rows.start;
         let sums = &moments.log;
-        marginal_of(path, &a.mass[rows.clone()], &phi[rows], sums, log_scale, &mut marginals);
+        marginal_of(
+            path,
+            &a.mass[rows.clone()],
+            &phi[rows],
+            sums,
+            log_scale,
+            &mut marginals,
+        );
         a.for_live_in(block, |row, lane, y, x| {
             let (at, i) = (y * w_px + x, row - first);
             let mu = marginals[i][lane];
@@ -161,9 +162,20 @@ fn measure<T: Real>(
     // γ is exact for φ, so the second marginal is what the relaxation makes of the target.
     for block in 0..b.n_blocks {
         let rows = b.rows_of(block);
-        let (mass, lean) = (&b.mass[rows.clone()], b.lean().map(|lean| &lean[rows.clone()]));
+        let (mass, lean) = (
+            &b.mass[rows.clone()],
+            b.lean().map(|lean| &lean[rows.clone()]),
+        );
         let gammas = &gamma[rows.clone()];
-        relaxed_mass(path, mass, gammas, lean, regime.ratio, log_scale, &mut marginals);
+        relaxed_mass(
+            path,
+            mass,
+            gammas,
+            lean,
+            regime.ratio,
+            log_scale,
+            &mut marginals,
+        );
         b.for_live_in(block, |row, lane, y, x| {
             let at = y * w_px + x;
             let leaning = gamma[row][lane] + lean_at(b.lean(), row, lane);

@@ -107,7 +107,17 @@ pub(crate) fn half_sweep<T: Real>(
     let (a, b) = (&level.source, &level.target);
     let SweepPanels { gamma, between, .. } = panels;
     let scratch = &mut engine.scratch;
-    blur(path, &engine.there, a, b, phi, gamma, scratch, between, watch);
+    blur(
+        path,
+        &engine.there,
+        a,
+        b,
+        phi,
+        gamma,
+        scratch,
+        between,
+        watch,
+    );
     potential_of_sums(path, gamma, &b.log_mass, b.lean(), regime)
 }
 
@@ -131,7 +141,17 @@ pub(crate) fn sweep<T: Real>(
         between,
     } = panels;
     let scratch = &mut engine.scratch;
-    blur(path, &engine.back, b, a, gamma, image, scratch, between, watch);
+    blur(
+        path,
+        &engine.back,
+        b,
+        a,
+        gamma,
+        image,
+        scratch,
+        between,
+        watch,
+    );
     let (lean_a, lean_b) = (a.lean(), b.lean());
     let (residual, least_a) =
         image_and_residual::<T>(path, phi, image, &a.mass, &a.log_mass, lean_a, regime);

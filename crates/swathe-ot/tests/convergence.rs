@@ -62,17 +62,19 @@ fn check(shape: Shape, pairs: &[(&str, Pair)], references: &[Reference]) {
                         && exact.status == Status::Converged
                         && residual <= 1e-5
                         && cost_error <= 2e-4;
+                    let figures = format!(
+                        "{case}: {:?} after {} sweeps, residual {:.2e} (oracle {residual:.2e}), \
+                         cost off by {cost_error:.1e}; f64 {:?} after {} at {:.1e}",
+                        solution.status,
+                        solution.iterations,
+                        solution.residual,
+                        exact.status,
+                        exact.iterations,
+                        exact.residual,
+                    );
+                    println!("{figures}");
                     if !good {
-                        wrong.push(format!(
-                            "{case}: {:?} after {} sweeps, residual {:.2e} (oracle {residual:.2e}), \
-                             cost off by {cost_error:.1e}; f64 {:?} after {} at {:.1e}",
-                            solution.status,
-                            solution.iterations,
-                            solution.residual,
-                            exact.status,
-                            exact.iterations,
-                            exact.residual,
-                        ));
+                        wrong.push(figures);
                     }
                 }
             }

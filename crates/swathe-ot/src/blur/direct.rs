@@ -18,6 +18,7 @@ compiled_per_path! {
         block: &Block<'_>,
         out: &mut [Row<f64>],
         maxima: &mut Vec<(usize, usize)>,
+        live_rows: &mut Vec<u32>,
         sums: &mut S,
     ) {
         let Span { start, end } = block.wanted;
@@ -35,12 +36,14 @@ compiled_per_path! {
         // Knots lie at start − step, start, start + step, … and one beyond the end.
         let n_knots = (end - start).div_ceil(step_px) + 3;
         let knot = |k: usize| start as f64 + (k as f64 - 1.0) * step + kernel.offset;
+        list_live_rows(block, live_rows);
+        let lines = Lines { input: block.input, live_rows };
         maxima.clear();
         maxima.resize(n_knots, (block.live.start, block.live.end - 1));
-        maxima[0] = maximisers(block.input, block.live, knot(0), c);
+        maxima[0] = maximisers(lines, block.live, knot(0), c);
         let rest = Span { start: maxima[0].0, end: block.live.end };
-        maxima[n_knots - 1] = maximisers(block.input, rest, knot(n_knots - 1), c);
-        bisect(block.input, &knot, c, maxima);
+        maxima[n_knots - 1] = maximisers(lines, rest, knot(n_knots - 1), c);
+        bisect(lines, &knot, c, maxima);
         let all = [true; LANES];
         for i in start..end {
             let k = 1 + (i - start) / step_px;
@@ -49,7 +52,45 @@ compiled_per_path! {
                 start: before.saturating_sub(radius).max(block.live.start),
                 end: (after + radius + 1).min(block.live.end),
             };
-            out[i] = sums.exact(block, window, c, i as f64 + kernel.offset, &all, i);
+            out[i] = sums.exact(lines, window, c, i as f64 + kernel.offset, &all, i);
+        }
+    }
+}
+
+/// The input of a block, and which of its rows have a live lane: in sparse frames few do.
+#[derive(Clone, Copy)]
+pub(crate) struct Lines<'a> {
+    pub input: &'a [Row<f64>],
+    /// Ascending.
+    pub live_rows: &'a [u32],
+}
+
+impl<'a> Lines<'a> {
+    /// The live rows of a span, with their positions.
+    #[inline(always)]
+    pub(crate) fn within(self, span: Span) -> impl Iterator<Item = (usize, &'a Row<f64>)> {
+        let from = self
+            .live_rows
+            .partition_point(|j| (*j as usize) < span.start);
+        let to = self.live_rows.partition_point(|j| (*j as usize) < span.end);
+        let rows = &self.live_rows[from..to.max(from)];
+        rows.iter()
+            .map(move |j| (*j as usize, &self.input[*j as usize]))
+    }
+}
+
+/// Lists the rows of a block with a live lane.
+#[inline(always)]
+pub(crate) fn list_live_rows(block: &Block<'_>, live_rows: &mut Vec<u32>) {
+    live_rows.clear();
+    for j in block.live.start..block.live.end {
+        let mut most = DEAD;
+        for l in 0..LANES {
+            let v = block.input[j][l];
+            most = if v > most { v } else { most };
+        }
+        if most > NEARLY_DEAD {
+            live_rows.push(j as u32);
         }
     }
 }
@@ -57,7 +98,7 @@ compiled_per_path! {
 /// Finds the maximisers of all knots between the first and the last, each within what its
 /// neighbours allow.
 #[inline(always)]
-fn bisect(input: &[Row<f64>], knot: &impl Fn(usize) -> f64, c: f64, maxima: &mut [(usize, usize)]) {
+fn bisect(lines: Lines<'_>, knot: &impl Fn(usize) -> f64, c: f64, maxima: &mut [(usize, usize)]) {
     // Depth is the logarithm of the number of knots.
     let mut open = [(0, 0); 64];
     open[0] = (0, maxima.len() - 1);
@@ -71,7 +112,7 @@ fn bisect(input: &[Row<f64>], knot: &impl Fn(usize) -> f64, c: f64, maxima: &mut
                 start: maxima[from].0,
                 end: maxima[to].1 + 1,
             };
-            maxima[middle] = maximisers(input, span, knot(middle), c);
+            maxima[middle] = maximisers(lines, span, knot(middle), c);
             open[n_open] = (from, middle);
             open[n_open + 1] = (middle, to);
             n_open += 2;
@@ -81,13 +122,13 @@ fn bisect(input: &[Row<f64>], knot: &impl Fn(usize) -> f64, c: f64, maxima: &mut
 
 /// The smallest and the largest position, over the live lanes, of max_j L_j − c·(x − j)².
 #[inline(always)]
-pub(crate) fn maximisers(input: &[Row<f64>], span: Span, x: f64, c: f64) -> (usize, usize) {
+pub(crate) fn maximisers(lines: Lines<'_>, span: Span, x: f64, c: f64) -> (usize, usize) {
     let (mut most, mut at) = ([DEAD; LANES], [0.0; LANES]);
-    for j in span.start..span.end {
+    for (j, row) in lines.within(span) {
         let d = x - j as f64;
         let by = c * d * d;
         for l in 0..LANES {
-            let v = input[j][l] - by;
+            let v = row[l] - by;
             let more = v > most[l];
             most[l] = if more { v } else { most[l] };
             at[l] = if more { j as f64 } else { at[l] };
@@ -110,13 +151,13 @@ pub(crate) fn maximisers(input: &[Row<f64>], span: Span, x: f64, c: f64) -> (usi
 /// The largest L_j − c·(x − j)² of every lane over the window; dead lanes have 0 and stay dead in
 /// the second row.
 #[inline(always)]
-pub(crate) fn row_top(input: &[Row<f64>], window: Span, c: f64, x: f64) -> (Row<f64>, Row<f64>) {
+pub(crate) fn row_top(lines: Lines<'_>, window: Span, c: f64, x: f64) -> (Row<f64>, Row<f64>) {
     let mut most = [DEAD; LANES];
-    for j in window.start..window.end {
+    for (j, row) in lines.within(window) {
         let d = x - j as f64;
         let by = c * d * d;
         for l in 0..LANES {
-            let v = input[j][l] - by;
+            let v = row[l] - by;
             most[l] = if v > most[l] { v } else { most[l] };
         }
     }
@@ -131,17 +172,17 @@ pub(crate) fn row_top(input: &[Row<f64>], window: Span, c: f64, x: f64) -> (Row<
 
 /// log2 Σ_j 2^(L_j − c·(x − j)²) over the window, term by term.
 #[inline(always)]
-pub(crate) fn exact_row<T: Real>(input: &[Row<f64>], window: Span, c: f64, x: f64) -> Row<f64> {
-    let (top, marked) = row_top(input, window, c, x);
+pub(crate) fn exact_row<T: Real>(lines: Lines<'_>, window: Span, c: f64, x: f64) -> Row<f64> {
+    let (top, marked) = row_top(lines, window, c, x);
     let (mut sum, mut term) = ([T::default(); LANES], [T::default(); LANES]);
     let mut least = [0.0; LANES];
-    for j in window.start..window.end {
+    for (j, row) in lines.within(window) {
         let d = x - j as f64;
         let by = c * d * d;
-        if !is_heard::<T>(&input[j], by, &top) {
+        if !is_heard::<T>(row, by, &top) {
             continue;
         }
-        exp_row(&input[j], by, &top, &mut term, &mut least);
+        exp_row(row, by, &top, &mut term, &mut least);
         for l in 0..LANES {
             sum[l] = sum[l] + term[l];
         }

@@ -1,6 +1,7 @@
 //! Log-sum-exp with a Gaussian kernel on a grid: out(p) = log2 Σ_q 2^(L(q) − c·|p − q|²), one
 //! axis after the other. All logarithms are base 2.
 
+mod certificate;
 mod direct;
 mod kernel;
 mod moments;

@@ -1,9 +1,9 @@
-use super::direct::row_top;
+use super::direct::{Lines, row_top};
 use super::kernel::Kernel;
 use super::panel::{GridSide, turn};
 use super::real::{Real, exp_row, log_row};
 use super::separable::{Between, Blur, BlurScratch, first_block, pass, second_block};
-use super::tile::{Block, Sums, Term};
+use super::tile::{Sums, Term};
 use super::{DEAD, LANES, Row, SEGMENT_MAX, Span};
 use crate::simd::SimdPath;
 use crate::watch::Watch;
@@ -41,7 +41,7 @@ pub(crate) fn moment_sums<T: Real>(
         if watch.stopped() {
             return;
         }
-        let block = first_block(path, from, to, b, potential, &mut between.input);
+        let block = first_block(path, blur, from, to, b, potential, &mut between.input);
         let output = &mut between.output;
         let mut sums = MomentSums::new(&mut strips, None);
         pass(path, &blur.first, &block, output, scratch, &mut sums);
@@ -207,20 +207,20 @@ impl<T: Real> Sums<T> for MomentSums<'_, T> {
     #[inline(always)]
     fn exact(
         &mut self,
-        block: &Block<'_>,
+        lines: Lines<'_>,
         window: Span,
         c: f64,
         x: f64,
         chosen: &Row<bool>,
         out_row: usize,
     ) -> Row<f64> {
-        let (top, marked) = row_top(block.input, window, c, x);
+        let (top, marked) = row_top(lines, window, c, x);
         let (mut term, mut least) = ([T::default(); LANES], [0.0; LANES]);
         let mut plain = [T::default(); LANES];
         let (mut own, mut square, mut carried) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
-        for j in window.start..window.end {
+        for (j, row) in lines.within(window) {
             let d = x - j as f64;
-            exp_row(&block.input[j], c * d * d, &top, &mut term, &mut least);
+            exp_row(row, c * d * d, &top, &mut term, &mut least);
             for l in 0..LANES {
                 plain[l] = plain[l] + term[l];
                 own[l] -= term[l].to_f64() * d;

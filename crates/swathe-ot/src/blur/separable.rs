@@ -1,8 +1,8 @@
-use super::direct::{direct_pass, exact_row};
+use super::direct::{Lines, direct_pass, exact_row};
 use super::kernel::Kernel;
 use super::panel::{GridSide, fit, turn};
 use super::source::Tiles;
-use super::tile::{Block, Sums, Term, tile_pass};
+use super::tile::{Block, Readers, Sums, Term, tile_pass};
 use super::{DEAD, LANES, Real, Row, SEGMENT_MAX, Span};
 use crate::simd::{SimdPath, compiled_per_path};
 use crate::watch::Watch;
@@ -108,7 +108,7 @@ pub(crate) fn blur<T: Real>(
         if watch.stopped() {
             return;
         }
-        let block = first_block(path, from, to, b, potential, &mut between.input);
+        let block = first_block(path, blur, from, to, b, potential, &mut between.input);
         let output = &mut between.output;
         pass(path, &blur.first, &block, output, scratch, &mut sums);
         turn(path, output, b, from.n_lanes, DEAD, &mut between.turned);
@@ -124,15 +124,17 @@ pub(crate) fn blur<T: Real>(
 }
 
 /// The input of the first pass over block `b`: potential and logarithm of the mass.
-pub(crate) fn first_block<'a>(
+pub(crate) fn first_block<'a, T>(
     path: SimdPath,
+    blur: &Blur<T>,
     from: &GridSide,
-    to: &GridSide,
+    to: &'a GridSide,
     b: usize,
     potential: &[Row<f64>],
     input: &'a mut [Row<f64>],
 ) -> Block<'a> {
     let rows = from.rows_of(b);
+    let offset = blur.second.offset;
     add_logs(path, &potential[rows.clone()], &from.log_mass[rows], input);
     Block {
         input,
@@ -141,7 +143,10 @@ pub(crate) fn first_block<'a>(
             start: 0,
             end: to.n_lanes,
         },
-        used: None,
+        readers: Readers::Across {
+            spans: &to.live,
+            start: offset - (b * LANES) as f64,
+        },
     }
 }
 
@@ -159,7 +164,7 @@ pub(crate) fn second_block<'a>(
             end: from.n_lanes,
         },
         wanted: to.live[b],
-        used: Some(&to.log_mass[to.rows_of(b)]),
+        readers: Readers::Pixels(&to.log_mass[to.rows_of(b)]),
     }
 }
 
@@ -173,7 +178,9 @@ pub(crate) fn pass<T: Real, S: Sums<T>>(
     sums: &mut S,
 ) {
     if kernel.is_sharp() {
-        direct_pass(path, kernel, block, out, &mut scratch.maxima, sums);
+        let BlurScratch { tiles, maxima } = scratch;
+        let live_rows = &mut tiles.live_rows;
+        direct_pass(path, kernel, block, out, maxima, live_rows, sums);
     } else {
         tile_pass(path, kernel, block, out, &mut scratch.tiles, sums);
     }
@@ -226,13 +233,13 @@ impl<T: Real> Sums<T> for PlainSums<T> {
     #[inline(always)]
     fn exact(
         &mut self,
-        block: &Block<'_>,
+        lines: Lines<'_>,
         window: Span,
         c: f64,
         x: f64,
         _chosen: &Row<bool>,
         _out_row: usize,
     ) -> Row<f64> {
-        exact_row::<T>(block.input, window, c, x)
+        exact_row::<T>(lines, window, c, x)
     }
 }

@@ -21,6 +21,8 @@ pub(crate) struct Tiles<T> {
     pub bound: Vec<f64>,
     pub slow: Vec<f64>,
     pub state: Vec<TileState>,
+    /// Rows of the block with a live lane, once a row is summed term by term.
+    pub live_rows: Vec<u32>,
 }
 
 /// What an output tile does with a source tile.
@@ -47,6 +49,7 @@ impl<T> Default for Tiles<T> {
             bound: Vec::new(),
             slow: Vec::new(),
             state: Vec::new(),
+            live_rows: Vec::new(),
         }
     }
 }
@@ -82,6 +85,7 @@ impl<T: Real> Tiles<T> {
             + self.slow_shear.capacity() * 4
             + self.kinky.capacity()
             + self.state.capacity()
+            + self.live_rows.capacity() * 4
             + 8 * (self.top.capacity() * 6)
     }
 }

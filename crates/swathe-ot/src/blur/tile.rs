@@ -1,4 +1,5 @@
-use super::direct::{maximisers, window_bits};
+use super::certificate::{Doubt, find_lost, least_total, redo_lost_rows};
+use super::direct::Lines;
 use super::kernel::Kernel;
 use super::real::log_row;
 use super::source::{DEAD_EXPONENT, TileState, Tiles, cut_sources, exponentiate};
@@ -11,8 +12,21 @@ pub(crate) struct Block<'a> {
     pub input: &'a [Row<f64>],
     pub live: Span,
     pub wanted: Span,
-    /// Logarithms of the masses at the outputs, where outputs without mass are of no use.
-    pub used: Option<&'a [Row<f64>]>,
+    pub readers: Readers<'a>,
+}
+
+/// Who reads an output: what nobody reads, or nobody can hear, need not be exact.
+#[derive(Clone, Copy)]
+pub(crate) enum Readers<'a> {
+    /// Only pixels with mass: the logarithms of the masses at the outputs.
+    Pixels(&'a [Row<f64>]),
+    /// The pass across the lines.
+    Across {
+        /// Positions that each sixteen output rows are summed to.
+        spans: &'a [Span],
+        /// Coordinate of position 0 of those, counted from lane 0 of this block.
+        start: f64,
+    },
 }
 
 /// What is summed over tiles: the plain sum, or the sum with its moments.
@@ -33,7 +47,7 @@ pub(crate) trait Sums<T: Real> {
     /// Sums an output row anew, term by term, over the window, for the lanes chosen.
     fn exact(
         &mut self,
-        block: &Block<'_>,
+        lines: Lines<'_>,
         window: Span,
         c: f64,
         x: f64,
@@ -72,9 +86,6 @@ impl<T> Term<T> {
     }
 }
 
-/// f32 has 24 bits; what is this far below a total cannot change it.
-const GUARD_BITS: i32 = 28;
-
 compiled_per_path! {
     /// One pass over one block of lines. Mantissas are summed tile by tile; every tile carries a
     /// whole-number exponent per lane and a shear, chosen so that the ray of most mass through
@@ -95,6 +106,7 @@ compiled_per_path! {
         out[..start].fill([DEAD; LANES]);
         out[end..].fill([DEAD; LANES]);
         cut_sources(kernel, block, tiles);
+        tiles.live_rows.clear();
         let mut at = start;
         while at < end {
             let n_out = kernel.segment.min(end - at);
@@ -106,12 +118,12 @@ compiled_per_path! {
 }
 
 /// What is known of an output tile before it is summed.
-struct Target {
+pub(crate) struct Target {
     /// First output position and number of rows.
-    at: usize,
-    n_out: usize,
+    pub at: usize,
+    pub n_out: usize,
     /// Shear of the output tile.
-    shear: f64,
+    pub shear: f64,
 }
 
 #[inline(always)]
@@ -130,8 +142,9 @@ fn output_tile<T: Real, S: Sums<T>>(
     };
     let target = Target { at, n_out, shear };
     bound_tiles(kernel, tiles, &target);
+    let slope = 2.0 * kernel.c * shear;
     let mut skip_bits = T::SKIP_BITS;
-    let (top, least, amplified) = loop {
+    loop {
         let (exponents, skipped_slow) = choose(kernel, block, tiles, &target, skip_bits);
         let mut amplified = [0.0; SEGMENT_MAX];
         let (any, skipped) = add_terms(
@@ -153,27 +166,51 @@ fn output_tile<T: Real, S: Sums<T>>(
             let dead = exponents[l] <= DEAD_EXPONENT / 2;
             top[l] = if dead { DEAD } else { f64::from(exponents[l]) };
         }
+        for (u, row) in out.iter_mut().enumerate() {
+            log_row(&sums.totals()[u], &top, slope * u as f64, row);
+            sums.take(u, at + u);
+        }
+        // Two certificates. What was skipped cannot matter next to an output far above 2^−skip;
+        // products flushed to zero are worth less than 2^(floor + amplification).
+        let skipped = skipped || skipped_slow;
+        let doubt = Doubt {
+            top: &top,
+            slope,
+            amplified: &amplified,
+            skip_bits: skipped.then_some(skip_bits),
+        };
         let least = least_total(&sums.totals()[..n_out], &top);
-        // First certificate: what was skipped cannot matter next to the smallest live output.
-        let certain = least > f64::pow2(GUARD_BITS - skip_bits);
+        let most_amplified = amplified[..n_out].iter().copied().fold(0.0, f64::max);
+        if least > f64::exp2_bits(doubt.limit_bits::<T>(most_amplified)) {
+            return;
+        }
+        let mut lost = [[false; LANES]; SEGMENT_MAX];
+        if !find_lost(
+            kernel,
+            block,
+            &target,
+            &doubt,
+            out,
+            sums.totals(),
+            &mut lost,
+        ) {
+            return;
+        }
         let retry_bits = -T::FLOOR_BITS * 9 / 10;
-        if (skipped || skipped_slow) && !certain && skip_bits < retry_bits {
+        if skipped && skip_bits < retry_bits {
             skip_bits = retry_bits;
             continue;
         }
-        break (top, least, amplified);
-    };
-    let slope = 2.0 * kernel.c * shear;
-    for (u, row) in out.iter_mut().enumerate() {
-        log_row(&sums.totals()[u], &top, slope * u as f64, row);
-        sums.take(u, at + u);
-    }
-    // Second certificate: products flushed to zero are worth less than 2^(floor + amplification);
-    // outputs that are not far above that are summed anew.
-    let floor = f64::pow2(T::FLOOR_BITS + GUARD_BITS);
-    let doubtful = !(least > floor) || amplified[..n_out].iter().any(|a| *a > 0.0);
-    if doubtful {
-        redo_lost_rows(kernel, block, &target, &top, &amplified, out, sums);
+        redo_lost_rows(
+            kernel,
+            block,
+            &target,
+            &lost,
+            out,
+            &mut tiles.live_rows,
+            sums,
+        );
+        return;
     }
 }
 
@@ -484,83 +521,5 @@ fn set_ramp<T: Real>(
             amplified[u]
         };
         ramp[u] = T::exp2_bits(if z < cap { z } else { cap });
-    }
-}
-
-#[inline(always)]
-fn least_total<T: Real>(totals: &[Row<T>], top: &Row<f64>) -> f64 {
-    let mut least = [T::from_f64(1e30); LANES];
-    for row in totals {
-        for l in 0..LANES {
-            least[l] = if row[l] < least[l] { row[l] } else { least[l] };
-        }
-    }
-    let mut all = 1e30;
-    for l in 0..LANES {
-        let v = if top[l] > DEAD {
-            least[l].to_f64()
-        } else {
-            1e30
-        };
-        all = if v < all { v } else { all };
-    }
-    all
-}
-
-/// Sums anew the outputs that flushed products could have changed.
-#[inline(always)]
-fn redo_lost_rows<T: Real, S: Sums<T>>(
-    kernel: &Kernel<T>,
-    block: &Block<'_>,
-    target: &Target,
-    top: &Row<f64>,
-    amplified: &[f64; SEGMENT_MAX],
-    out: &mut [Row<f64>],
-    sums: &mut S,
-) {
-    let mut lost = [[false; LANES]; SEGMENT_MAX];
-    let mut any = false;
-    for u in 0..target.n_out {
-        let bits = f64::from(T::FLOOR_BITS + GUARD_BITS) + amplified[u];
-        let limit = f64::exp2_bits(bits.min(-0.99 * f64::from(T::FLOOR_BITS)));
-        for l in 0..LANES {
-            let total = sums.totals()[u][l].to_f64();
-            lost[u][l] = (top[l] > DEAD) & !(total > limit);
-        }
-        if let Some(used) = block.used {
-            for l in 0..LANES {
-                lost[u][l] &= used[target.at + u][l] > DEAD;
-            }
-        }
-        for l in 0..LANES {
-            any |= lost[u][l];
-        }
-    }
-    if !any {
-        return;
-    }
-    // The maximiser of a row moves monotonically with the row (Monge): beyond the maximisers of
-    // rows K further out, and K positions more, nothing is left of the sum.
-    let radius = (window_bits::<T>() / kernel.c).sqrt().ceil();
-    let first = target.at as f64 + kernel.offset;
-    let last = first + (target.n_out - 1) as f64;
-    let c = kernel.c;
-    let (from, _) = maximisers(block.input, block.live, first - radius, c);
-    let rest = Span {
-        start: from,
-        end: block.live.end,
-    };
-    let (_, to) = maximisers(block.input, rest, last + radius, c);
-    let window = Span {
-        start: from.saturating_sub(radius as usize).max(block.live.start),
-        end: (to + radius as usize + 1).min(block.live.end),
-    };
-    for u in 0..target.n_out {
-        if lost[u].iter().any(|l| *l) {
-            let row = sums.exact(block, window, c, first + u as f64, &lost[u], target.at + u);
-            for l in 0..LANES {
-                out[u][l] = if lost[u][l] { row[l] } else { out[u][l] };
-            }
-        }
     }
 }
