@@ -36,6 +36,22 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// All kinds, in the order in which they are numbered.
+    pub const ALL: [Fault; 12] = [
+        Fault::StopIteration,
+        Fault::ValueError,
+        Fault::IndexError,
+        Fault::TypeError,
+        Fault::RuntimeError,
+        Fault::ZeroDivisionError,
+        Fault::RecursionError,
+        Fault::AttributeError,
+        Fault::KeyError,
+        Fault::OverflowError,
+        Fault::Timeout,
+        Fault::Memory,
+    ];
+
     /// The name of the exception class, or the limit's name in lower case.
     pub fn name(self) -> &'static str {
         match self {

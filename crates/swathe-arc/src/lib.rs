@@ -64,7 +64,7 @@ mod value_table;
 mod workload;
 
 pub use closure::{Closure, call};
-pub use encode::encode;
+pub use encode::{Output, encode};
 pub use evaluate::{Evaluator, evaluate};
 pub use fault::Fault;
 pub use grid::{Grid, KnownGrid};
@@ -79,4 +79,4 @@ pub use set::Set;
 pub use task::{SIDE_MAX, Sample, Task, TaskError, grid_from_value};
 pub use tuple::Tuple;
 pub use value::Value;
-pub use workload::{Call, GridPrograms, Problem, Stopped};
+pub use workload::{Call, GridPrograms, Pairing, Problem, Stopped};

@@ -1,11 +1,12 @@
-use crate::encode::encode;
+use crate::encode::Output;
 use crate::evaluate::Evaluator;
 use crate::fault::Fault;
 use crate::library::Library;
 use crate::meter::{Limits, Order};
 use crate::score::{Score, score};
 use crate::task::{Sample, Task};
-use std::ops::ControlFlow;
+use std::collections::HashMap;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use swathe::{DeviceKind, Difference, Need, Shape, Size, Stop, Workload};
 
@@ -21,17 +22,33 @@ use swathe::{DeviceKind, Difference, Need, Shape, Size, Stop, Workload};
 /// let problems = Problem::all(&Arc::new(Task::from_json("turn", task)?));
 /// let outcomes = swathe::solve_slice(&GridPrograms::new(library), &problems, 1, &Stop::new());
 /// let calls = outcomes[0].solution().unwrap();
-/// assert_eq!(calls[0].output.as_deref(), Ok(r#"{"grid":[[1],[2]]}"#));
+/// let output = calls[0].output.as_ref().unwrap();
+/// assert_eq!(output.text.as_deref(), Some(r#"{"grid":[[1],[2]]}"#));
 /// assert!(calls[0].score.unwrap().equal);
 /// # Ok::<(), TaskError>(())
 /// ```
 #[derive(Debug)]
 pub struct GridPrograms {
     library: Library,
+    by_name: HashMap<String, usize>,
+    /// Which programs run on which task.
+    pub pairing: Pairing,
     /// The order of sets.
     pub order: Order,
     /// What one call may use.
     pub limits: Limits,
+    /// Outputs whose encoding is longer are known by their hash alone.
+    pub output_bytes_max: usize,
+}
+
+/// Which programs run on which task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Pairing {
+    /// Every program on every task.
+    #[default]
+    All,
+    /// The program `solve_<task>` on the task of that name.
+    Own,
 }
 
 /// One sample of a task.
@@ -50,8 +67,8 @@ pub struct Problem {
 pub struct Call {
     /// The program's number in the library.
     pub program: usize,
-    /// The output, encoded, or why there is none. Equal subexpressions share their text.
-    pub output: Result<Arc<str>, Fault>,
+    /// The output, encoded, or why there is none. Equal outputs share their text.
+    pub output: Result<Output, Fault>,
     /// How the output compares with the expected one; None if that is not known or there is no output.
     pub score: Option<Score>,
 }
@@ -69,10 +86,29 @@ const OUTPUT_BYTES: u64 = 2400;
 impl GridPrograms {
     /// All programs of the library, in CPython's set order and with the usual limits.
     pub fn new(library: Library) -> GridPrograms {
+        let names = library.names().enumerate();
+        let by_name = names.map(|(k, name)| (name.to_string(), k)).collect();
         GridPrograms {
             library,
+            by_name,
+            pairing: Pairing::default(),
             order: Order::default(),
             limits: Limits::default(),
+            output_bytes_max: Self::OUTPUT_BYTES_MAX,
+        }
+    }
+
+    /// The longest encoding that is kept if nothing else is asked for.
+    pub const OUTPUT_BYTES_MAX: usize = 64 << 10;
+
+    /// The numbers of the programs that run on a task.
+    pub fn programs_for(&self, task: &str) -> Range<usize> {
+        match self.pairing {
+            Pairing::All => 0..self.library.len(),
+            Pairing::Own => match self.by_name.get(&format!("solve_{task}")) {
+                Some(&program) => program..program + 1,
+                None => 0..0,
+            },
         }
     }
 
@@ -119,12 +155,16 @@ impl Workload for GridPrograms {
     fn size(&self, problem: &Problem) -> Size {
         let input = &problem.sample().input;
         let mut size = Size::of(Shape::new(&[input.height() as u32, input.width() as u32]));
-        size.work *= self.library.len() as f64;
+        size.work *= self.programs_for(&problem.task.name).len() as f64;
         size
     }
 
     fn need(&self, size: &Size, _on: DeviceKind) -> Need {
-        let solution_bytes = self.library.len() as u64 * OUTPUT_BYTES;
+        let n_calls = match self.pairing {
+            Pairing::All => self.library.len(),
+            Pairing::Own => 1,
+        };
+        let solution_bytes = n_calls as u64 * OUTPUT_BYTES;
         Need {
             lane_bytes: 2 * size.shape.volume(),
             scratch_bytes: SCRATCH_BYTES,
@@ -136,36 +176,42 @@ impl Workload for GridPrograms {
 
     fn solve(&self, problem: &Problem, _: &mut (), stop: &Stop) -> Result<Vec<Call>, Stopped> {
         let sample = problem.sample();
-        let mut calls: Vec<Call> = Vec::with_capacity(self.library.len());
+        let programs = self.programs_for(&problem.task.name);
+        let mut calls: Vec<Call> = Vec::with_capacity(programs.len());
         // Programs that end in the same node have the same output: its text and score are made once.
-        let mut known: Vec<Option<(Arc<str>, Option<Score>)>> = vec![None; self.library.n_nodes()];
+        let mut known: HashMap<usize, (Output, Option<Score>)> = HashMap::new();
+        // Others may still have equal ones, which then share their text.
+        let mut texts: HashMap<u128, Arc<str>> = HashMap::new();
         let mut evaluator = Evaluator::new(&self.library, self.order, self.limits);
-        let finished =
-            evaluator.run_while(&sample.input, 0..self.library.len(), |program, result| {
-                let (output, score) = match result {
-                    Err(fault) => (Err(*fault), None),
-                    Ok(value) => {
-                        let (text, score) = known[self.library.output_node(program)]
-                            .get_or_insert_with(|| {
-                                let score =
-                                    sample.output.as_ref().map(|wanted| score(value, wanted));
-                                (encode(value).into(), score)
-                            })
-                            .clone();
-                        (Ok(text), score)
-                    }
-                };
-                calls.push(Call {
-                    program,
-                    output,
-                    score,
-                });
-                if stop.requested() {
-                    ControlFlow::Break(())
-                } else {
-                    ControlFlow::Continue(())
+        let finished = evaluator.run_while(&sample.input, programs, |program, result| {
+            let (output, score) = match result {
+                Err(fault) => (Err(*fault), None),
+                Ok(value) => {
+                    let made = || {
+                        let score = sample.output.as_ref().map(|wanted| score(value, wanted));
+                        let mut output = Output::of(value, self.output_bytes_max);
+                        if let Some(text) = &mut output.text {
+                            *text =
+                                Arc::clone(texts.entry(output.hash).or_insert(Arc::clone(text)));
+                        }
+                        (output, score)
+                    };
+                    let node = self.library.output_node(program);
+                    let (output, score) = known.entry(node).or_insert_with(made).clone();
+                    (Ok(output), score)
                 }
+            };
+            calls.push(Call {
+                program,
+                output,
+                score,
             });
+            if stop.requested() {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        });
         if finished.is_break() {
             Err(Stopped)
         } else {
@@ -180,7 +226,10 @@ impl Workload for GridPrograms {
         _on: DeviceKind,
     ) -> Result<(), Difference> {
         let shown = |call: Option<&Call>| match call.map(|c| &c.output) {
-            Some(Ok(text)) => text.to_string(),
+            Some(Ok(output)) => match &output.text {
+                Some(text) => text.to_string(),
+                None => format!("{} bytes of hash {:032x}", output.n_bytes, output.hash),
+            },
             Some(Err(fault)) => fault.name().to_string(),
             None => "missing".to_string(),
         };

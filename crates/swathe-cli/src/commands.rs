@@ -1,5 +1,6 @@
 //! Commands: a file for each verb.
 
+pub(crate) mod arc;
 pub(crate) mod array;
 pub(crate) mod completions;
 pub(crate) mod demo;

@@ -4,9 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub(crate) use arc::{
+    ArcAskedFlags, ArcExplainFlags, ArcFlags, ArcVerb, OrderName, OutputsName, PairingName,
+};
 pub(crate) use array::{ArrayFlags, ArrayVerb, MapName};
 pub(crate) use lattice::{LatticeFlags, LatticeVerb, QuestionFlags};
 
+mod arc;
 mod array;
 mod lattice;
 
@@ -29,6 +33,8 @@ Examples:
                                          the square root of every array in a file
   swathe lattice path --size 10x10 --from 0 --to 9,9
                                          a shortest path through a grid
+  swathe arc --programs solvers.py --tasks training/ --out RUN
+                                         all grid programs on all samples of all tasks
   swathe devices                         what this machine has, and what swathe uses of it
   swathe merge RUN                       put the shards of a run together
 
@@ -37,6 +43,8 @@ Exit status: 0 all solved, 1 some failed, 2 bad usage or input, 3 verification m
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Run grid programs in the ARC DSL on tasks, and see which program solves what
+    Arc(ArcFlags),
     /// XOR, multiply or map many arrays of different shapes
     Array(ArrayFlags),
     /// Analyze lattices, find shortest paths in them, count vertices by distance

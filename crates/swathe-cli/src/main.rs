@@ -34,6 +34,7 @@ fn main() -> ExitCode {
 /// Carries out one command.
 fn dispatch(cli: Cli) -> Result<Code, Fault> {
     match cli.command {
+        Command::Arc(flags) => commands::arc::arc(&flags),
         Command::Array(flags) => commands::array::array(&flags),
         Command::Lattice(flags) => commands::lattice::lattice(&flags),
         Command::Devices(flags) => commands::devices::devices(&flags),

@@ -325,7 +325,7 @@ fn parse_shard(text: &str) -> Result<(usize, usize), Fault> {
 }
 
 /// `512MiB`, `4GB`, `1.5 GiB`, `100000`.
-fn parse_bytes(text: &str) -> Option<u64> {
+pub(crate) fn parse_bytes(text: &str) -> Option<u64> {
     let text = text.trim();
     let split = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')

@@ -3,6 +3,8 @@
 //! Everything that touches a file is here, and nothing that talks to a person: errors carry what
 //! happened, their readers find the words.
 
+pub mod arc_run;
+pub mod arc_table;
 pub mod array_input;
 pub mod array_table;
 pub mod atomic_file;
@@ -17,8 +19,11 @@ pub mod mapped_file;
 pub mod npy;
 pub mod npz;
 pub mod pair_picture;
+pub mod program_input;
 mod report_page;
 pub mod rows;
 pub mod run_folder;
 pub mod series_files;
+pub mod submission;
+pub mod task_input;
 pub mod trace;

@@ -250,6 +250,17 @@ pub fn write_file(path: &Path, contents: &[u8]) -> Result<(), FolderError> {
     write().map_err(FolderError::write(path))
 }
 
+/// Puts a table into a run folder, whole or not at all.
+pub fn write_table(path: &Path, batch: &arrow::array::RecordBatch) -> Result<(), FolderError> {
+    let write = || {
+        let mut file = table_file::TableFile::create(path, batch.schema())?;
+        file.write(batch)?;
+        file.commit()
+    };
+    write().map_err(FolderError::write(path))?;
+    Ok(())
+}
+
 /// Makes sure that shards may be put under `run`: it is new, or has shards already.
 pub fn check_shards_folder(run: &Path) -> Result<(), FolderError> {
     if run.join(SHARDS_NAME).is_dir() {

@@ -66,6 +66,16 @@ pub enum Reason {
         /// The line of the first definition.
         line: usize,
     },
+    /// A second program with the same name, in another file.
+    #[error("`{name}` is defined in {file}, line {line} already")]
+    DefinedElsewhere {
+        /// The program.
+        name: String,
+        /// The file of the first definition.
+        file: String,
+        /// Its line.
+        line: usize,
+    },
     /// Not an integer, or not one of 64 bits.
     #[error("not an integer of 64 bits")]
     BadInteger,

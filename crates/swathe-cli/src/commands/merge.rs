@@ -1,6 +1,8 @@
 //! `swathe merge`: the shards of a run become one table.
 
-use swathe_io::run_folder::merge_shards;
+use swathe::Workload as _;
+use swathe_arc::GridPrograms;
+use swathe_io::run_folder::{RunJson, merge_shards};
 
 use crate::fault::{Code, Fault};
 use crate::flags::MergeFlags;
@@ -16,6 +18,9 @@ pub(crate) fn merge(flags: &MergeFlags) -> Result<Code, Fault> {
             "warning: the shards were computed with different instructions ({}): floats may differ in the last bits",
             merged.simd.join(", ")
         );
+    }
+    if RunJson::read(&flags.run)?.identity.workload == GridPrograms::NAME {
+        super::arc::after_merge(&flags.run)?;
     }
     if merged.n_failures > 0 {
         eprintln!(

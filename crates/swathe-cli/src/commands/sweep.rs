@@ -8,7 +8,7 @@ use swathe::{Source, Workload};
 use swathe_io::carry_out::{Finished, carry_out};
 use swathe_io::cost_file;
 use swathe_io::rows::Rows;
-use swathe_io::run_folder::{Identity, InputFile, RunJson};
+use swathe_io::run_folder::{FolderError, Identity, InputFile, RunJson};
 
 use crate::fault::{Code, Fault};
 use crate::progress::{Progress, counted};
@@ -26,9 +26,29 @@ pub(crate) struct Provenance {
 pub(crate) fn sweep<W, R>(
     workload: &Arc<W>,
     source: &Source<W>,
+    run: RunSettings,
+    provenance: Provenance,
+    rows: R,
+) -> Result<Code, Fault>
+where
+    W: Workload + 'static,
+    W::Problem: 'static,
+    W::Solution: 'static,
+    W::Failure: 'static,
+    W::Scratch: 'static,
+    R: Rows<Solution = W::Solution>,
+{
+    sweep_then(workload, source, run, provenance, rows, |_| Ok(()))
+}
+
+/// A sweep with a last step of the workload's own, before it is told how it went.
+pub(crate) fn sweep_then<W, R>(
+    workload: &Arc<W>,
+    source: &Source<W>,
     mut run: RunSettings,
     provenance: Provenance,
     rows: R,
+    then: impl FnOnce(&Finished) -> Result<(), FolderError>,
 ) -> Result<Code, Fault>
 where
     W: Workload + 'static,
@@ -62,6 +82,7 @@ where
     drop(progress);
     let finished = finished?;
     cost_file::save(&finished.report.costs);
+    then(&finished)?;
     Ok(tell(&finished, &run))
 }
 

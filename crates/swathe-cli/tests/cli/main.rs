@@ -1,5 +1,9 @@
 //! The real program, driven as its users drive it.
 
+mod arc;
+mod arc_inputs;
+mod arc_runs;
+mod arc_usage;
 mod array_inputs;
 mod interruption;
 mod memory;

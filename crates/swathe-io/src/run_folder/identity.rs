@@ -52,6 +52,15 @@ impl InputFile {
             blake3: hasher.finalize().to_hex().to_string(),
         })
     }
+
+    /// A file whose contents are at hand.
+    pub fn of_bytes(path: &Path, bytes: &[u8]) -> InputFile {
+        InputFile {
+            name: path.display().to_string(),
+            n_bytes: bytes.len() as u64,
+            blake3: blake3::hash(bytes).to_hex().to_string(),
+        }
+    }
 }
 
 impl Identity {

@@ -1,0 +1,267 @@
+//! Runs of `swathe arc`: the same however they are cut, killed and put together; tasks and submissions.
+
+use std::collections::HashMap;
+use std::fs;
+use std::time::Duration;
+
+use arrow::array::{Array, AsArray};
+use arrow::datatypes::Float64Type;
+use serde_json::{Value, json};
+
+use crate::arc::{folder, results, run};
+use crate::program::{Random, announced, command, json, result_hash, swathe, table};
+
+#[test]
+fn batches_and_threads_change_nothing() {
+    let folder = folder(4);
+    let mut hashes: HashMap<String, Vec<String>> = HashMap::new();
+    for batch_size in [1, 3, 7, 1000] {
+        for n_threads in [1, 2, 5] {
+            let out = format!("run-{batch_size}-{n_threads}");
+            let flags = format!("--batch-size {batch_size} --threads {n_threads} --out {out}");
+            run(folder.path(), &flags, 0);
+            let hash = result_hash(&folder.path().join(&out));
+            hashes.entry(hash).or_default().push(out);
+        }
+    }
+    assert_eq!(hashes.len(), 1, "{hashes:?}");
+}
+
+/// The names of tasks decide their order, so other names are another order.
+#[test]
+fn the_order_of_tasks_changes_no_result() {
+    let folder = folder(4);
+    run(folder.path(), "--out before", 0);
+    let mut before = results(&folder.path().join("before"));
+    let tasks = folder.path().join("tasks");
+    let mut names: Vec<_> = fs::read_dir(&tasks)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    Random(5).shuffle(&mut names);
+    for (k, name) in names.iter().enumerate() {
+        fs::rename(tasks.join(name), tasks.join(format!("{k:03}{name}"))).unwrap();
+    }
+    run(folder.path(), "--out after", 0);
+    let mut after = results(&folder.path().join("after"));
+    for row in &mut after {
+        row.task.drain(..3);
+    }
+    for rows in [&mut before, &mut after] {
+        rows.sort_by_key(|row| {
+            (
+                row.task.clone(),
+                row.split.clone(),
+                row.index,
+                row.program.clone(),
+            )
+        });
+        rows.iter_mut().for_each(|row| row.row = 0);
+    }
+    assert!(before == after);
+}
+
+#[test]
+fn killed_and_resumed() {
+    let folder = folder(2);
+    run(folder.path(), "--out whole", 0);
+    let whole = folder.path().join("whole");
+    let line =
+        "arc --programs programs.py --tasks tasks --batch-size 1 --memory 200MiB --threads 1";
+    let mut n_cut_short = 0;
+    for moment in 1..=4 {
+        let out = format!("run{moment}");
+        let run = folder.path().join(&out);
+        let mut child = command(folder.path(), &format!("{line} --out {out}"))
+            .env("SWATHE_FAULTS", "slow%100=100ms:seed=1")
+            .spawn()
+            .unwrap();
+        // A part is at most five seconds old.
+        let since = std::time::Instant::now();
+        while announced(&run).is_empty() && since.elapsed() < Duration::from_secs(30) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        std::thread::sleep(Duration::from_millis(moment * 37));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let n_before = announced(&run).len();
+        n_cut_short += usize::from(n_before > 0);
+        swathe(folder.path(), &format!("{line} --out {out} --resume")).expect(0);
+        assert_eq!(json(&run.join("report.json"))["n_before"], n_before);
+        assert_eq!(result_hash(&run), result_hash(&whole));
+        assert!(tasks(&run) == tasks(&whole));
+    }
+    assert!(n_cut_short > 0, "all were killed before their first part");
+    fs::write(
+        folder.path().join("programs.py"),
+        "def a(I):\n    return I\n",
+    )
+    .unwrap();
+    let ended = swathe(folder.path(), &format!("{line} --out run1 --resume")).expect(2);
+    assert!(
+        ended.stderr.contains("programs.py: its contents changed"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn shards_make_the_whole() {
+    let folder = folder(3);
+    run(folder.path(), "--out whole --submission whole.json", 0);
+    for k in 1..=3 {
+        run(folder.path(), &format!("--out run --shard {k}/3"), 0);
+    }
+    let ended = swathe(folder.path(), "merge run").expect(0);
+    assert!(
+        ended.stderr.contains("15 of 15 tasks solved"),
+        "{}",
+        ended.stderr
+    );
+    let (whole, merged) = (folder.path().join("whole"), folder.path().join("run"));
+    assert_eq!(result_hash(&merged), result_hash(&whole));
+    assert!(tasks(&merged) == tasks(&whole));
+    let ended = run(
+        folder.path(),
+        "--out other --shard 1/2 --submission s.json",
+        2,
+    );
+    assert!(ended.stderr.contains("arc submit"), "{}", ended.stderr);
+    swathe(folder.path(), "arc submit run --to run.json").expect(0);
+    assert_eq!(
+        json(&folder.path().join("run.json")),
+        json(&folder.path().join("whole.json"))
+    );
+}
+
+/// `task`, `solved_by`, `best_program` and `best_score`.
+fn tasks(run: &std::path::Path) -> Vec<(String, Vec<String>, Option<String>, Option<f64>)> {
+    let mut rows = Vec::new();
+    for batch in table(&run.join("tasks.parquet")) {
+        let column = |name: &str| batch.column_by_name(name).unwrap();
+        let (task, best) = (
+            column("task").as_string::<i32>(),
+            column("best_program").as_string::<i32>(),
+        );
+        let score = column("best_score").as_primitive::<Float64Type>();
+        let solved_by = column("solved_by").as_list::<i32>();
+        for at in 0..batch.num_rows() {
+            let solvers = solved_by.value(at);
+            let solvers = solvers.as_string::<i32>().iter();
+            rows.push((
+                task.value(at).to_owned(),
+                solvers.map(|name| name.unwrap().to_owned()).collect(),
+                best.is_valid(at).then(|| best.value(at).to_owned()),
+                score.is_valid(at).then(|| score.value(at)),
+            ));
+        }
+    }
+    rows
+}
+
+/// Programs that differ in one step of the ranking each.
+const RANKED: &str = "\
+def wrong_shape(I):
+    return hconcat(I, I)
+def zz_right(I):
+    return vmirror(I)
+def right_but_long(I):
+    x1 = vmirror(I)
+    x2 = vmirror(x1)
+    return vmirror(x2)
+def aa_right(I):
+    return vmirror(I)
+def near(I):
+    x1 = vmirror(I)
+    return fill(x1, SEVEN, initset(ORIGIN))
+def near_too(I):
+    x1 = vmirror(I)
+    return fill(x1, EIGHT, initset(ORIGIN))
+def no_grid(I):
+    return asindices(I)
+def fails(I):
+    return first(ofcolor(I, NINE))
+def too_large(I):
+    return upscale(I, 31)
+";
+
+#[test]
+fn tasks_and_submissions_name_the_best() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("tasks")).unwrap();
+    let pair = |input: Value, output: Value| json!({"input": input, "output": output});
+    let mirror = json!({
+        "train": [
+            pair(json!([[1, 2], [3, 4]]), json!([[2, 1], [4, 3]])),
+            pair(json!([[1, 2, 3]]), json!([[3, 2, 1]])),
+        ],
+        "test": [{"input": [[5, 6]]}, {"input": [[6, 5], [1, 1]]}],
+    });
+    let untestable = json!({"train": [pair(json!([[1]]), json!([[2]]))], "test": []});
+    let unlearnable = json!({"train": [], "test": [{"input": [[1, 0]]}]});
+    for (name, task) in [
+        ("mirror", mirror),
+        ("plain", untestable),
+        ("bare", unlearnable),
+    ] {
+        fs::write(
+            folder.path().join(format!("tasks/{name}.json")),
+            task.to_string(),
+        )
+        .unwrap();
+    }
+    fs::write(folder.path().join("programs.py"), RANKED).unwrap();
+    run(folder.path(), "--out run --submission s.json", 0);
+    let tasks = tasks(&folder.path().join("run"));
+    let names: Vec<&str> = tasks.iter().map(|task| task.0.as_str()).collect();
+    assert_eq!(names, ["bare", "mirror", "plain"]);
+    assert_eq!(tasks[1].1, ["zz_right", "right_but_long", "aa_right"]);
+    assert_eq!(
+        (tasks[1].2.as_deref(), tasks[1].3),
+        (Some("aa_right"), Some(1.0))
+    );
+    assert_eq!((tasks[2].1.len(), tasks[2].3), (0, Some(0.0)));
+    assert_eq!(
+        tasks[0].1.len(),
+        0,
+        "without demonstrations nothing is solved"
+    );
+    let submission = json(&folder.path().join("s.json"));
+    assert_eq!(
+        submission["mirror"],
+        json!([
+            {"attempt_1": [[6, 5]], "attempt_2": [[7, 5]]},
+            {"attempt_1": [[5, 6], [1, 1]], "attempt_2": [[7, 6], [1, 1]]},
+        ])
+    );
+    // Fewer statements, then the name: `aa_right`, then `wrong_shape`.
+    assert_eq!(
+        submission["bare"],
+        json!([{"attempt_1": [[0, 1]], "attempt_2": [[1, 0, 1, 0]]}])
+    );
+    assert_eq!(
+        submission.as_object().unwrap().len(),
+        2,
+        "no tests, no attempts"
+    );
+
+    fs::write(
+        folder.path().join("programs.py"),
+        "def a(I):\n    return asindices(I)\n",
+    )
+    .unwrap();
+    run(folder.path(), "--out none --submission n.json", 0);
+    let none = json!({"attempt_1": [[0]], "attempt_2": [[0]]});
+    assert_eq!(
+        json(&folder.path().join("n.json"))["mirror"],
+        json!([none, none])
+    );
+    fs::write(
+        folder.path().join("programs.py"),
+        "def a(I):\n    return I\n",
+    )
+    .unwrap();
+    run(folder.path(), "--out one --submission o.json", 0);
+    let one = json!([{"attempt_1": [[1, 0]], "attempt_2": [[1, 0]]}]);
+    assert_eq!(json(&folder.path().join("o.json"))["bare"], one);
+}

@@ -1,0 +1,143 @@
+//! What a run of grid programs leaves beside its results: the samples and programs that were run,
+//! and the table of tasks with the programs that solve them.
+//!
+//! A run folder tells its own story: everything here that is not an input is made from tables in the
+//! folder, so that it is the same after a resumed run and after a merge.
+
+mod ranking;
+mod samples;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, AsArray, Float64Array, ListBuilder, RecordBatch, StringArray, StringBuilder,
+    UInt64Array,
+};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+
+pub use ranking::{Ranked, ranking};
+pub use samples::{ProgramRow, SampleRow, adopt_inputs, read_programs, read_samples, write_inputs};
+
+use crate::run_folder::{FolderError, write_table};
+
+/// How the tasks of a run fared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// Tasks in the run.
+    pub n_tasks: u64,
+    /// Tasks that some program solves.
+    pub n_solved: u64,
+}
+
+/// Writes `tasks.parquet` of a complete run: for each task the programs that solve it, and the best.
+pub fn write_tasks(run: &Path) -> Result<Summary, FolderError> {
+    let samples = read_samples(run)?;
+    let ranked = ranking(run)?;
+    let mut names: Vec<&str> = samples.iter().map(|sample| sample.task.as_str()).collect();
+    names.dedup();
+    let item = Field::new("element", DataType::Utf8, false);
+    let mut solved_by = ListBuilder::new(StringBuilder::new()).with_field(item.clone());
+    let mut n_solved = 0;
+    let empty = Vec::new();
+    let mut best: Vec<Option<&Ranked>> = Vec::new();
+    for name in &names {
+        let programs = ranked.get(*name).unwrap_or(&empty);
+        let mut solvers: Vec<&Ranked> =
+            programs.iter().filter(|program| program.solves()).collect();
+        n_solved += u64::from(!solvers.is_empty());
+        solvers.sort_by_key(|program| program.number);
+        for solver in solvers {
+            solved_by.values().append_value(&solver.program);
+        }
+        solved_by.append(true);
+        best.push(programs.first());
+    }
+    let schema = described(vec![
+        (
+            Field::new("row", DataType::UInt64, false),
+            "the task's number, from 0",
+        ),
+        (Field::new("task", DataType::Utf8, false), "the task's name"),
+        (
+            Field::new("solved_by", DataType::List(Arc::new(item)), false),
+            "the programs whose outputs are right on all demonstrations",
+        ),
+        (
+            Field::new("best_program", DataType::Utf8, true),
+            "the first by demonstrations solved, mean score, fewer statements, name; null if none ran",
+        ),
+        (
+            Field::new("best_score", DataType::Float64, true),
+            "its mean score over the demonstrations",
+        ),
+    ]);
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(UInt64Array::from_iter_values(0..names.len() as u64)),
+        Arc::new(StringArray::from_iter_values(&names)),
+        Arc::new(solved_by.finish()),
+        Arc::new(StringArray::from_iter(
+            best.iter()
+                .map(|best| best.map(|best| best.program.as_str())),
+        )),
+        Arc::new(Float64Array::from_iter(
+            best.iter().map(|best| best.map(Ranked::mean_score)),
+        )),
+    ];
+    let batch = RecordBatch::try_new(schema, columns).expect("the columns have one length");
+    write_table(&run.join("tasks.parquet"), &batch)?;
+    Ok(Summary {
+        n_tasks: names.len() as u64,
+        n_solved,
+    })
+}
+
+/// A schema whose columns say what they are.
+fn described(fields: Vec<(Field, &str)>) -> SchemaRef {
+    let fields = fields.into_iter().map(|(field, description)| {
+        field.with_metadata([("description".to_owned(), description.to_owned())].into())
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// Reads some columns of a table of the run, some thousand rows at a time.
+pub(crate) fn read_columns(
+    run: &Path,
+    table: &str,
+    columns: &[&str],
+) -> Result<ParquetRecordBatchReader, FolderError> {
+    let path = run.join(format!("{table}.parquet"));
+    let damaged = |error: &dyn std::fmt::Display| FolderError::Damaged {
+        path: path.clone(),
+        reason: error.to_string(),
+    };
+    let file = File::open(&path).map_err(|source| FolderError::Read {
+        path: path.clone(),
+        source,
+    })?;
+    let builder =
+        ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| damaged(&error))?;
+    let mask = ProjectionMask::columns(builder.parquet_schema(), columns.iter().copied());
+    builder
+        .with_projection(mask)
+        .with_batch_size(8192)
+        .build()
+        .map_err(|error| damaged(&error))
+}
+
+/// A column of words, whichever way it is stored.
+pub(crate) fn words(batch: &RecordBatch, column: &str) -> Result<StringArray, String> {
+    let found = batch
+        .column_by_name(column)
+        .ok_or_else(|| format!("it has no column {column}"))?;
+    let plain = cast(found, &DataType::Utf8).map_err(|error| error.to_string())?;
+    Ok(plain.as_string::<i32>().clone())
+}
+
+/// Tasks by name, each with its programs from the best to the worst.
+pub type Ranking = BTreeMap<String, Vec<Ranked>>;

@@ -1,0 +1,190 @@
+//! Ranking: which programs are best at a task.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::path::Path;
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{Float64Type, Int32Type};
+
+use super::samples::{read_programs, read_samples};
+use super::{Ranking, read_columns};
+use crate::arc_table::RESULTS;
+use crate::run_folder::FolderError;
+
+/// How a program did at the demonstrations of one task.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ranked {
+    /// Its name.
+    pub program: String,
+    /// Its number in the run.
+    pub number: usize,
+    /// Its length.
+    pub n_statements: u64,
+    /// Demonstrations of the task.
+    pub n_demonstrations: u64,
+    /// Those it gets right.
+    pub n_right: u64,
+    /// The sum of its scores over them.
+    pub score_sum: f64,
+}
+
+impl Ranked {
+    /// Whether it gets all demonstrations right, and there are some.
+    pub fn solves(&self) -> bool {
+        self.n_right == self.n_demonstrations && self.n_right > 0
+    }
+
+    /// Its mean score over the demonstrations; 0 where there are none.
+    pub fn mean_score(&self) -> f64 {
+        self.score_sum / self.n_demonstrations.max(1) as f64
+    }
+
+    /// Demonstrations solved, mean score, fewer statements, name.
+    fn compare(&self, other: &Ranked) -> Ordering {
+        (other.n_right.cmp(&self.n_right))
+            .then(other.score_sum.total_cmp(&self.score_sum))
+            .then(self.n_statements.cmp(&other.n_statements))
+            .then_with(|| self.program.cmp(&other.program))
+    }
+}
+
+/// Ranks the programs that ran on each task of a complete run, the best first.
+pub fn ranking(run: &Path) -> Result<Ranking, FolderError> {
+    let programs = read_programs(run)?;
+    let numbers: HashMap<&str, usize> = programs
+        .iter()
+        .enumerate()
+        .map(|(number, program)| (program.name.as_str(), number))
+        .collect();
+    let mut n_demonstrations: HashMap<String, u64> = HashMap::new();
+    for sample in read_samples(run)? {
+        *n_demonstrations.entry(sample.task).or_default() += u64::from(!sample.is_test);
+    }
+    let mut ranking = Ranking::new();
+    let mut tally = Tally::default();
+    let columns = ["program", "task", "split", "equal", "score"];
+    let damaged = |reason: String| FolderError::Damaged {
+        path: run.join(format!("{RESULTS}.parquet")),
+        reason,
+    };
+    let mut close = |task: &str, marks: Vec<(usize, Mark)>| {
+        let ranked = marks.into_iter().map(|(number, mark)| Ranked {
+            program: programs[number].name.clone(),
+            number,
+            n_statements: programs[number].n_statements,
+            n_demonstrations: n_demonstrations.get(task).copied().unwrap_or(0),
+            n_right: mark.n_right,
+            score_sum: mark.score_sum,
+        });
+        let mut ranked: Vec<Ranked> = ranked.collect();
+        ranked.sort_by(Ranked::compare);
+        ranking.insert(task.to_owned(), ranked);
+    };
+    for batch in read_columns(run, RESULTS, &columns)? {
+        let batch = batch.map_err(|error| damaged(error.to_string()))?;
+        tally.add(&batch, &numbers, &mut close).map_err(damaged)?;
+    }
+    if let Some(task) = tally.task.take() {
+        close(&task, tally.marks.drain().collect());
+    }
+    Ok(ranking)
+}
+
+#[derive(Clone, Copy, Default)]
+struct Mark {
+    n_right: u64,
+    score_sum: f64,
+}
+
+/// The marks of the task whose rows are being read; tasks stand together.
+#[derive(Default)]
+struct Tally {
+    task: Option<String>,
+    marks: HashMap<usize, Mark>,
+}
+
+impl Tally {
+    fn add(
+        &mut self,
+        batch: &RecordBatch,
+        numbers: &HashMap<&str, usize>,
+        close: &mut impl FnMut(&str, Vec<(usize, Mark)>),
+    ) -> Result<(), String> {
+        let column = |name: &str| {
+            let found = batch.column_by_name(name);
+            found.ok_or_else(|| format!("it has no column {name}"))
+        };
+        let [program, task, split] = [
+            Words::of(column("program")?)?,
+            Words::of(column("task")?)?,
+            Words::of(column("split")?)?,
+        ];
+        let program_numbers = program
+            .words()
+            .map(|name| {
+                let number = name.and_then(|name| numbers.get(name));
+                number
+                    .copied()
+                    .ok_or_else(|| format!("it has a program {name:?} that was not run"))
+            })
+            .collect::<Vec<_>>();
+        let equal = column("equal")?.as_boolean();
+        let score = column("score")?.as_primitive::<Float64Type>();
+        for at in 0..batch.num_rows() {
+            let name = task.word(at);
+            if self.task.as_deref() != Some(name) {
+                if let Some(task) = self.task.take() {
+                    close(&task, self.marks.drain().collect());
+                }
+                self.task = Some(name.to_owned());
+            }
+            let number = program_numbers[program.key(at)].clone()?;
+            let mark = self.marks.entry(number).or_default();
+            if split.word(at) == "train" {
+                mark.n_right += u64::from(equal.is_valid(at) && equal.value(at));
+                mark.score_sum += if score.is_valid(at) {
+                    score.value(at)
+                } else {
+                    0.0
+                };
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A column of few different words.
+struct Words<'a> {
+    keys: &'a [i32],
+    words: &'a arrow::array::StringArray,
+}
+
+impl<'a> Words<'a> {
+    fn of(column: &'a arrow::array::ArrayRef) -> Result<Words<'a>, String> {
+        let column = column
+            .as_dictionary_opt::<Int32Type>()
+            .ok_or("a column of words is stored in another way")?;
+        let words = column
+            .values()
+            .as_string_opt::<i32>()
+            .ok_or("a column of words is stored in another way")?;
+        Ok(Words {
+            keys: column.keys().values(),
+            words,
+        })
+    }
+
+    fn key(&self, at: usize) -> usize {
+        self.keys[at] as usize
+    }
+
+    fn word(&self, at: usize) -> &'a str {
+        self.words.value(self.key(at))
+    }
+
+    /// All words of the dictionary; some may be null where nothing refers to them.
+    fn words(&self) -> impl Iterator<Item = Option<&'a str>> {
+        self.words.iter()
+    }
+}
