@@ -28,9 +28,9 @@ pub const SIDE_MAX: usize = 30;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum TaskError {
     /// The text is not JSON.
-    #[error("not JSON: {message} (line {line}, column {column})")]
+    #[error("not JSON: {message}")]
     NotJson {
-        /// What the JSON reader says.
+        /// What the JSON reader says, and where.
         message: String,
         /// Counted from 1.
         line: usize,

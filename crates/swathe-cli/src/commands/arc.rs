@@ -11,10 +11,10 @@ use swathe::Source;
 use swathe_arc::{GridPrograms, Library, Limits, Order, Pairing, Problem};
 use swathe_io::arc_run::{self, ProgramRow, Summary};
 use swathe_io::arc_table::ArcRows;
-use swathe_io::program_input::{ProgramInput, read_programs};
-use swathe_io::run_folder::{FolderError, write_file};
+use swathe_io::program_input::{ProgramInput, ProgramInputError, read_programs};
+use swathe_io::run_folder::{FolderError, RunJson, write_file};
 use swathe_io::submission::write_submission;
-use swathe_io::task_input::{TaskInput, read_tasks};
+use swathe_io::task_input::{TaskInput, TaskInputError, read_tasks};
 
 use super::sweep::{Provenance, sweep_then};
 use crate::fault::{Code, Fault};
@@ -30,6 +30,7 @@ pub(crate) fn arc(flags: &ArcFlags) -> Result<Code, Fault> {
         (Some(ArcVerb::Run(run)), _) => run_programs(&run.asked, &run.run),
         (Some(ArcVerb::Explain(explain)), _) => explain::explain(explain),
         (Some(ArcVerb::Submit(submit)), _) => {
+            RunJson::read(&submit.run)?;
             write_submission(&submit.run, &submit.to)?;
             println!("{}", submit.to.display());
             Ok(Code::Solved)
@@ -130,19 +131,28 @@ const CALL_BYTES_MAX: u64 = 1 << 40;
 
 fn programs(paths: &[PathBuf]) -> Result<ProgramInput, Fault> {
     read_programs(paths).map_err(|error| {
-        Fault::usage(error.to_string()).hint(
-            "programs are functions in Python files: def name(I), x1 = primitive(I), return x1",
-        )
+        Fault::usage(error.to_string()).hint(match error {
+            ProgramInputError::Read { .. } => UNREADABLE_HINT,
+            ProgramInputError::NotText { .. } | ProgramInputError::Empty { .. } => {
+                "programs are functions in Python files: def name(I), x1 = primitive(I), return x1"
+            }
+        })
     })
 }
 
 fn tasks(paths: &[PathBuf]) -> Result<TaskInput, Fault> {
     read_tasks(paths).map_err(|error| {
-        Fault::usage(error.to_string()).hint(
-            "tasks are a folder of .json files, a *_challenges.json file, or a .json file of tasks by name",
-        )
+        Fault::usage(error.to_string()).hint(match error {
+            TaskInputError::Read { .. } => UNREADABLE_HINT,
+            TaskInputError::DuplicateName { .. } => "give every task once, under one name",
+            TaskInputError::Empty { .. } | TaskInputError::NotTasks { .. } => {
+                "tasks are a folder of .json files, a *_challenges.json file, or a .json file of tasks by name"
+            }
+        })
     })
 }
+
+const UNREADABLE_HINT: &str = "check the name, and that it may be read";
 
 /// What was passed over, a text for each.
 struct Rejected {

@@ -112,6 +112,15 @@ pub(crate) fn results(run: &Path) -> Vec<Row> {
 
 /// What the library makes of the same calls, one program and one sample at a time.
 fn expected(folder: &Path, order: Order, is_own: bool) -> Vec<Row> {
+    let mut rows = expected_whole(folder, order, is_own);
+    for row in &mut rows {
+        row.output.take_if(|text| text.len() > 64 << 10);
+    }
+    rows
+}
+
+/// The same, with outputs of any length.
+fn expected_whole(folder: &Path, order: Order, is_own: bool) -> Vec<Row> {
     let text = std::fs::read_to_string(folder.join("programs.py")).unwrap();
     let programs = parse("programs.py", &text).programs;
     let libraries: Vec<(String, Library)> = programs
@@ -217,7 +226,7 @@ fn run_is_the_same_as_nothing() {
 #[test]
 fn long_outputs_are_kept_if_asked_for() {
     let folder = folder(44);
-    let programs = "def large(I):\n    return upscale(I, 40)\ndef same(I):\n    return I\n";
+    let programs = "def large(I):\n    return upscale(I, 100)\ndef same(I):\n    return I\n";
     std::fs::write(folder.path().join("programs.py"), programs).unwrap();
     let ended = run(folder.path(), "--out short", 0);
     assert!(
@@ -228,17 +237,10 @@ fn long_outputs_are_kept_if_asked_for() {
     let short = results(&folder.path().join("short"));
     run(folder.path(), "--outputs all --out all", 0);
     let all = results(&folder.path().join("all"));
-    check(&all, &expected(folder.path(), Order::Cpython, false));
+    check(&all, &expected_whole(folder.path(), Order::Cpython, false));
+    check(&short, &expected(folder.path(), Order::Cpython, false));
     let n_kept = |rows: &[Row]| rows.iter().filter(|row| row.output.is_some()).count();
     assert_eq!((n_kept(&all), n_kept(&short)), (all.len(), all.len() / 2));
-    for (short, all) in short.iter().zip(&all) {
-        let output = all.output.clone().filter(|text| text.len() <= 64 << 10);
-        let wanted = Row {
-            output,
-            ..all.clone()
-        };
-        assert_eq!(*short, wanted);
-    }
 }
 
 #[test]
@@ -249,11 +251,10 @@ def endless(I):
     x1 = power(identity, ZERO)
     return x1(I)
 def works(I):
-    x1 = asindices(I)
-    x2 = product(x1, x1)
-    x3 = product(x2, x2)
-    x4 = product(x3, x3)
-    return x4
+    x1 = interval(ZERO, 900000, ONE)
+    x2 = apply(increment, x1)
+    x3 = apply(increment, x2)
+    return x3
 def billion(I):
     return upscale(I, 1000000)
 def fine(I):

@@ -69,7 +69,7 @@ fn figures(counts: &Counts) -> String {
         format!("{:<34}{:>8}", "different statements that call", ""),
     ];
     for (name, n) in &counts.by_primitive {
-        let name = name.unwrap_or("(a function in a variable, or a tuple)");
+        let name = name.unwrap_or("(a variable, or a tuple)");
         lines.push(format!("  {name:<32}{n:>8}"));
     }
     lines
