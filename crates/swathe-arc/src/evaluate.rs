@@ -104,6 +104,11 @@ impl<'a> Evaluator<'a> {
             .map_or_else(Vec::new, |p| p.statements(self.library))
     }
 
+    /// The notes so far; there are no more after that.
+    pub(crate) fn take_profile(&mut self) -> Option<Profile> {
+        self.profile.take()
+    }
+
     /// Runs all programs on one input; `done` receives each program's number and result, in order.
     pub fn run(
         &mut self,

@@ -30,11 +30,12 @@ pub struct StatementTime {
 }
 
 /// The notes of one evaluator.
+#[derive(Debug)]
 pub(crate) struct Profile {
     nodes: Vec<Notes>,
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Notes {
     n_runs: u64,
     work: u64,
@@ -53,6 +54,15 @@ impl Profile {
         notes.n_runs += 1;
         notes.work += work;
         notes.time += time;
+    }
+
+    /// Takes in the notes of another evaluator of the same library.
+    pub(crate) fn merge(&mut self, other: &Profile) {
+        for (notes, more) in self.nodes.iter_mut().zip(&other.nodes) {
+            notes.n_runs += more.n_runs;
+            notes.work += more.work;
+            notes.time += more.time;
+        }
     }
 
     pub(crate) fn statements(&self, library: &Library) -> Vec<StatementTime> {

@@ -3,17 +3,18 @@ use crate::evaluate::Evaluator;
 use crate::fault::Fault;
 use crate::library::Library;
 use crate::meter::{Limits, Order};
+use crate::profile::{Profile, StatementTime};
 use crate::score::{Score, score};
 use crate::task::{Sample, Task};
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use swathe::{DeviceKind, Difference, Need, Shape, Size, Stop, Workload};
 
 /// Grid programs as a workload of the engine: a problem is one sample, its solution what every program made of it.
 ///
 /// ```
-/// use std::sync::Arc;
+/// use std::sync::{Arc, Mutex, PoisonError};
 /// use swathe::Stop;
 /// use swathe_arc::{GridPrograms, Library, Problem, Task, TaskError, parse};
 ///
@@ -39,6 +40,7 @@ pub struct GridPrograms {
     pub limits: Limits,
     /// Outputs whose encoding is longer are known by their hash alone.
     pub output_bytes_max: usize,
+    profile: Option<Mutex<Profile>>,
 }
 
 /// Which programs run on which task.
@@ -95,7 +97,22 @@ impl GridPrograms {
             order: Order::default(),
             limits: Limits::default(),
             output_bytes_max: Self::OUTPUT_BYTES_MAX,
+            profile: None,
         }
+    }
+
+    /// From now on, notes how long each statement takes.
+    pub fn start_profile(&mut self) {
+        self.profile = Some(Mutex::new(Profile::new(self.library.n_nodes())));
+    }
+
+    /// What the statements took on all samples since the profile was started, the slowest first.
+    pub fn profile(&self) -> Vec<StatementTime> {
+        let Some(profile) = &self.profile else {
+            return Vec::new();
+        };
+        let profile = profile.lock().unwrap_or_else(PoisonError::into_inner);
+        profile.statements(&self.library)
     }
 
     /// The longest encoding that is kept if nothing else is asked for.
@@ -183,6 +200,9 @@ impl Workload for GridPrograms {
         // Others may still have equal ones, which then share their text.
         let mut texts: HashMap<u128, Arc<str>> = HashMap::new();
         let mut evaluator = Evaluator::new(&self.library, self.order, self.limits);
+        if self.profile.is_some() {
+            evaluator.start_profile();
+        }
         let finished = evaluator.run_while(&sample.input, programs, |program, result| {
             let (output, score) = match result {
                 Err(fault) => (Err(*fault), None),
@@ -212,6 +232,10 @@ impl Workload for GridPrograms {
                 ControlFlow::Continue(())
             }
         });
+        if let (Some(all), Some(own)) = (&self.profile, evaluator.take_profile()) {
+            let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+            all.merge(&own);
+        }
         if finished.is_break() {
             Err(Stopped)
         } else {

@@ -4,6 +4,7 @@
 //! A run folder tells its own story: everything here that is not an input is made from tables in the
 //! folder, so that it is the same after a resumed run and after a merge.
 
+mod profile;
 mod ranking;
 mod samples;
 
@@ -21,6 +22,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
+pub use profile::{ProfileRow, profile_rows, write_profile};
 pub use ranking::{Ranked, ranking};
 pub use samples::{ProgramRow, SampleRow, adopt_inputs, read_programs, read_samples, write_inputs};
 

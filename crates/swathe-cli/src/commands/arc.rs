@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use swathe::Source;
 use swathe_arc::{GridPrograms, Library, Limits, Order, Pairing, Problem};
-use swathe_io::arc_run::{self, ProgramRow, Summary};
+use swathe_io::arc_run::{self, ProfileRow, ProgramRow, Summary, profile_rows};
 use swathe_io::arc_table::ArcRows;
 use swathe_io::program_input::{ProgramInput, ProgramInputError, read_programs};
 use swathe_io::run_folder::{FolderError, RunJson, write_file};
@@ -69,6 +69,11 @@ fn run_programs(flags: &ArcAskedFlags, run: &RunFlags) -> Result<Code, Fault> {
         |finished| {
             arc_run::write_inputs(&folder, &asked.problems, &asked.program_rows)?;
             rejected.write(&folder)?;
+            if flags.profile {
+                let rows = profile_rows(&asked.workload.profile());
+                arc_run::write_profile(&folder, &rows)?;
+                eprint!("{}", profile_text(&rows));
+            }
             // A part of the tasks says little about who is best.
             if finished.merged.is_none() || is_shard {
                 return Ok(());
@@ -85,6 +90,26 @@ fn run_programs(flags: &ArcAskedFlags, run: &RunFlags) -> Result<Code, Fault> {
         Code::Solved if !rejected.is_empty() && !is_explained => Code::SomeFailed,
         code => code,
     })
+}
+
+/// The slowest primitives and programs.
+fn profile_text(rows: &[ProfileRow]) -> String {
+    const N_SHOWN: usize = 10;
+    let mut text = String::new();
+    for kind in ["primitive", "program"] {
+        let head = format!("{:<28}{:>10}{:>12}{:>8}", kind, "calls", "ms", "share");
+        text.push_str(&format!("{head}\n"));
+        for row in rows.iter().filter(|row| row.kind == kind).take(N_SHOWN) {
+            text.push_str(&format!(
+                "{:<28}{:>10}{:>12.1}{:>7.1}%\n",
+                row.name,
+                row.n_calls,
+                row.time.as_secs_f64() * 1e3,
+                100.0 * row.share
+            ));
+        }
+    }
+    text
 }
 
 /// The shards of a run are put together: now it is known who is best.
@@ -240,6 +265,9 @@ impl Asked {
             OrderName::Sorted => Order::Sorted,
         };
         workload.limits = limits;
+        if flags.profile {
+            workload.start_profile();
+        }
         if flags.outputs == OutputsName::All {
             workload.output_bytes_max = usize::MAX;
         }

@@ -87,6 +87,9 @@ pub(crate) struct ArcAskedFlags {
     /// Write two attempts for every test, by the best programs, as the ARC Prize wants them
     #[arg(long, value_name = "FILE")]
     pub(crate) submission: Option<PathBuf>,
+    /// Measure the time of every primitive and program; the table is RUN/profile.parquet
+    #[arg(long)]
+    pub(crate) profile: bool,
     /// Work one call may do; a unit is about one function call or eight elements of a set
     #[arg(long, value_name = "N", default_value = "1000000")]
     pub(crate) call_work: String,
