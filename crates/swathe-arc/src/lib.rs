@@ -53,6 +53,7 @@ mod primitives;
 mod profile;
 mod program;
 mod recipe;
+pub mod samples;
 mod score;
 mod set;
 mod straight;

@@ -28,6 +28,22 @@ fn there_are_enough() {
 }
 
 #[test]
+fn the_crate_holds_every_file() {
+    let held: Vec<&str> = swathe_arc::samples::TASKS
+        .iter()
+        .map(|(name, _)| *name)
+        .collect();
+    let files: Vec<String> = tasks().into_iter().map(|task| task.name).collect();
+    assert_eq!(held, files);
+    let combined: serde_json::Value =
+        serde_json::from_str(&swathe_arc::samples::tasks_json()).expect("JSON");
+    assert_eq!(
+        combined.as_object().map(|tasks| tasks.len()),
+        Some(held.len())
+    );
+}
+
+#[test]
 fn every_primitive_is_used() {
     let mut words = HashSet::new();
     for line in PROGRAMS.lines().filter(|l| l.starts_with("    ")) {

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use arc::{
-    ArcAskedFlags, ArcExplainFlags, ArcFlags, ArcVerb, OrderName, OutputsName, PairingName,
+    ArcAskedFlags, ArcExplainFlags, ArcFlags, ArcShowFlags, ArcVerb, OrderName, OutputsName,
+    PairingName,
 };
 pub(crate) use array::{ArrayFlags, ArrayVerb, MapName};
 pub(crate) use lattice::{LatticeFlags, LatticeVerb, QuestionFlags};

@@ -7,6 +7,7 @@
 mod profile;
 mod ranking;
 mod samples;
+mod shown;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -25,6 +26,7 @@ use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchR
 pub use profile::{ProfileRow, profile_rows, write_profile};
 pub use ranking::{Ranked, ranking};
 pub use samples::{ProgramRow, SampleRow, adopt_inputs, read_programs, read_samples, write_inputs};
+pub use shown::{ShowError, Shown, ShownOutput, ShownSample, shown};
 
 use crate::run_folder::{FolderError, write_table};
 

@@ -3,6 +3,7 @@
 //! Everything that touches a file is here, and nothing that talks to a person: errors carry what
 //! happened, their readers find the words.
 
+pub mod arc_picture;
 pub mod arc_run;
 pub mod arc_table;
 pub mod array_input;

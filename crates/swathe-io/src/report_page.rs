@@ -199,7 +199,7 @@ fn table(body: &mut String, title: &str, heads: &[&str], rows: &[Vec<String>]) {
 }
 
 /// Text that came from outside stays text.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

@@ -1,6 +1,7 @@
 //! `swathe arc`: grid programs on tasks.
 
 mod explain;
+mod show;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,7 @@ pub(crate) fn arc(flags: &ArcFlags) -> Result<Code, Fault> {
         (None, Some(asked)) => run_programs(asked, &flags.run),
         (Some(ArcVerb::Run(run)), _) => run_programs(&run.asked, &run.run),
         (Some(ArcVerb::Explain(explain)), _) => explain::explain(explain),
+        (Some(ArcVerb::Show(flags)), _) => show::show(flags),
         (Some(ArcVerb::Submit(submit)), _) => {
             RunJson::read(&submit.run)?;
             write_submission(&submit.run, &submit.to)?;

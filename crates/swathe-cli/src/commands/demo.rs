@@ -29,6 +29,7 @@ pub(crate) fn demo(flags: &DemoFlags) -> Result<Code, Fault> {
     let mut random = Random(1);
     write_samples(&out.join("data"), &mut random).map_err(|error| output_fault(&error))?;
     write_mazes(&out.join("data/mazes.csv"), &mut random).map_err(|error| output_fault(&error))?;
+    write_grids(&out.join("data")).map_err(|error| output_fault(&error))?;
 
     let at = |name: &str| out.join(name).display().to_string();
     let data = |name: &str| at(&format!("data/{name}"));
@@ -69,6 +70,17 @@ pub(crate) fn demo(flags: &DemoFlags) -> Result<Code, Fault> {
             &at("roots"),
         ]),
         words(&["lattice", "path", &data("mazes.csv"), "--out", &at("paths")]),
+        words(&[
+            "arc",
+            "--programs",
+            &data("programs.py"),
+            "--tasks",
+            &data("tasks.json"),
+            "--out",
+            &at("grids"),
+            "--verify",
+            "5",
+        ]),
     ];
     for command in commands {
         eprintln!("\n$ swathe {}", command.join(" "));
@@ -187,6 +199,12 @@ fn write_mazes(path: &Path, random: &mut Random) -> std::io::Result<()> {
         ));
     }
     fs::write(path, table)
+}
+
+/// The project's own grid programs, and their tasks in one file.
+fn write_grids(folder: &Path) -> std::io::Result<()> {
+    fs::write(folder.join("programs.py"), swathe_arc::samples::PROGRAMS)?;
+    fs::write(folder.join("tasks.json"), swathe_arc::samples::tasks_json())
 }
 
 /// SplitMix64: small, and the same everywhere.

@@ -44,6 +44,9 @@ pub(crate) enum ArcVerb {
     /// Show how programs share their statements, and one program's graph
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain(ArcExplainFlags),
+    /// Show a task of a finished run: input, expected and output
+    #[command(after_help = SHOW_EXAMPLES)]
+    Show(ArcShowFlags),
     /// Write two attempts for every test of a finished run, by the best programs
     Submit(ArcSubmitFlags),
 }
@@ -53,6 +56,15 @@ Examples:
   swathe arc explain --programs solvers.py
   swathe arc explain --programs solvers.py --program solve_67a3c6ac
   swathe arc explain --programs solvers.py --program solve_67a3c6ac --dot | dot -Tsvg > graph.svg";
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  swathe arc show RUN 67a3c6ac                  what the best program makes of it
+  swathe arc show RUN 67a3c6ac --program solve_3c9b0459
+  swathe arc show RUN 67a3c6ac -o task.png      a picture; .html makes a page
+
+Without a terminal, or with NO_COLOR set, grids are printed as characters: a dot for the
+background, a digit for a colour, a star after a cell that is not as expected.";
 
 #[derive(Debug, Args)]
 pub(crate) struct ArcRunFlags {
@@ -133,6 +145,22 @@ pub(crate) struct ArcExplainFlags {
     /// The graph in the DOT language
     #[arg(long, requires = "program")]
     pub(crate) dot: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ArcShowFlags {
+    /// The run's folder
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// The task's name
+    #[arg(value_name = "TASK")]
+    pub(crate) task: String,
+    /// The program [default: the one that is best at the task]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) program: Option<String>,
+    /// A picture (.png) or a page (.html) instead of text
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

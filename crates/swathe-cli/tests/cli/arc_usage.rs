@@ -48,6 +48,8 @@ fn bad_usage_is_told_with_thing_value_and_hint() {
         "arc explain --programs programs.py --program 01fce304".to_owned(),
         "arc explain --programs programs.py --program nobody".to_owned(),
         "arc submit missing".to_owned(),
+        "arc show missing 01fce304".to_owned(),
+        "arc show missing 01fce304 -o picture.gif".to_owned(),
     ];
     let mut told = String::new();
     for line in &lines {
@@ -70,6 +72,7 @@ fn help_teaches() {
     for (name, line) in [
         ("arc", "arc"),
         ("arc_explain", "arc explain"),
+        ("arc_show", "arc show"),
         ("arc_submit", "arc submit"),
     ] {
         let ended = swathe(folder.path(), &format!("{line} --help")).expect(0);

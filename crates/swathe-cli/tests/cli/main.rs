@@ -3,6 +3,7 @@
 mod arc;
 mod arc_inputs;
 mod arc_runs;
+mod arc_show;
 mod arc_usage;
 mod array_inputs;
 mod interruption;
