@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 use swathe_arc::{
-    Evaluator, Fault, Grid, Library, Limits, Order, PRIMITIVES, Parsed, Task, Value, encode, parse,
+    Evaluator, Fault, Grid, Library, Limits, Order, Output, PRIMITIVES, Parsed, Task, Value, encode, parse,
     score,
 };
 
@@ -104,6 +104,25 @@ fn every_outcome_is_that_of_the_reference() {
         .collect();
     let recorded: Vec<&str> = RECORDED.lines().filter(|l| !l.starts_with('#')).collect();
     assert_eq!(seen, recorded);
+}
+
+#[test]
+fn outputs_that_are_not_kept_are_still_known() {
+    let library = library();
+    let mut evaluator = Evaluator::new(&library, Order::Cpython, Limits::default());
+    for input in inputs(&tasks()).step_by(7) {
+        evaluator.run(input, |_, result| {
+            let Ok(value) = result else { return };
+            let text = encode(value);
+            let whole = Output::of(value, usize::MAX);
+            assert_eq!(whole.text.as_deref(), Some(text.as_str()));
+            for n_bytes_max in [0, 1, 64, text.len() - 1, text.len()] {
+                let cut = Output::of(value, n_bytes_max);
+                assert_eq!((cut.hash, cut.n_bytes), (whole.hash, text.len()));
+                assert_eq!(cut.text.is_some(), n_bytes_max >= text.len());
+            }
+        });
+    }
 }
 
 #[test]

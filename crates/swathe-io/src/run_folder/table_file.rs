@@ -38,6 +38,14 @@ impl TableFile {
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_created_by(concat!("swathe ", env!("CARGO_PKG_VERSION")).to_owned());
         for field in schema.fields() {
+            // Long texts that repeat: each is kept once in a row group, however much they are together.
+            if matches!(field.data_type(), DataType::Dictionary(_, values) if **values == DataType::LargeUtf8)
+            {
+                let column = ColumnPath::from(field.name().as_str());
+                properties = properties
+                    .set_column_dictionary_page_size_limit(column.clone(), 2 * Self::ROW_GROUP_BYTES)
+                    .set_column_statistics_enabled(column, EnabledStatistics::None);
+            }
             // Bulk data: no two values are alike and their order means nothing, so a dictionary
             // and statistics would only be more copies of them.
             if *field.data_type() == DataType::LargeBinary {
