@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 use swathe_arc::{
-    Evaluator, Fault, Grid, Library, Limits, Order, Output, PRIMITIVES, Parsed, Task, Value, encode, parse,
-    score,
+    Evaluator, Fault, Grid, Library, Limits, Order, Output, PRIMITIVES, Parsed, Task, Value,
+    encode, parse, score,
 };
 
 const PROGRAMS: &str = include_str!("../samples/programs.py");

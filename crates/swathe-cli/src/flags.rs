@@ -45,7 +45,7 @@ Exit status: 0 all solved, 1 some failed, 2 bad usage or input, 3 verification m
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run grid programs in the ARC DSL on tasks, and see which program solves what
-    Arc(ArcFlags),
+    Arc(Box<ArcFlags>),
     /// XOR, multiply or map many arrays of different shapes
     Array(ArrayFlags),
     /// Analyze lattices, find shortest paths in them, count vertices by distance

@@ -70,7 +70,7 @@ pub fn verdict(sample: &ShownSample) -> String {
     match (sample.is_equal, sample.score) {
         (Some(true), _) => "right".to_owned(),
         (Some(false), Some(score)) if score > 0.0 => {
-            format!("wrong, {:.1} % of the cells are right", 100.0 * score)
+            format!("{:.1} % of cells right", 100.0 * score)
         }
         (Some(false), _) => "wrong".to_owned(),
         (None, _) => String::new(),

@@ -40,7 +40,7 @@ RUN/results.parquet has a row for every call, RUN/tasks.parquet the programs tha
 pub(crate) enum ArcVerb {
     /// Run programs on tasks; `swathe arc` alone does the same
     #[command(after_help = EXAMPLES)]
-    Run(ArcRunFlags),
+    Run(Box<ArcRunFlags>),
     /// Show how programs share their statements, and one program's graph
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain(ArcExplainFlags),

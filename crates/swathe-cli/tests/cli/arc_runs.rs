@@ -135,7 +135,9 @@ fn shards_make_the_whole() {
 }
 
 /// `task`, `solved_by`, `best_program` and `best_score`.
-fn tasks(run: &std::path::Path) -> Vec<(String, Vec<String>, Option<String>, Option<f64>)> {
+type TaskRow = (String, Vec<String>, Option<String>, Option<f64>);
+
+fn tasks(run: &std::path::Path) -> Vec<TaskRow> {
     let mut rows = Vec::new();
     for batch in table(&run.join("tasks.parquet")) {
         let column = |name: &str| batch.column_by_name(name).unwrap();

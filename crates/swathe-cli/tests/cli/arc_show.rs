@@ -114,7 +114,7 @@ fn pictures_and_pages() {
     for part in [
         "flip, near",
         "train 0",
-        "wrong, 83.3 % of the cells are right",
+        "83.3 % of cells right",
         "fill=#0074d9",
         "row 0, column 0: 7",
     ] {

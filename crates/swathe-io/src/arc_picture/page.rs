@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{CAPTIONS, Panel, color, label, panels, verdict};
+use super::{CAPTIONS, Panel, color, label, panels, side, verdict};
 use crate::arc_run::Shown;
 use crate::report_page::escape;
 
@@ -24,10 +24,13 @@ pub fn page(shown: &Shown) -> String {
             escape(&label(sample)),
             escape(&verdict)
         );
-        for (caption, panel) in CAPTIONS.iter().zip(panels(sample)) {
+        let panels = panels(sample);
+        // Cells are equally large in all three, and not larger than a tenth of a column.
+        let side = panels.iter().map(side).max().unwrap_or(0).max(10);
+        for (caption, panel) in CAPTIONS.iter().zip(panels) {
             let _ = write!(body, "<figure><figcaption>{caption}</figcaption>");
             match panel {
-                Panel::Grid { rows, wrong } => grid(&mut body, &rows, &wrong),
+                Panel::Grid { rows, wrong } => grid(&mut body, &rows, &wrong, side),
                 Panel::Words(words) => {
                     let _ = write!(body, "<p>{}</p>", escape(&words));
                 }
@@ -46,15 +49,16 @@ pub fn page(shown: &Shown) -> String {
 /// Units of the drawing per cell.
 const CELL: usize = 10;
 
-fn grid(body: &mut String, rows: &[Vec<i64>], wrong: &[Vec<bool>]) {
+fn grid(body: &mut String, rows: &[Vec<i64>], wrong: &[Vec<bool>], side: usize) {
     let (height, width) = (rows.len(), rows.first().map_or(0, Vec::len));
     let _ = write!(
         body,
-        "<svg viewBox=\"0 0 {} {}\" style=\"aspect-ratio:{width}/{height}\" role=img \
+        "<svg viewBox=\"0 0 {} {}\" style=\"width:{:.2}%\" role=img \
          aria-label=\"a grid of {height} by {width}\">\
          <rect width=100% height=100% fill=#555 />",
         width * CELL + 1,
-        height * CELL + 1
+        height * CELL + 1,
+        100.0 * width as f64 / side as f64
     );
     for (i, row) in rows.iter().enumerate() {
         for (j, &cell) in row.iter().enumerate() {
@@ -88,5 +92,5 @@ h1{font-size:1.5rem;margin:0}h2{font-size:1.1rem;margin:2rem 0 .5rem}\
 h2 span{font-weight:400}.right{color:#2a9d3a}.wrong{color:#d43}\
 .panels{display:grid;grid-template-columns:repeat(3,1fr);gap:1.5rem;align-items:start}\
 figure{margin:0}figcaption{font-size:.9rem;opacity:.8}\
-svg{display:block;width:100%;max-height:22rem;max-width:22rem}\
+svg{display:block}\
 p{margin:0;overflow-wrap:anywhere}";

@@ -43,7 +43,10 @@ impl TableFile {
             {
                 let column = ColumnPath::from(field.name().as_str());
                 properties = properties
-                    .set_column_dictionary_page_size_limit(column.clone(), 2 * Self::ROW_GROUP_BYTES)
+                    .set_column_dictionary_page_size_limit(
+                        column.clone(),
+                        2 * Self::ROW_GROUP_BYTES,
+                    )
                     .set_column_statistics_enabled(column, EnabledStatistics::None);
             }
             // Bulk data: no two values are alike and their order means nothing, so a dictionary
