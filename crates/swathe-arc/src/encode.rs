@@ -75,7 +75,7 @@ impl Output {
 struct Text {
     kept: Vec<u8>,
     n_bytes_max: usize,
-    spilled: Option<Spilled>,
+    spilled: Option<Box<Spilled>>,
 }
 
 struct Spilled {
@@ -101,16 +101,26 @@ impl Text {
     }
 
     /// Makes room after an element, if it is needed.
+    #[inline]
     fn spill(&mut self) {
         if self.kept.len() > self.n_bytes_max {
-            let spilled = self.spilled.get_or_insert_with(|| Spilled {
+            self.spill_now();
+        }
+    }
+
+    /// Apart, because a hasher on the stack at every level of a nested value would overflow it.
+    #[cold]
+    #[inline(never)]
+    fn spill_now(&mut self) {
+        let spilled = self.spilled.get_or_insert_with(|| {
+            Box::new(Spilled {
                 hasher: blake3::Hasher::new(),
                 n_bytes: 0,
-            });
-            spilled.hasher.update(&self.kept);
-            spilled.n_bytes += self.kept.len();
-            self.kept.clear();
-        }
+            })
+        });
+        spilled.hasher.update(&self.kept);
+        spilled.n_bytes += self.kept.len();
+        self.kept.clear();
     }
 }
 
