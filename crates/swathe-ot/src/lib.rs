@@ -40,6 +40,7 @@
 
 mod anderson;
 mod blur;
+mod buckets;
 mod coupling;
 mod dct;
 mod descent;
@@ -63,6 +64,7 @@ pub mod synth;
 mod watch;
 mod workload;
 
+pub use buckets::auto_buckets;
 pub use failure::{Failure, PixelFault, Side};
 pub use frame::{Frame, Pair};
 pub use geometry::{Crop, Geometry, lift, place, pool_live};

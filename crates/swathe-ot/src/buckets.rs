@@ -1,0 +1,65 @@
+use crate::shape::Shape;
+
+/// At most `n_buckets_max` bucket shapes for work grids of these shapes, smallest first, chosen
+/// so that padding every grid to the smallest bucket that holds it takes the least volume. Every
+/// grid fits in one of them. What goes in are the work shapes that a union crop gives
+/// ([`place`](crate::place)); what comes out is for [`Crop::Bucketed`](crate::Crop::Bucketed).
+///
+/// ```
+/// use swathe_ot::{Shape, auto_buckets};
+/// let grids = [(30, 60), (31, 58), (64, 100), (64, 128)].map(|(h, w)| Shape::new(h, w));
+/// assert_eq!(auto_buckets(&grids, 2), [Shape::new(31, 60), Shape::new(64, 128)]);
+/// ```
+pub fn auto_buckets(work: &[Shape], n_buckets_max: usize) -> Vec<Shape> {
+    let grids: Vec<(usize, u32, swathe::Shape)> = work
+        .iter()
+        .enumerate()
+        .map(|(index, shape)| {
+            let extents = [shape.h_px as u32, shape.w_px as u32];
+            (index, 0, swathe::Shape::new(&extents))
+        })
+        .collect();
+    let (buckets, _) = swathe::bucket(&grids, &swathe::Padding::Auto { n_buckets_max });
+    let mut shapes: Vec<Shape> = buckets
+        .iter()
+        .map(|bucket| {
+            let extents = bucket.shape.extents();
+            Shape::new(extents[0] as usize, extents[1] as usize)
+        })
+        .collect();
+    shapes.sort_unstable_by_key(|shape| (shape.n_px(), shape.h_px));
+    shapes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::synth::Dice;
+
+    #[test]
+    fn every_grid_fits_and_little_is_padding() {
+        let mut dice = Dice::new(5);
+        let grids: Vec<Shape> = (0..2000)
+            .map(|_| {
+                let side = 16.0 * dice.between(0.0, 3.0).exp2();
+                Shape::new(side as usize, 2 * side as usize)
+            })
+            .collect();
+        let real: usize = grids.iter().map(|grid| grid.n_px()).sum();
+        for (n_buckets_max, waste_max) in [(1, 0.9), (2, 0.5), (8, 0.12), (32, 0.04)] {
+            let buckets = auto_buckets(&grids, n_buckets_max);
+            assert!((1..=n_buckets_max).contains(&buckets.len()));
+            let padded = grids.iter().map(|grid| {
+                let fits = buckets.iter().find(|bucket| bucket.holds(*grid));
+                fits.expect("every grid fits").n_px()
+            });
+            let waste = 1.0 - real as f64 / padded.sum::<usize>() as f64;
+            assert!(waste < waste_max, "{n_buckets_max} buckets waste {waste}");
+        }
+    }
+
+    #[test]
+    fn no_grids_need_no_buckets() {
+        assert!(auto_buckets(&[], 8).is_empty());
+    }
+}
