@@ -57,12 +57,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 }
                 let ms = (processor_time() - start).as_secs_f64() * 1e3 / f64::from(n_runs);
                 println!(
-                    "{label}: {ms:.2} ms, {:?}, {} + {} sweeps, residual {:.1e}, cost {:.8e}, scratch {:.1} MB",
+                    "{label}: {ms:.2} ms, {:?}, {} + {} sweeps, residual {:.1e}, cost {:.8e}, mass {:.6}, scratch {:.1} MB",
                     solution.status,
                     solution.iterations,
                     solution.iterations_coarse,
                     solution.residual,
                     solution.cost,
+                    solution.mass_transported,
                     scratch.bytes() as f64 / 1e6,
                 );
             }

@@ -1,0 +1,151 @@
+"""The pairs of crates/swathe-ot/examples/bench.rs, solved by swathe, OTT-JAX and POT in turn.
+
+usage: cargo build --release -p swathe-ot --example bench
+       python benches/peers/ot.py target/release/examples/bench [SHAPE [PAIR...]]
+       (needs numpy, jax, ott-jax and pot; SHAPE 64x128 or 256x512, PAIR 0, 1, 2)
+
+Prints `solver,shape,pair,cpu_ms,wall_ms,mass,cost,note` lines: one pair, epsilon 1e-3, rho 0.1, the
+counting measure, which is what the peers solve. Every solver runs three times in turn, the least
+counts; compilation is left out. swathe stops at a residual of 1e-5 of both marginals, OTT-JAX at its
+own threshold of 1e-4, POT at a change of 1e-6. cpu_ms counts all threads: swathe uses one per pair.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+
+os.environ["POT_BACKEND_DISABLE_JAX"] = "1"
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import ot
+from ott.geometry import grid, pointcloud
+from ott.problems.linear import linear_problem
+from ott.solvers.linear import sinkhorn
+
+EPSILON, RHO = 1e-3, 0.1
+TAU = RHO / (RHO + EPSILON)
+# OTT-JAX's Grid gives wrong marginals where weights are exactly zero.
+FLOOR = 1e-12
+N_TURNS = 3
+
+
+def main():
+    bench = sys.argv[1]
+    shape = sys.argv[2] if len(sys.argv) > 2 else "64x128"
+    numbers = [int(n) for n in sys.argv[3:]] or [0, 1, 2]
+    h, w = (int(n) for n in shape.split("x"))
+    print("solver,shape,pair,cpu_ms,wall_ms,mass,cost,note")
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([bench, "--only", "none", "--dump", folder], check=True, stdout=subprocess.DEVNULL)
+        for number in numbers:
+            a, b = (np.fromfile(f"{folder}/{side}_{h}_{number}.bin").reshape(h, w) for side in "ab")
+            solvers = {
+                "swathe": lambda: swathe(bench, shape, number),
+                "ott grid, kernel": ott_grid(a, b, lse_mode=False),
+            }
+            if h * w <= 64 * 128:
+                # Larger pairs would need a matrix of all pixels by all pixels.
+                solvers["ott grid, lse"] = ott_grid(a, b, lse_mode=True)
+                solvers["ott pointcloud"] = ott_points(a, b)
+                solvers["pot"] = pot(a, b)
+            least = {}
+            for _ in range(N_TURNS):
+                for name, solve in solvers.items():
+                    figures = solve()
+                    least[name] = min(least.get(name, figures), figures)
+            for name, (cpu_ms, wall_ms, mass, cost, note) in least.items():
+                print(f"{name},{shape},{number},{cpu_ms:.1f},{wall_ms:.1f},{mass:.5f},{cost:.5e},{note}", flush=True)
+
+
+def swathe(bench, shape, number):
+    label = f"{shape} pair {number} \u03b5 1e-3 \u03c1 0.1 Counting"
+    run = subprocess.run([bench, "--only", label, "--runs", "5"], check=True, capture_output=True, text=True)
+    line = run.stdout.strip().splitlines()[-1]
+    cpu_ms = float(re.search(r": ([0-9.]+) ms", line)[1])
+    mass = float(re.search(r"mass ([0-9.]+)", line)[1])
+    cost = float(re.search(r"cost ([0-9.e-]+)", line)[1])
+    note = re.search(r"\d+ \+ \d+ sweeps", line)[0]
+    return cpu_ms, cpu_ms, mass, cost, note
+
+
+def timed(job):
+    start, cpu = time.perf_counter(), time.process_time()
+    answer = job()
+    return (time.process_time() - cpu) * 1e3, (time.perf_counter() - start) * 1e3, answer
+
+
+def ott_solver(lse_mode):
+    return sinkhorn.Sinkhorn(max_iterations=2000, threshold=1e-4, lse_mode=lse_mode)
+
+
+def ott_grid(a, b, lse_mode):
+    h, w = a.shape
+    scale = 1.0 / max(h, w)
+    axes = [jnp.arange(n, dtype=jnp.float32) * scale for n in (h, w)]
+    weights = [jnp.asarray(np.maximum(m, FLOOR).ravel(), jnp.float32) for m in (a, b)]
+
+    @jax.jit
+    def solve(a, b):
+        geometry = grid.Grid(x=axes, epsilon=EPSILON)
+        problem = linear_problem.LinearProblem(geometry, a=a, b=b, tau_a=TAU, tau_b=TAU)
+        out = ott_solver(lse_mode)(problem)
+        return out.marginal(1), out.n_iters, out.converged
+
+    return ott_run(solve, weights)
+
+
+def ott_points(a, b):
+    scale = 1.0 / max(a.shape)
+    points = [jnp.asarray(np.argwhere(m > 0) * scale, jnp.float32) for m in (a, b)]
+    weights = [jnp.asarray(m[m > 0], jnp.float32) for m in (a, b)]
+
+    @jax.jit
+    def solve(x, y, a, b):
+        geometry = pointcloud.PointCloud(x, y, epsilon=EPSILON)
+        problem = linear_problem.LinearProblem(geometry, a=a, b=b, tau_a=TAU, tau_b=TAU)
+        out = ott_solver(True)(problem)
+        return out.marginal(1), out.n_iters, out.converged
+
+    return ott_run(solve, points + weights)
+
+
+def ott_run(solve, inputs):
+    jax.block_until_ready(solve(*inputs))
+
+    def run():
+        cpu_ms, wall_ms, (marginal, n_iters, converged) = timed(lambda: jax.block_until_ready(solve(*inputs)))
+        note = f"{int(n_iters)} iterations{'' if bool(converged) else '; not converged'}"
+        return cpu_ms, wall_ms, float(np.sum(np.asarray(marginal, np.float64))), float("nan"), note
+
+    return run
+
+
+def pot(a, b):
+    scale = 1.0 / max(a.shape)
+    x, y = (np.argwhere(m > 0) * scale for m in (a, b))
+    weights = a[a > 0], b[b > 0]
+
+    def solve():
+        costs = ot.dist(x, y, metric="sqeuclidean")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            plan, log = ot.unbalanced.sinkhorn_knopp_unbalanced(
+                *weights, costs, EPSILON, RHO, reg_type="entropy", numItermax=1000, stopThr=1e-6, log=True
+            )
+        return plan.sum(), (plan * costs).sum(), len(log["err"])
+
+    def run():
+        cpu_ms, wall_ms, (mass, cost, n_checks) = timed(solve)
+        return cpu_ms, wall_ms, float(mass), float(cost), f"{n_checks} checks"
+
+    return run
+
+
+if __name__ == "__main__":
+    main()
