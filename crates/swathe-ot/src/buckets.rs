@@ -46,7 +46,7 @@ mod tests {
             })
             .collect();
         let real: usize = grids.iter().map(|grid| grid.n_px()).sum();
-        for (n_buckets_max, waste_max) in [(1, 0.9), (2, 0.55), (8, 0.12), (32, 0.04)] {
+        for (n_buckets_max, waste_max) in [(1, 0.9), (2, 0.55), (8, 0.17), (32, 0.05)] {
             let buckets = auto_buckets(&grids, n_buckets_max);
             assert!((1..=n_buckets_max).contains(&buckets.len()));
             let padded = grids.iter().map(|grid| {
