@@ -2,7 +2,8 @@
 
 usage: cargo build --release -p swathe-ot --example bench
        python benches/peers/ot.py target/release/examples/bench [SHAPE [PAIR...]]
-       (needs numpy, jax, ott-jax and pot; SHAPE 64x128 or 256x512, PAIR 0, 1, 2)
+       (needs numpy, jax, ott-jax and pot; SHAPE 64x128 or 256x512, PAIR 0, 1, 2; SWATHE_PEERS=pot
+       keeps the slow solvers whose names contain a word)
 
 Prints `solver,shape,pair,cpu_ms,wall_ms,mass,cost,note` lines: one pair, epsilon 1e-3, rho 0.1, the
 counting measure, which is what the peers solve. swathe and OTT-JAX's kernel mode run three times in
@@ -19,6 +20,9 @@ import time
 import warnings
 
 os.environ["POT_BACKEND_DISABLE_JAX"] = "1"
+# Threads that wait in a loop would count as work.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
 # POT's package has this file's name: look for it elsewhere than in this file's folder.
 sys.path.pop(0)
 
@@ -55,6 +59,8 @@ def main():
             if h * w <= 64 * 128:
                 # Larger pairs would need a matrix of all pixels by all pixels.
                 slow = {"pot": pot, "ott pointcloud": ott_points, "ott grid, lse": ott_grid}
+            word = os.environ.get("SWATHE_PEERS", "")
+            slow = {name: solver for name, solver in slow.items() if word in name}
             turns = [{name: solve() for name, solve in fast.items()} for _ in range(N_TURNS)]
             for name in fast:
                 report(name, shape, number, min(turn[name] for turn in turns))

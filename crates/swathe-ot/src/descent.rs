@@ -1,5 +1,5 @@
 use crate::anderson::{Anderson, depth_for};
-use crate::blur::{DEAD, GridSide, LANES, Real, Row, blur, fit, refill};
+use crate::blur::{DEAD, GridSide, LANES, Real, Row, first_half, fit, refill, second_half};
 use crate::failure::Failure;
 use crate::frame::Pair;
 use crate::problem::Problem;
@@ -463,20 +463,19 @@ fn prolong<T: Real>(
     fit(image, to.n_rows(), [0.0; LANES]);
     let quarter = &mut engine.back;
     let scratch = &mut engine.scratch;
-    for parity_y in 0..2 {
-        for parity_x in 0..2 {
-            let off = |parity: usize| 0.5 * (parity as f64 - 0.5);
+    let off = |parity: usize| 0.5 * (parity as f64 - 0.5);
+    for parity_x in 0..2 {
+        for parity_y in 0..2 {
             quarter.set(c, from, to, [off(parity_x), off(parity_y)], false);
-            blur(
-                path, quarter, from, to, gamma, image, scratch, between, watch,
-            );
-            side.for_live(|row, lane, y, x| {
-                if y % 2 == parity_y && x % 2 == parity_x {
-                    let (coarse_row, coarse_lane) = to.place(y / 2, x / 2);
-                    let sum = image[coarse_row][coarse_lane];
-                    let lean = side.lean().map_or(0.0, |lean| lean[row][lane]);
-                    out[row][lane] = -regime.tau * sum - (1.0 - regime.tau) * lean;
-                }
+            if parity_y == 0 {
+                first_half(path, quarter, from, to, gamma, scratch, between, watch);
+            }
+            second_half(path, quarter, from, to, image, scratch, between, watch);
+            side.for_live_of([parity_y, parity_x], |row, lane, y, x| {
+                let (coarse_row, coarse_lane) = to.place(y / 2, x / 2);
+                let sum = image[coarse_row][coarse_lane];
+                let lean = side.lean().map_or(0.0, |lean| lean[row][lane]);
+                out[row][lane] = -regime.tau * sum - (1.0 - regime.tau) * lean;
             });
         }
     }

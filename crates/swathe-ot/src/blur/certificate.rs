@@ -82,7 +82,8 @@ pub(crate) fn find_lost<T: Real>(
                 let most = bits + doubt.slope * u as f64 + 1.0;
                 for l in 0..LANES {
                     if lost[l] {
-                        let (first, last) = (span.start as f64, span.end as f64 - 1.0);
+                        // A pixel more at either end: the pass across may be shifted by part of one.
+                        let (first, last) = (span.start as f64 - 1.0, span.end as f64);
                         let reach = (start + first, start + last);
                         let heard = !span.is_empty()
                             && !is_drowned::<T>(kernel.c, &out[u], lost, doubt, l, most, reach);

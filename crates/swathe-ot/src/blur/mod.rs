@@ -14,7 +14,7 @@ mod tile;
 pub(crate) use moments::{MomentRows, moment_sums};
 pub(crate) use panel::{GridSide, ReferenceMass, Span, fit, refill};
 pub(crate) use real::{Real, exp_row};
-pub(crate) use separable::{Between, Blur, BlurScratch, blur};
+pub(crate) use separable::{Between, Blur, BlurScratch, blur, first_half, second_half};
 
 /// Lines that are worked on side by side.
 pub(crate) const LANES: usize = 16;

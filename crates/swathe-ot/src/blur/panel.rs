@@ -169,17 +169,49 @@ impl GridSide {
 
     /// The same for one block.
     pub(crate) fn for_live_in(&self, b: usize, mut f: impl FnMut(usize, usize, usize, usize)) {
-        let first = b * LANES + self.lane_start;
         for i in self.live[b].start..self.live[b].end {
-            let row = b * self.n_line + i;
-            let i = i + self.line_start;
             for lane in 0..LANES {
-                if self.log_mass[row][lane] > DEAD {
-                    let n = first + lane;
-                    let (y, x) = if self.along_y { (i, n) } else { (n, i) };
-                    f(row, lane, y, x);
+                self.if_live(b, i, lane, &mut f);
+            }
+        }
+    }
+
+    /// The same for the pixels whose coordinates y and x have these parities.
+    pub(crate) fn for_live_of(
+        &self,
+        [parity_y, parity_x]: [usize; 2],
+        mut f: impl FnMut(usize, usize, usize, usize),
+    ) {
+        let (along, across) = if self.along_y {
+            (parity_y, parity_x)
+        } else {
+            (parity_x, parity_y)
+        };
+        let first_lane = (self.lane_start + across) % 2;
+        for b in 0..self.n_blocks {
+            let Span { start, end } = self.live[b];
+            let first = start + (start + self.line_start + along) % 2;
+            for i in (first..end).step_by(2) {
+                for lane in (first_lane..LANES).step_by(2) {
+                    self.if_live(b, i, lane, &mut f);
                 }
             }
+        }
+    }
+
+    #[inline(always)]
+    fn if_live(
+        &self,
+        b: usize,
+        i: usize,
+        lane: usize,
+        f: &mut impl FnMut(usize, usize, usize, usize),
+    ) {
+        let row = b * self.n_line + i;
+        if self.log_mass[row][lane] > DEAD {
+            let (i, n) = (i + self.line_start, b * LANES + lane + self.lane_start);
+            let (y, x) = if self.along_y { (i, n) } else { (n, i) };
+            f(row, lane, y, x);
         }
     }
 

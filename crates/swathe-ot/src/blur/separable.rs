@@ -100,10 +100,24 @@ pub(crate) fn blur<T: Real>(
     between: &mut Between,
     watch: &Watch<'_>,
 ) {
+    first_half(path, blur, from, to, potential, scratch, between, watch);
+    second_half(path, blur, from, to, out, scratch, between, watch);
+}
+
+/// The pass along the input's lines, and the transpose.
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn first_half<T: Real>(
+    path: SimdPath,
+    blur: &Blur<T>,
+    from: &GridSide,
+    to: &GridSide,
+    potential: &[Row<f64>],
+    scratch: &mut BlurScratch<T>,
+    between: &mut Between,
+    watch: &Watch<'_>,
+) {
     between.resize(from, to);
-    let mut sums = PlainSums {
-        totals: [[T::default(); LANES]; SEGMENT_MAX],
-    };
+    let mut sums = PlainSums::new();
     for b in 0..from.n_blocks {
         if watch.stopped() {
             return;
@@ -113,6 +127,22 @@ pub(crate) fn blur<T: Real>(
         pass(path, &blur.first, &block, output, scratch, &mut sums);
         turn(path, output, b, from.n_lanes, DEAD, &mut between.turned);
     }
+}
+
+/// The pass along the output's lines. After one first half there may be several, with kernels
+/// that differ by less than a pixel's shift.
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn second_half<T: Real>(
+    path: SimdPath,
+    blur: &Blur<T>,
+    from: &GridSide,
+    to: &GridSide,
+    out: &mut [Row<f64>],
+    scratch: &mut BlurScratch<T>,
+    between: &Between,
+    watch: &Watch<'_>,
+) {
+    let mut sums = PlainSums::new();
     for b in 0..to.n_blocks {
         if watch.stopped() {
             return;
@@ -199,6 +229,14 @@ compiled_per_path! {
 /// The plain sum.
 struct PlainSums<T> {
     totals: [Row<T>; SEGMENT_MAX],
+}
+
+impl<T: Real> PlainSums<T> {
+    fn new() -> PlainSums<T> {
+        PlainSums {
+            totals: [[T::default(); LANES]; SEGMENT_MAX],
+        }
+    }
 }
 
 impl<T: Real> Sums<T> for PlainSums<T> {
