@@ -3,6 +3,7 @@
 //! Three layers: `flags` says what can be typed, `settings` decides what it means (flags beat
 //! `SWATHE_*` variables, which beat `swathe.toml`), and `commands` has a file for each verb.
 
+mod allocator;
 mod commands;
 mod fault;
 mod flags;
@@ -16,6 +17,9 @@ use clap::Parser;
 
 use crate::fault::{Code, Fault};
 use crate::flags::{Cli, Command};
+
+#[global_allocator]
+static ALLOCATOR: allocator::Allocator = allocator::Allocator;
 
 fn main() -> ExitCode {
     return_freed_memory();

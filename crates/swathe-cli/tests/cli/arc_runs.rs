@@ -5,7 +5,7 @@ use std::fs;
 use std::time::Duration;
 
 use arrow::array::{Array, AsArray};
-use arrow::datatypes::Float64Type;
+use arrow::datatypes::{Float64Type, UInt64Type};
 use serde_json::{Value, json};
 
 use crate::arc::{folder, results, run};
@@ -159,6 +159,47 @@ fn tasks(run: &std::path::Path) -> Vec<TaskRow> {
         }
     }
     rows
+}
+
+#[test]
+fn a_profile_counts_every_statement() {
+    let folder = folder(11);
+    let programs = "\
+def a(I):
+    x1 = hmirror(I)
+    return vmirror(x1)
+def b(I):
+    x1 = hmirror(I)
+    return rot90(x1)
+";
+    fs::write(folder.path().join("programs.py"), programs).unwrap();
+    let ended = run(folder.path(), "--out run --profile", 0);
+    assert!(ended.stderr.contains("primitive "), "{}", ended.stderr);
+    let run = folder.path().join("run");
+    let n_samples: u64 = table(&run.join("samples.parquet"))
+        .iter()
+        .map(|batch| batch.num_rows() as u64)
+        .sum();
+    let mut calls: Vec<(String, String, u64)> = Vec::new();
+    for batch in table(&run.join("profile.parquet")) {
+        let column = |name: &str| batch.column_by_name(name).unwrap();
+        let word = |name: &str, at: usize| column(name).as_string::<i32>().value(at).to_owned();
+        for at in 0..batch.num_rows() {
+            let n = column("calls").as_primitive::<UInt64Type>().value(at);
+            calls.push((word("kind", at), word("name", at), n));
+        }
+    }
+    calls.sort();
+    let row = |kind: &str, name: &str, n: u64| (kind.to_owned(), name.to_owned(), n * n_samples);
+    // What both programs share is evaluated once and counts for the first.
+    let wanted = [
+        row("primitive", "hmirror", 1),
+        row("primitive", "rot90", 1),
+        row("primitive", "vmirror", 1),
+        row("program", "a", 2),
+        row("program", "b", 1),
+    ];
+    assert_eq!(calls, wanted);
 }
 
 /// Programs that differ in one step of the ranking each.
