@@ -2,7 +2,9 @@
 
 use crate::packed::{self, Bounds};
 use crate::set::{Items, Set};
+use crate::straight::Straight;
 use crate::value::Value;
+use std::collections::HashSet;
 use std::rc::Rc;
 
 /// Packed elements without duplicates.
@@ -20,32 +22,165 @@ pub(crate) fn cells(mut items: Vec<u32>) -> Vec<u32> {
         items.truncate(k);
         return items;
     }
-    let bounds = Bounds::of(&items);
-    let (low, high) = colors(&items);
-    let area = bounds.area();
-    let n_bits = area * (high - low + 1) as usize;
-    if n_bits <= 1 << 20 {
-        let mut bits = vec![0u64; n_bits.div_ceil(64)];
-        let w = bounds.width() as u32;
-        let (top, left) = corner(&bounds);
-        let mut n = 0;
-        for k in 0..items.len() {
-            let x = items[k];
-            let (c, i, j) = ((x >> 24) - low, (x >> 12 & 4095) - top, (x & 4095) - left);
-            let at = c as usize * area + (i * w + j) as usize;
-            let bit = 1u64 << (at & 63);
-            let word = &mut bits[at >> 6];
-            // Written in any case and kept only if it is new: there is no branch to guess.
-            items[n] = x;
-            n += usize::from(*word & bit == 0);
-            *word |= bit;
-        }
-        items.truncate(n);
-        return items;
+    let mut kept = Kept::new(n, Bounds::of(&items), colors(&items));
+    kept.add(items.iter().copied());
+    kept.items
+}
+
+/// The distinct elements of packed sets that are not empty, `n` elements in all.
+pub(crate) fn joined<'a>(
+    sets: impl Iterator<Item = (&'a Set, &'a [u32])> + Clone,
+    n: usize,
+) -> Vec<u32> {
+    let Some(bounds) = sets.clone().map(|(s, _)| s.bounds()).reduce(Bounds::around) else {
+        return Vec::new();
+    };
+    let ranges = sets.clone().map(|(_, items)| colors(items));
+    let range = ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+    let mut kept = Kept::new(n, bounds, range.unwrap_or((0, 0)));
+    for (_, items) in sets {
+        kept.add(items.iter().copied());
     }
-    let mut seen = std::collections::HashSet::with_capacity(n);
-    items.retain(|&x| seen.insert(x));
-    items
+    kept.items
+}
+
+/// The distinct elements of lines of one kind, at least one.
+pub(crate) fn on_lines(lines: &[Straight], n: usize) -> Vec<u32> {
+    let lines = lines.iter().filter(|l| **l != Straight::NONE);
+    let bounds = lines.clone().map(|l| l.bounds()).reduce(Bounds::around);
+    let ranges = lines.clone().map(|l| l.color_byte());
+    let range = ranges.fold((u32::MAX, 0), |r, c| (r.0.min(c), r.1.max(c)));
+    let Some(bounds) = bounds else {
+        return Vec::new();
+    };
+    let mut kept = Kept::new(n, bounds, range);
+    for line in lines {
+        kept.add(line.items());
+    }
+    kept.items
+}
+
+/// Distinct packed elements inside known bounds.
+struct Kept {
+    items: Vec<u32>,
+    seen: SeenCells,
+}
+
+enum SeenCells {
+    Bits {
+        words: Vec<u64>,
+        width: u32,
+        area: u32,
+        first: (u32, u32, u32),
+    },
+    Hashed(HashSet<u32>),
+}
+
+impl Kept {
+    /// Room for n elements inside these bounds, of colour bytes in this range.
+    fn new(n: usize, bounds: Bounds, (low, high): (u32, u32)) -> Kept {
+        let n_bits = bounds.area() * (high - low + 1) as usize;
+        let seen = if n_bits <= 1 << 20 {
+            let (top, left) = corner(&bounds);
+            SeenCells::Bits {
+                words: vec![0; n_bits.div_ceil(64)],
+                width: bounds.width() as u32,
+                area: bounds.area() as u32,
+                first: (low, top, left),
+            }
+        } else {
+            SeenCells::Hashed(HashSet::new())
+        };
+        Kept {
+            items: Vec::with_capacity(n.min(n_bits)),
+            seen,
+        }
+    }
+
+    fn add(&mut self, items: impl Iterator<Item = u32>) {
+        match &mut self.seen {
+            SeenCells::Bits {
+                words,
+                width,
+                area,
+                first,
+            } => {
+                for x in items {
+                    let (c, i, j) = (
+                        (x >> 24) - first.0,
+                        (x >> 12 & 4095) - first.1,
+                        (x & 4095) - first.2,
+                    );
+                    let at = (c * *area + i * *width + j) as usize;
+                    let bit = 1u64 << (at & 63);
+                    let word = &mut words[at >> 6];
+                    if *word & bit == 0 {
+                        *word |= bit;
+                        self.items.push(x);
+                    }
+                }
+            }
+            SeenCells::Hashed(seen) => {
+                self.items.extend(items.filter(|&x| seen.insert(x)));
+            }
+        }
+    }
+}
+
+/// The elements of an object shifted to each of these places, all of which fit; None if planes of bits do not pay.
+///
+/// A row of the object in one colour is one word, so that a copy costs a few operations for each row.
+pub(crate) fn spread(object: &Set, places: &Set) -> Option<Vec<u32>> {
+    let ((items, _), (steps, _)) = (object.packed()?, places.packed()?);
+    let (b, d) = (object.bounds(), places.bounds());
+    if b.width() > 64 || items.len() < 8 {
+        return None;
+    }
+    let (h, w) = (b.height() + d.height() - 1, b.width() + d.width() - 1);
+    let (low, high) = colors(items);
+    let n_words = w as usize / 64 + 2;
+    let n_rows = (high - low + 1) as usize * h as usize;
+    if n_rows * n_words > 1 << 16 {
+        return None;
+    }
+    let (n_of_color, stride) = ((high - low + 1) as usize, b.height() as usize);
+    let mut patterns = vec![0u64; n_of_color * stride];
+    for &x in items {
+        let (i, j) = (packed::row(x) - b.top, packed::col(x) - b.left);
+        patterns[((x >> 24) - low) as usize * stride + i as usize] |= 1 << j;
+    }
+    let patterns: Vec<(usize, u64)> = patterns
+        .iter()
+        .enumerate()
+        .filter(|(_, bits)| **bits != 0)
+        .map(|(k, bits)| (k / stride * h as usize + k % stride, *bits))
+        .collect();
+    let mut words = vec![0u64; n_rows * n_words];
+    for &to in steps {
+        let (i, j) = (packed::row(to) - d.top, packed::col(to) - d.left);
+        let at = i as usize * n_words + j as usize / 64;
+        let shift = j as u32 % 64;
+        for &(row, bits) in &patterns {
+            let at = at + row * n_words;
+            words[at] |= bits << shift;
+            // Twice, because a shift by 64 is not defined.
+            words[at + 1] |= bits >> 1 >> (63 - shift);
+        }
+    }
+    let mut all = Vec::with_capacity(items.len().max(steps.len()) * 2);
+    let first = packed::place(b.top + d.top, b.left + d.left);
+    for (row, of_row) in words.chunks_exact(n_words).enumerate() {
+        let (c, i) = (row / h as usize, row % h as usize);
+        let start = (low + c as u32) << 24 | (first + ((i as u32) << 12));
+        for (k, &word) in of_row.iter().enumerate() {
+            let mut left = word;
+            while left != 0 {
+                all.push(start + k as u32 * 64 + left.trailing_zeros());
+                left &= left - 1;
+            }
+        }
+    }
+    Some(all)
 }
 
 /// The lowest and the highest colour byte.

@@ -112,6 +112,16 @@ impl Bounds {
         self.height() as usize * self.width() as usize
     }
 
+    /// The rectangle around both.
+    pub(crate) fn around(self, other: Bounds) -> Bounds {
+        Bounds {
+            top: self.top.min(other.top),
+            bottom: self.bottom.max(other.bottom),
+            left: self.left.min(other.left),
+            right: self.right.max(other.right),
+        }
+    }
+
     pub(crate) fn moved(&self, di: i32, dj: i32) -> Bounds {
         Bounds {
             top: self.top + di,

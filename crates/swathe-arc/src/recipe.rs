@@ -364,13 +364,10 @@ pub(crate) fn joined(sets: &[Value]) -> Option<crate::fault::Result<(Vec<u32>, b
     if let Err(fault) = crate::meter::build(n + sets.len(), 4) {
         return Some(Err(fault));
     }
-    let mut all = Vec::with_capacity(n);
-    for v in sets {
-        if let Value::Set(s) = v
-            && let Some((items, _)) = s.packed()
-        {
-            all.extend_from_slice(items);
-        }
-    }
-    Some(Ok((distinct::cells(all), is_cell)))
+    let parts = sets.iter().filter_map(|v| match v {
+        Value::Set(s) => s.packed().map(|(items, _)| (&**s, items)),
+        _ => None,
+    });
+    let parts = parts.filter(|(_, items)| !items.is_empty());
+    Some(Ok((distinct::joined(parts, n), is_cell)))
 }

@@ -52,6 +52,12 @@ impl Straight {
         self.0
     }
 
+    /// The colour as it stands in a packed cell; places have none.
+    #[inline]
+    pub(crate) fn color_byte(self) -> u32 {
+        (self.0 >> 56) as u32
+    }
+
     #[inline]
     fn ends(self) -> ((i32, i32), (i32, i32)) {
         let (p, q) = ((self.0 >> 32) as u32, self.0 as u32);

@@ -165,12 +165,8 @@ fn merged_lines(parent: &Rc<Set>, lines: Vec<Straight>, is_cell: bool) -> Result
         return Ok(set::empty());
     }
     meter::build(n + lines.len(), 4)?;
-    let mut all = Vec::with_capacity(n);
-    for line in &lines {
-        all.extend(line.items());
-    }
     Ok(set::packed(
-        distinct::cells(all),
+        distinct::on_lines(&lines, n),
         is_cell,
         Recipe::MergedLines(parent.clone(), lines, is_cell),
     ))
@@ -200,13 +196,16 @@ fn shifted_everywhere(f: &Value, places: &Rc<Set>) -> Option<Result> {
     {
         return Some(Err(fault));
     }
-    let mut all = Vec::with_capacity(items.len() * steps.len());
-    for &to in steps {
-        let step = crate::packed::step(crate::packed::row(to), crate::packed::col(to));
-        all.extend(items.iter().map(|x| x.wrapping_add(step)));
-    }
+    let all = distinct::spread(object, places).unwrap_or_else(|| {
+        let mut all = Vec::with_capacity(items.len() * steps.len());
+        for &to in steps {
+            let step = crate::packed::step(crate::packed::row(to), crate::packed::col(to));
+            all.extend(items.iter().map(|x| x.wrapping_add(step)));
+        }
+        distinct::cells(all)
+    });
     Some(Ok(set::packed(
-        distinct::cells(all),
+        all,
         is_cell,
         Recipe::ShiftedOver(places.clone(), object.clone()),
     )))

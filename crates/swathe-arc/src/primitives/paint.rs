@@ -3,13 +3,12 @@
 use super::collection::{one_color, packed_set};
 use super::color::{fits, most_color};
 use super::patch::{shifted, to_indices};
-use crate::distinct;
 use crate::fault::{Fault, Result};
 use crate::grid::{self, Grid, dense};
 use crate::memo;
 use crate::meter;
 use crate::operator as op;
-use crate::packed::{self, PLACE_MASK};
+use crate::packed;
 use crate::recipe::Recipe;
 use crate::set::{self, Set};
 use crate::tuple::Tuple;
@@ -156,38 +155,27 @@ fn painted(grid: &Value, obj: &Value, under: Option<&Value>) -> Result {
         && let Some(under) = small(under)
     {
         meter::build(g.cells().len() + items.len(), 1)?;
-        let mut cells = g.cells().to_vec();
-        let mut put = |x: u32| {
-            if let Some(at) = on_grid(&g, x)
-                && under.is_none_or(|b| cells[at] == b)
-            {
-                cells[at] = packed::color(x) as i8;
-            }
-        };
-        // The order matters only where two cells share a place.
-        if items.is_empty() || one_color(items) || has_distinct_places(items) {
-            items.iter().for_each(|&x| put(x));
-        } else {
-            s.packed_in_order()
-                .expect("the set is packed")
-                .iter()
-                .for_each(|&x| put(x));
+        let mut board = Painting::new(&g, under);
+        if !board.put_all(items) {
+            board = Painting::new(&g, under);
+            let in_order = s.packed_in_order().expect("the set is packed");
+            in_order.iter().for_each(|&x| board.put(x));
         }
-        return grid::value(g.height(), g.width(), cells);
+        return grid::value(g.height(), g.width(), board.cells);
     }
     if let (Some(g), Value::Tuple(t), Some(under)) = (dense(grid), obj, small(under))
-        && let Some(items) = paint_sequence(t, obj)
+        && let Some((items, in_any_order)) = paint_content(t, obj)
     {
-        meter::build(g.cells().len() + items.len(), 1)?;
-        let mut cells = g.cells().to_vec();
-        for x in items {
-            if let Some(at) = on_grid(&g, x)
-                && under.is_none_or(|b| cells[at] == b)
-            {
-                cells[at] = packed::color(x) as i8;
-            }
+        meter::build(g.cells().len() + t.len(), 1)?;
+        let mut board = Painting::new(&g, under);
+        if !in_any_order {
+            items.iter().for_each(|&x| board.put(x));
+        } else if !board.put_all(&items) {
+            board = Painting::new(&g, under);
+            let in_order = packed_items(obj, true).expect("the tuple is packed");
+            in_order.iter().for_each(|&x| board.put(x));
         }
-        return grid::value(g.height(), g.width(), cells);
+        return grid::value(g.height(), g.width(), board.cells);
     }
     let mut board = Board::new(grid)?;
     for e in op::items(obj)? {
@@ -198,20 +186,63 @@ fn painted(grid: &Value, obj: &Value, under: Option<&Value>) -> Result {
     board.finish()
 }
 
-/// The packed cells of a tuple; in its order where that matters.
-fn paint_sequence(t: &Tuple, obj: &Value) -> Option<Vec<u32>> {
-    if let Some((sets, true)) = t.chained() {
-        let items = content(sets);
-        if one_color(&items) || has_distinct_places(&items) {
-            return Some(items);
-        }
+/// The packed cells of a tuple, and whether they are not in its order.
+fn paint_content(t: &Tuple, obj: &Value) -> Option<(Vec<u32>, bool)> {
+    match t.chained() {
+        Some((sets, true)) => Some((content(sets), true)),
+        _ => packed_items(obj, true).map(|items| (items, false)),
     }
-    packed_items(obj, true)
 }
 
-fn has_distinct_places(items: &[u32]) -> bool {
-    distinct::cells(items.iter().map(|x| x & PLACE_MASK).collect()).len() == items.len()
+/// A grid that is being painted.
+struct Painting<'a> {
+    grid: &'a Grid,
+    cells: Vec<i8>,
+    under: Option<i8>,
 }
+
+impl<'a> Painting<'a> {
+    fn new(grid: &'a Grid, under: Option<i8>) -> Painting<'a> {
+        Painting {
+            grid,
+            cells: grid.cells().to_vec(),
+            under,
+        }
+    }
+
+    #[inline]
+    fn put(&mut self, x: u32) {
+        if let Some(at) = on_grid(self.grid, x)
+            && self.under.is_none_or(|b| self.cells[at] == b)
+        {
+            self.cells[at] = packed::color(x) as i8;
+        }
+    }
+
+    /// Paints cells in any order; gives up if two of different colours share a place of the grid,
+    /// for then the order matters.
+    fn put_all(&mut self, items: &[u32]) -> bool {
+        if items.is_empty() || one_color(items) {
+            items.iter().for_each(|&x| self.put(x));
+            return true;
+        }
+        let mut wanted = vec![UNPAINTED; self.cells.len()];
+        for &x in items {
+            if let Some(at) = on_grid(self.grid, x) {
+                let color = packed::color(x) as i8;
+                if wanted[at] != UNPAINTED && wanted[at] != color {
+                    return false;
+                }
+                wanted[at] = color;
+                self.put(x);
+            }
+        }
+        true
+    }
+}
+
+/// Not a colour that can be packed.
+const UNPAINTED: i8 = i8::MIN;
 
 /// The background as a grid's cell; None if it is something a grid cannot hold.
 #[expect(
