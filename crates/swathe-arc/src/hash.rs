@@ -9,8 +9,8 @@ const MODULUS: i64 = (1 << 61) - 1;
 pub(crate) const NONE: u64 = 0xfca8_6420;
 
 #[inline]
-pub(crate) fn int(v: i64) -> u64 {
-    let r = if (-MODULUS..MODULUS).contains(&v) {
+pub(crate) const fn int(v: i64) -> u64 {
+    let r = if -MODULUS <= v && v < MODULUS {
         v
     } else {
         v % MODULUS
@@ -44,27 +44,39 @@ impl TupleHash {
 }
 
 #[inline]
-fn lane(acc: u64, hash: u64) -> u64 {
+const fn lane(acc: u64, hash: u64) -> u64 {
     acc.wrapping_add(hash.wrapping_mul(PRIME_2))
         .rotate_left(31)
         .wrapping_mul(PRIME_1)
 }
 
 #[inline]
-fn finish(acc: u64, n: u64) -> u64 {
+const fn finish(acc: u64, n: u64) -> u64 {
     let h = acc.wrapping_add(n ^ (PRIME_5 ^ 3_527_539));
     if h == u64::MAX { 1_546_275_796 } else { h }
 }
 
 /// The hash of a tuple of two elements with these hashes.
 #[inline]
-pub(crate) fn two(a: u64, b: u64) -> u64 {
+pub(crate) const fn two(a: u64, b: u64) -> u64 {
     finish(lane(lane(PRIME_5, a), b), 2)
 }
 
 #[inline]
-pub(crate) fn pair(i: i32, j: i32) -> u64 {
-    two(int(i64::from(i)), int(i64::from(j)))
+pub(crate) const fn pair(i: i32, j: i32) -> u64 {
+    two(int(i as i64), int(j as i64))
+}
+
+/// What the hash of a cell has taken in after its colour.
+#[inline]
+pub(crate) const fn color_lane(c: i32) -> u64 {
+    lane(PRIME_5, int(c as i64))
+}
+
+/// The hash of a cell, from its colour's lane and the hash of its place.
+#[inline]
+pub(crate) const fn in_color(color_lane: u64, pair: u64) -> u64 {
+    finish(lane(color_lane, pair), 2)
 }
 
 #[inline]

@@ -7,8 +7,8 @@ use std::cell::RefCell;
 pub(crate) struct Layout {
     /// Positions of the items in iteration order.
     pub(crate) perm: Vec<u32>,
-    /// The slot of each, ascending; empty in sorted order, where there is no table.
-    pub(crate) slots: Vec<u32>,
+    /// A bit for each slot that is in use; none in sorted order, where there is no table.
+    occupied: Vec<u64>,
     pub(crate) n_slots: u32,
     /// The table has discarded elements, so it is not copied slot by slot.
     pub(crate) has_dummies: bool,
@@ -39,11 +39,23 @@ impl Layout {
         layout
     }
 
+    /// The slots in use, ascending.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = usize> + '_ {
+        self.occupied.iter().enumerate().flat_map(|(k, &word)| {
+            let mut left = word;
+            std::iter::from_fn(move || {
+                let bit = (left != 0).then(|| left.trailing_zeros() as usize)?;
+                left &= left - 1;
+                Some(k * 64 + bit)
+            })
+        })
+    }
+
     /// The table again, with item positions as keys.
     pub(crate) fn table(&self) -> Table {
         let mut slots = vec![EMPTY; self.n_slots as usize];
-        for (&key, &slot) in self.perm.iter().zip(&self.slots) {
-            slots[slot as usize] = key;
+        for (&key, slot) in self.perm.iter().zip(self.slots()) {
+            slots[slot] = key;
         }
         let used = self.perm.len();
         // Where the dummies sat does not matter to a copy, only that there were some.
@@ -58,7 +70,7 @@ impl Layout {
     pub(crate) fn sorted(perm: Vec<u32>) -> Layout {
         Layout {
             perm,
-            slots: Vec::new(),
+            occupied: Vec::new(),
             n_slots: 0,
             has_dummies: false,
         }
@@ -151,16 +163,21 @@ pub(crate) fn visit_indices(h: usize, w: usize, mut visit: impl FnMut(usize, usi
 
 fn read(table: &[u32]) -> Layout {
     let mut perm = Vec::with_capacity(table.len() / 2);
-    let mut slots = Vec::with_capacity(table.len() / 2);
-    for (slot, &key) in table.iter().enumerate() {
-        if key < DUMMY {
-            perm.push(key);
-            slots.push(slot as u32);
+    let mut occupied = Vec::with_capacity(table.len().div_ceil(64));
+    for part in table.chunks(64) {
+        let mut word = 0u64;
+        for (bit, &key) in part.iter().enumerate() {
+            word |= u64::from(key < DUMMY) << bit;
+        }
+        occupied.push(word);
+        while word != 0 {
+            perm.push(part[word.trailing_zeros() as usize]);
+            word &= word - 1;
         }
     }
     Layout {
         perm,
-        slots,
+        occupied,
         n_slots: table.len() as u32,
         has_dummies: false,
     }

@@ -59,12 +59,49 @@ pub(crate) fn step(di: i32, dj: i32) -> u32 {
 
 #[inline]
 pub(crate) fn hash(p: u32, is_cell: bool) -> u64 {
+    let pair = hash_of_place(p);
     if is_cell {
-        hash::cell(color(p), row(p), col(p))
+        hash::in_color(COLOR_LANES[(p >> 24) as usize], pair)
+    } else {
+        pair
+    }
+}
+
+#[inline]
+fn hash_of_place(p: u32) -> u64 {
+    // Without the offset, a place of the table has nothing but the six lowest bits of row and column.
+    let q = (p & PLACE_MASK) ^ ORIGIN;
+    if q & !0x3f03f == 0 {
+        PAIR_HASHES[(q >> 6 | q & 63) as usize]
     } else {
         hash::pair(row(p), col(p))
     }
 }
+
+/// The packed place (0, 0).
+const ORIGIN: u32 = (OFFSET as u32) << 12 | OFFSET as u32;
+
+/// Hashes of the places that grids have; they are asked for far more often than any others.
+static PAIR_HASHES: [u64; 4096] = {
+    let mut hashes = [0; 4096];
+    let mut k = 0;
+    while k < 4096 {
+        hashes[k] = hash::pair((k / 64) as i32, (k % 64) as i32);
+        k += 1;
+    }
+    hashes
+};
+
+/// What a cell's hash has taken in after its colour, by the colour's byte.
+static COLOR_LANES: [u64; 256] = {
+    let mut lanes = [0; 256];
+    let mut k = 0;
+    while k < 256 {
+        lanes[k] = hash::color_lane(k as i32 - 128);
+        k += 1;
+    }
+    lanes
+};
 
 /// The hash of a tuple of two packed elements.
 #[inline]
@@ -145,5 +182,32 @@ impl Bounds {
     #[inline]
     pub(crate) fn rank(&self, p: u32) -> usize {
         (row(p) - self.top) as usize * self.width() as usize + (col(p) - self.left) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_from_the_table_are_those_of_the_tuples() {
+        for (i, j) in [
+            (0, 0),
+            (63, 63),
+            (63, 64),
+            (64, 0),
+            (-1, 0),
+            (5, -2040),
+            (2039, 7),
+        ] {
+            assert_eq!(hash(place(i, j), false), hash::pair(i, j), "({i}, {j})");
+            for c in [-127, -1, 0, 9, 126] {
+                assert_eq!(
+                    hash(cell(c, i, j), true),
+                    hash::cell(c, i, j),
+                    "{c} at ({i}, {j})"
+                );
+            }
+        }
     }
 }

@@ -3,33 +3,33 @@ use crate::grid::Grid;
 /// The cells of a grid as planes of bits, one for each colour that occurs.
 pub(crate) struct Planes {
     n_words: usize,
-    /// The number of each colour's plane.
-    number: [u8; 256],
-    planes: Vec<Vec<u64>>,
+    /// The first word of each colour's plane.
+    first: [u32; 256],
+    words: Vec<u64>,
 }
 
-const ABSENT: u8 = u8::MAX;
+const ABSENT: u32 = u32::MAX;
 
 impl Planes {
     pub(crate) fn of(grid: &Grid) -> Planes {
         // One word more than needed, so that a shifted row can always be read.
         let n_words = grid.width().div_ceil(64) + 1;
-        let mut number = [ABSENT; 256];
-        let mut planes: Vec<Vec<u64>> = Vec::new();
+        let mut first = [ABSENT; 256];
+        let mut words = Vec::new();
         for (i, row) in grid.rows().enumerate() {
             for (j, &c) in row.iter().enumerate() {
-                let slot = &mut number[(i32::from(c) + 128) as usize];
-                if *slot == ABSENT {
-                    *slot = planes.len() as u8;
-                    planes.push(vec![0; grid.height() * n_words]);
+                let plane = &mut first[(i32::from(c) + 128) as usize];
+                if *plane == ABSENT {
+                    *plane = words.len() as u32;
+                    words.resize(words.len() + grid.height() * n_words, 0u64);
                 }
-                planes[*slot as usize][i * n_words + j / 64] |= 1 << (j % 64);
+                words[*plane as usize + i * n_words + j / 64] |= 1 << (j % 64);
             }
         }
         Planes {
             n_words,
-            number,
-            planes,
+            first,
+            words,
         }
     }
 
@@ -38,9 +38,14 @@ impl Planes {
         self.n_words
     }
 
-    /// The plane of a colour, given as the top byte of a packed cell; None if it does not occur.
-    pub(crate) fn of_color(&self, color_byte: u32) -> Option<&[u64]> {
-        let number = self.number[color_byte as usize];
-        self.planes.get(usize::from(number)).map(Vec::as_slice)
+    /// All planes, row by row.
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// The first word of a colour's plane, given as the top byte of a packed cell; None if it does not occur.
+    pub(crate) fn of_color(&self, color_byte: u32) -> Option<usize> {
+        let first = self.first[color_byte as usize];
+        (first != ABSENT).then_some(first as usize)
     }
 }

@@ -9,6 +9,7 @@ use crate::set::{Items, Set, from_values};
 use crate::straight::Straight;
 use crate::table::{DUMMY, PackedTable};
 use crate::value::Value;
+use std::borrow::Cow;
 use std::rc::Rc;
 
 /// Where a set came from, kept until its order is asked for.
@@ -111,11 +112,9 @@ pub(crate) fn layout(set: &Set, recipe: &Recipe) -> Layout {
             }
             Layout::of_hashes(&set.hashes(), Some(&sequence))
         }
-        Recipe::Chained(sets) => by_sequence(set, chained(sets)),
-        Recipe::ChainedOver(parent) => {
-            by_sequence(set, chained(&parent.iter().collect::<Vec<_>>()))
-        }
-        Recipe::Merged(sets) => by_sequence(set, chained(&as_set(sets.clone()))),
+        Recipe::Chained(sets) => chained(set, sets),
+        Recipe::ChainedOver(parent) => chained(set, &parent.iter().collect::<Vec<_>>()),
+        Recipe::Merged(sets) => chained(set, &as_set(sets.clone())),
         Recipe::MergedOver(parent, sets) => {
             let in_order = parent
                 .layout()
@@ -123,7 +122,7 @@ pub(crate) fn layout(set: &Set, recipe: &Recipe) -> Layout {
                 .iter()
                 .map(|&k| sets[k as usize].clone())
                 .collect();
-            by_sequence(set, chained(&as_set(in_order)))
+            chained(set, &as_set(in_order))
         }
         Recipe::ShiftedOver(places, object) => shifted_over(set, places, object),
         Recipe::MergedLines(parent, lines, is_cell) => {
@@ -131,7 +130,7 @@ pub(crate) fn layout(set: &Set, recipe: &Recipe) -> Layout {
             let in_order = in_order
                 .map(|&k| lines[k as usize].value(*is_cell))
                 .collect();
-            by_sequence(set, chained(&as_set(in_order)))
+            chained(set, &as_set(in_order))
         }
         Recipe::Grown(growth, k) => by_table(set, &growth.replay(*k)),
         Recipe::Inserted(parent, value) => inserted(set, parent, value),
@@ -158,16 +157,20 @@ fn shifted_over(set: &Set, places: &Set, object: &Set) -> Layout {
         .map(|&step| hash::set(items.iter().map(|x| hash(x.wrapping_add(step)))))
         .collect();
     let outer = Layout::of_hashes(&hashes, None);
-    let sequence = &object.layout().perm;
-    let elements = outer.perm.iter().flat_map(|&k| {
+    let inserted = &object.layout().perm;
+    let mut sequence = Sequence::new(set);
+    for &k in &outer.perm {
         let step = copies[k as usize];
-        let hashes: Vec<u64> = items.iter().map(|x| hash(x.wrapping_add(step))).collect();
-        let inner = Layout::of_hashes(&hashes, Some(sequence)).perm;
-        inner
-            .into_iter()
-            .map(move |k| items[k as usize].wrapping_add(step))
-    });
-    by_sequence(set, elements)
+        let element = |k: u32| items[k as usize].wrapping_add(step);
+        sequence.extend(items, element, || {
+            let hashes: Vec<u64> = items.iter().map(|x| hash(x.wrapping_add(step))).collect();
+            Cow::Owned(Layout::of_hashes(&hashes, Some(inserted)).perm)
+        });
+        if sequence.is_complete() {
+            break;
+        }
+    }
+    sequence.layout()
 }
 
 /// Our positions of the kept items, in the parent's order.
@@ -223,26 +226,81 @@ fn inserted(set: &Set, parent: &Set, value: &Value) -> Layout {
     Layout::of_table(&table)
 }
 
-/// The packed elements of sets, one set after the other in their own orders.
-fn chained(sets: &[Value]) -> impl Iterator<Item = u32> + '_ {
-    sets.iter()
-        .filter_map(|v| {
-            if let Value::Set(s) = v {
-                s.packed().map(|(items, _)| (s, items))
-            } else {
-                None
-            }
-        })
-        .filter(|(_, items)| !items.is_empty())
-        .flat_map(|(s, items)| {
-            // One element has one order; working out its layout would cost more than the rest.
-            let perm: &[u32] = if items.len() == 1 {
-                &[0]
-            } else {
-                &s.layout().perm
-            };
-            perm.iter().map(move |&k| items[k as usize])
-        })
+/// The layout after inserting the elements of packed sets, one set after the other in their own orders.
+fn chained(set: &Set, sets: &[Value]) -> Layout {
+    let mut sequence = Sequence::new(set);
+    for v in sets {
+        let Value::Set(s) = v else { continue };
+        let Some((items, _)) = s.packed() else {
+            continue;
+        };
+        sequence.extend(
+            items,
+            |k| items[k as usize],
+            || Cow::Borrowed(&s.layout().perm),
+        );
+        if sequence.is_complete() {
+            break;
+        }
+    }
+    sequence.layout()
+}
+
+/// The items of a set in the order of their first insertion.
+struct Sequence<'a> {
+    items: &'a [u32],
+    is_cell: bool,
+    positions: Positions<'a>,
+    seen: Vec<bool>,
+    sequence: Vec<u32>,
+}
+
+impl<'a> Sequence<'a> {
+    fn new(set: &'a Set) -> Sequence<'a> {
+        let (items, is_cell) = set.packed().expect("only packed sets are chained");
+        Sequence {
+            items,
+            is_cell,
+            positions: Positions::new(items, set.bounds()),
+            seen: vec![false; items.len()],
+            sequence: Vec::with_capacity(items.len()),
+        }
+    }
+
+    #[inline]
+    fn insert(&mut self, x: u32) {
+        let k = self.positions.of(x);
+        if !std::mem::replace(&mut self.seen[k as usize], true) {
+            self.sequence.push(k);
+        }
+    }
+
+    /// Inserts the elements of a set; its order is asked for only if it brings more than one new element.
+    fn extend<'b>(
+        &mut self,
+        items: &[u32],
+        element: impl Fn(u32) -> u32,
+        perm: impl FnOnce() -> Cow<'b, [u32]>,
+    ) {
+        let is_new = |k: &u32| !self.seen[self.positions.of(element(*k)) as usize];
+        let mut new = (0..items.len() as u32).filter(is_new);
+        let (first, second) = (new.next(), new.next());
+        match (first, second) {
+            (None, _) => {}
+            (Some(only), None) => self.insert(element(only)),
+            _ => perm().iter().for_each(|&k| self.insert(element(k))),
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        self.sequence.len() == self.items.len()
+    }
+
+    fn layout(&self) -> Layout {
+        let hash = |&p: &u32| packed::hash(p, self.is_cell);
+        let hashes: Vec<u64> = self.items.iter().map(hash).collect();
+        Layout::of_hashes(&hashes, Some(&self.sequence))
+    }
 }
 
 /// The distinct sets among these in the iteration order of a set of them.
@@ -255,21 +313,14 @@ fn as_set(sets: Vec<Value>) -> Vec<Value> {
 
 /// The layout after inserting a sequence of packed elements in which every item occurs.
 fn by_sequence(set: &Set, elements: impl Iterator<Item = u32>) -> Layout {
-    let (items, is_cell) = set.packed().expect("only packed sets are chained");
-    let positions = Positions::new(items, set.bounds());
-    let mut sequence = Vec::with_capacity(items.len());
-    let mut seen = vec![false; items.len()];
+    let mut sequence = Sequence::new(set);
     for x in elements {
-        let k = positions.of(x);
-        if !std::mem::replace(&mut seen[k as usize], true) {
-            sequence.push(k);
-            if sequence.len() == items.len() {
-                break;
-            }
+        sequence.insert(x);
+        if sequence.is_complete() {
+            break;
         }
     }
-    let hashes: Vec<u64> = items.iter().map(|&p| packed::hash(p, is_cell)).collect();
-    Layout::of_hashes(&hashes, Some(&sequence))
+    sequence.layout()
 }
 
 /// The layout of a table of the packed items themselves.

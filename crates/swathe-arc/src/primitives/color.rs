@@ -125,8 +125,8 @@ impl Counts {
         let hashes: Vec<u64> = ascending.iter().map(|&c| hash::int(c)).collect();
         let layout = Layout::of_hashes(&hashes, None);
         let mask = layout.n_slots - 1;
-        let settled = |(k, slot): (&u32, &u32)| hashes[*k as usize] as u32 & mask == *slot;
-        if layout.perm.iter().zip(&layout.slots).all(settled) {
+        let settled = |(k, slot): (&u32, usize)| hashes[*k as usize] as u32 & mask == slot as u32;
+        if layout.perm.iter().zip(layout.slots()).all(settled) {
             // Every colour sits in its first slot, whatever the order was; an object need not be put in order.
             return ascending;
         }

@@ -168,11 +168,13 @@ fn matches(g: &KnownGrid, object: &[u32], n_rows: usize, n_columns: usize) -> Re
     let n_words = planes.n_words();
     let mut cells = Vec::with_capacity(object.len());
     for &x in object {
-        let Some(plane) = planes.of_color(x >> 24) else {
+        let Some(first) = planes.of_color(x >> 24) else {
             return Ok(Vec::new());
         };
-        cells.push((plane, packed::row(x) as usize, packed::col(x) as usize));
+        let (i, j) = (packed::row(x) as usize, packed::col(x) as usize);
+        cells.push((first + i * n_words + j / 64, (j % 64) as u32));
     }
+    let words = planes.words();
     let mut places = Vec::new();
     for i in 0..n_rows {
         for word in 0..n_columns.div_ceil(64) {
@@ -183,15 +185,12 @@ fn matches(g: &KnownGrid, object: &[u32], n_rows: usize, n_columns: usize) -> Re
                 (1 << n_left) - 1
             };
             let mut n_tests = 0;
-            for &(plane, di, dj) in &cells {
+            let from = i * n_words + word;
+            for &(at, shift) in &cells {
                 n_tests += 1;
-                let at = (i + di) * n_words + word + dj / 64;
-                let (low, high) = (plane[at], plane.get(at + 1).copied().unwrap_or(0));
-                open &= if dj % 64 == 0 {
-                    low
-                } else {
-                    low >> (dj % 64) | high << (64 - dj % 64)
-                };
+                // Every row ends with an empty word, so there is always a next one; twice, because
+                // a shift by 64 is not defined.
+                open &= words[from + at] >> shift | words[from + at + 1] << 1 << (63 - shift);
                 if open == 0 {
                     break;
                 }
