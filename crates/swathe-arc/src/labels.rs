@@ -6,7 +6,7 @@ use crate::hash;
 use crate::layout;
 use crate::memo;
 use crate::meter::{self, Order};
-use crate::packed;
+use crate::packed::{self, Bounds};
 use crate::primitives::color;
 use crate::recipe::Recipe;
 use crate::set;
@@ -298,7 +298,10 @@ impl Growth {
         let start = visits.start[k as usize] as usize;
         let start_place = packed::place(start as i32 / seen_w, start as i32 % seen_w);
         let color = self.grid.cells()[start];
-        let mut mine = vec![false; self.grid.cells().len()];
+        // Marks inside the object's own rectangle: a grid may have as many objects as cells.
+        let bounds = Bounds::of(&self.labels.components[k as usize]);
+        let mut mine = vec![false; bounds.area()];
+        let is_mine = |mine: &[bool], p: u32| bounds.holds(p) && mine[bounds.rank(p)];
         let mut n_occupied = visits.n_occupied[k as usize] as usize;
         let mut object =
             PackedTable::collect(true, [packed::color_bits(color.into()) | start_place]);
@@ -316,7 +319,7 @@ impl Growth {
                     continue;
                 }
                 object.add(packed::color_bits(c.into()) | p);
-                if !std::mem::replace(&mut mine[number(p)], true) {
+                if !std::mem::replace(&mut mine[bounds.rank(p)], true) {
                     n_occupied += 1;
                 }
                 let (i, j) = (packed::row(p), packed::col(p));
@@ -331,9 +334,8 @@ impl Growth {
                 neighborhood.absorb(&PackedTable::collect(false, on_grid));
             }
             candidates = neighborhood.minus(n_occupied, |p| {
-                let at = number(p);
-                mine[at] || {
-                    let other = self.labels.label[at];
+                is_mine(&mine, p) || {
+                    let other = self.labels.label[number(p)];
                     other != NO_LABEL && visits.rank[other as usize] < rank
                 }
             });

@@ -12,13 +12,15 @@ use std::collections::HashMap;
 const SIDE_MAX: usize = 128;
 /// All are forgotten once they have more places than this together.
 const N_INDICES_MAX: usize = 1 << 19;
-const N_PLACES: usize = 1 << 13;
+const N_PLACES: usize = 1 << 15;
 
 #[derive(Default)]
 struct Memo {
     indices: HashMap<(usize, usize), Value>,
     /// The places of all of them.
     n_indices: usize,
+    /// Sets of colours, where they do not depend on the order of insertion.
+    palettes: HashMap<u16, Option<Value>>,
     /// Finished sets by a key that says which primitive made them of what.
     sets: Vec<(u64, Value)>,
 }
@@ -59,6 +61,16 @@ pub(crate) fn indices(h: usize, w: usize) -> Value {
         drop(old);
     }
     v
+}
+
+/// The set of the colours whose bits are set, if it does not depend on the order in which they were inserted.
+pub(crate) fn palette(colors: u16, make: impl FnOnce() -> Option<Value>) -> Option<Value> {
+    if let Some(known) = MEMO.with(|m| m.borrow().palettes.get(&colors).cloned()) {
+        return known;
+    }
+    let made = make();
+    MEMO.with(|m| m.borrow_mut().palettes.insert(colors, made.clone()));
+    made
 }
 
 /// The set with this key, made at most once while it stays in its place of the direct-mapped memo.

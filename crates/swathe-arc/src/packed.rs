@@ -178,6 +178,11 @@ impl Bounds {
         self.top >= 0 && self.left >= 0 && (self.bottom as usize) < h && (self.right as usize) < w
     }
 
+    /// Whether the place lies inside.
+    pub(crate) fn holds(&self, p: u32) -> bool {
+        (self.top..=self.bottom).contains(&row(p)) && (self.left..=self.right).contains(&col(p))
+    }
+
     /// The number of a place counted row by row from the top left; the place lies inside.
     #[inline]
     pub(crate) fn rank(&self, p: u32) -> usize {

@@ -5,6 +5,7 @@ use crate::fault::{Fault, Result};
 use crate::grid::{self, Grid, dense};
 use crate::hash;
 use crate::layout::Layout;
+use crate::memo;
 use crate::meter::{self, Order};
 use crate::operator as op;
 use crate::packed;
@@ -119,19 +120,25 @@ impl Counts {
             .collect()
     }
 
-    /// The colours in an order of insertion that gives the same table as the true one.
-    fn insertion_sequence(&self, v: &Value) -> Vec<i64> {
+    /// The colours ascending, if their table does not depend on the order of insertion.
+    fn settled_sequence(&self) -> Option<Vec<i64>> {
         let ascending: Vec<i64> = self.colors().collect();
         let hashes: Vec<u64> = ascending.iter().map(|&c| hash::int(c)).collect();
         let layout = Layout::of_hashes(&hashes, None);
         let mask = layout.n_slots - 1;
         let settled = |(k, slot): (&u32, usize)| hashes[*k as usize] as u32 & mask == slot as u32;
-        if layout.perm.iter().zip(layout.slots()).all(settled) {
-            // Every colour sits in its first slot, whatever the order was; an object need not be put in order.
+        // Every colour sits in its first slot, whatever the order was; an object need not be put in order.
+        let is_settled = layout.perm.iter().zip(layout.slots()).all(settled);
+        is_settled.then_some(ascending)
+    }
+
+    /// The colours in an order of insertion that gives the same table as the true one.
+    fn insertion_sequence(&self, v: &Value) -> Vec<i64> {
+        if let Some(ascending) = self.settled_sequence() {
             return ascending;
         }
         let mut seen = [false; 256];
-        let mut sequence = Vec::with_capacity(ascending.len());
+        let mut sequence = Vec::new();
         let mut add = |c: i64| {
             if !std::mem::replace(&mut seen[(c + 128) as usize], true) {
                 sequence.push(c);
@@ -171,7 +178,44 @@ fn count(cells: &[i8], n: &mut [u32; 256]) {
 }
 
 pub(crate) fn palette(a: &[Value]) -> Result {
+    if let Some(colors) = color_bits(&a[0]) {
+        let known = memo::palette(colors, || {
+            let counts = Counts {
+                n: std::array::from_fn(|k| {
+                    u32::from(colors.checked_shr(k as u32 ^ 128).unwrap_or(0) & 1)
+                }),
+            };
+            let sequence = counts.settled_sequence()?;
+            let table = ValueTable::collect(sequence.into_iter().map(Value::Int)).copied();
+            table.into_value().ok()
+        });
+        if let Some(set) = known {
+            // The charge for counting the colours.
+            match packed_set(&a[0]) {
+                Some((_, items, _)) => meter::spend(items.len() / 8)?,
+                None => meter::spend(dense(&a[0]).map_or(0, |g| g.cells().len() / 16))?,
+            }
+            return Ok(set);
+        }
+    }
     palette_table(&a[0])?.into_value()
+}
+
+/// The colours of a grid or an object as bits, if all are below 16.
+fn color_bits(element: &Value) -> Option<u16> {
+    let mut bits = 0;
+    if let Some((_, items, true)) = packed_set(element) {
+        for &x in items {
+            bits |= 1u64
+                .checked_shl((x >> 24).wrapping_sub(128))
+                .unwrap_or(1 << 16);
+        }
+    } else if let Value::Grid(g) = element {
+        for &c in g.cells() {
+            bits |= 1u64.checked_shl(c as u32).unwrap_or(1 << 16);
+        }
+    }
+    u16::try_from(bits).ok().filter(|&bits| bits != 0)
 }
 
 /// `frozenset({…colours…})`.

@@ -1,6 +1,7 @@
 //! Where pieces are and how large: edges, corners, centres, distances.
 
 use super::collection::packed_set;
+use super::paint::sides;
 use super::patch::{shifted, to_indices};
 use crate::fault::{Fault, Result};
 use crate::meter;
@@ -93,6 +94,9 @@ pub(crate) fn width_of(piece: &Value) -> Result {
     if let Some(b) = bounds(piece) {
         return Ok(Value::Int(b.width().into()));
     }
+    if let Value::Grid(g) = piece {
+        return Ok(Value::Int(g.width() as i64));
+    }
     match op::len(piece)? {
         0 => Ok(Value::Int(0)),
         _ if piece.is_tuple() => Ok(Value::Int(op::len(&op::item(piece, 0)?)? as i64)),
@@ -119,6 +123,9 @@ pub(crate) fn portrait(a: &[Value]) -> Result {
 
 pub(crate) fn square(a: &[Value]) -> Result {
     let piece = &a[0];
+    if let Value::Grid(g) = piece {
+        return Ok(Value::Bool(g.height() == g.width()));
+    }
     if piece.is_tuple() {
         return Ok(Value::Bool(
             op::len(piece)? == op::len(&op::item(piece, 0)?)?,
@@ -243,8 +250,8 @@ pub(crate) fn bordering(a: &[Value]) -> Result {
         return Ok(Value::Bool(true));
     }
     let edge = right(patch)?;
-    let w = op::len(&op::item(grid, 0)?)? as i64;
-    Ok(Value::Bool(edge == Value::Int(w - 1)))
+    let (_, w) = sides(grid)?;
+    Ok(Value::Bool(edge == Value::Int(w as i64 - 1)))
 }
 
 pub(crate) fn hmatching(a: &[Value]) -> Result {

@@ -1,6 +1,5 @@
 //! Objects on grids: finding all of them, and finding one again.
 
-use super::collection::packed_set;
 use super::color::{fits, most_color};
 use super::extent::shape_of;
 use super::line;
@@ -11,9 +10,9 @@ use crate::grid::{self, KnownGrid, dense};
 use crate::labels;
 use crate::meter;
 use crate::operator as op;
-use crate::packed;
+use crate::packed::{self, Bounds};
 use crate::recipe::Recipe;
-use crate::set;
+use crate::set::{self, Set};
 use crate::table::PackedTable;
 use crate::value::Value;
 use crate::value_table::ValueTable;
@@ -109,25 +108,14 @@ fn coordinates(place: &Value) -> (i64, i64) {
 
 pub(crate) fn occurrences(a: &[Value]) -> Result {
     let (grid, obj) = (&a[0], &a[1]);
+    if let (Some(g), Value::Set(s)) = (dense(grid).filter(|g| fits(g)), obj)
+        && let Some(places) = packed_occurrences(&g, s)
+    {
+        return Ok(found(places?));
+    }
     let normal = normalized(obj)?;
     let (h, w) = sides(grid)?;
     let (oh, ow) = op::unpack(&shape_of(obj)?)?;
-    if let (Some(g), Some((_, items, true))) =
-        (dense(grid).filter(|g| fits(g)), packed_set(&normal))
-    {
-        let (n_rows, n_columns) = (h as i64 - op::int(&oh)? + 1, w as i64 - op::int(&ow)? + 1);
-        if n_rows <= 0 || n_columns <= 0 {
-            return Ok(set::empty());
-        }
-        let places = matches(&g, items, n_rows as usize, n_columns as usize)?;
-        let inserted = places.clone();
-        let rebuild = move || PackedTable::collect(false, inserted.iter().copied()).copied();
-        return Ok(set::packed(
-            places,
-            false,
-            Recipe::Rebuilt(Box::new(rebuild)),
-        ));
-    }
     let rows = op::int(&op::add(
         &op::sub(&Value::Int(h as i64), &oh)?,
         &Value::Int(1),
@@ -148,6 +136,42 @@ pub(crate) fn occurrences(a: &[Value]) -> Result {
     ValueTable::collect(found).copied().into_value()
 }
 
+/// The places where a packed object occurs, row by row; None if the object is not one.
+fn packed_occurrences(g: &KnownGrid, object: &Set) -> Option<Result<Vec<u32>>> {
+    let (h, w) = (g.height(), g.width());
+    let (items, is_cell) = object.packed()?;
+    if items.is_empty() {
+        // Nothing occurs everywhere, beside the last row and column too.
+        let places =
+            || (0..=h as i32).flat_map(|i| (0..=w as i32).map(move |j| packed::place(i, j)));
+        return Some(meter::spend((h + 1) * (w + 1)).map(|()| places().collect()));
+    }
+    if !is_cell {
+        return None;
+    }
+    let b = object.bounds();
+    // The object is moved to the corner, for which its edges are asked for, and then its sides.
+    let paid = meter::spend(4 * (items.len() / 32)).and_then(|()| meter::build(items.len(), 4));
+    if let Err(fault) = paid {
+        return Some(Err(fault));
+    }
+    let (n_rows, n_columns) = (
+        h as i64 - i64::from(b.height()) + 1,
+        w as i64 - i64::from(b.width()) + 1,
+    );
+    if n_rows <= 0 || n_columns <= 0 {
+        return Some(Ok(Vec::new()));
+    }
+    Some(matches(g, items, b, n_rows as usize, n_columns as usize))
+}
+
+/// The set of places, put into a set that is then copied.
+fn found(places: Vec<u32>) -> Value {
+    let inserted = places.clone();
+    let rebuild = move || PackedTable::collect(false, inserted.iter().copied()).copied();
+    set::packed(places, false, Recipe::Rebuilt(Box::new(rebuild)))
+}
+
 fn occurs(grid: &Value, h: usize, w: usize, object: &Value) -> Result<bool> {
     for e in op::items(object)? {
         let (value, place) = op::unpack(&e)?;
@@ -163,7 +187,13 @@ fn occurs(grid: &Value, h: usize, w: usize, object: &Value) -> Result<bool> {
 /// The places where every cell of the object meets its colour, row by row.
 ///
 /// Each colour of the grid is a plane of bits; a row of candidates is the AND of shifted rows.
-fn matches(g: &KnownGrid, object: &[u32], n_rows: usize, n_columns: usize) -> Result<Vec<u32>> {
+fn matches(
+    g: &KnownGrid,
+    object: &[u32],
+    bounds: Bounds,
+    n_rows: usize,
+    n_columns: usize,
+) -> Result<Vec<u32>> {
     let planes = g.planes();
     let n_words = planes.n_words();
     let mut cells = Vec::with_capacity(object.len());
@@ -171,7 +201,8 @@ fn matches(g: &KnownGrid, object: &[u32], n_rows: usize, n_columns: usize) -> Re
         let Some(first) = planes.of_color(x >> 24) else {
             return Ok(Vec::new());
         };
-        let (i, j) = (packed::row(x) as usize, packed::col(x) as usize);
+        let (i, j) = (packed::row(x) - bounds.top, packed::col(x) - bounds.left);
+        let (i, j) = (i as usize, j as usize);
         cells.push((first + i * n_words + j / 64, (j % 64) as u32));
     }
     let words = planes.words();

@@ -18,6 +18,9 @@ use std::rc::Rc;
 
 /// `len(grid), len(grid[0])`.
 pub(crate) fn sides(grid: &Value) -> Result<(usize, usize)> {
+    if let Value::Grid(g) = grid {
+        return Ok((g.height(), g.width()));
+    }
     let h = op::len(grid)?;
     Ok((h, op::len(&op::item(grid, 0)?)?))
 }
