@@ -181,16 +181,16 @@ static KERNELS: LazyLock<Vec<Option<Kernel>>> =
 fn kernel(name: &str) -> Option<Kernel> {
     let kernel: Kernel = match name {
         "identity" => |a, _| Some(a[0].clone()),
-        "add" => |a, n| arithmetic(a, n, i64::checked_add),
-        "subtract" => |a, n| arithmetic(a, n, i64::checked_sub),
-        "multiply" => |a, n| arithmetic(a, n, i64::checked_mul),
-        "invert" => |a, n| each(a, n, i64::checked_neg),
-        "double" => |a, n| each(a, n, |x| x.checked_mul(2)),
-        "halve" => |a, n| each(a, n, |x| Some(x.div_euclid(2))),
-        "increment" => |a, n| each(a, n, |x| x.checked_add(1)),
-        "decrement" => |a, n| each(a, n, |x| x.checked_sub(1)),
-        "crement" => |a, n| each(a, n, |x| x.checked_add(x.signum())),
-        "sign" => |a, n| each(a, n, |x| Some(x.signum())),
+        "add" => |a, n| arithmetic(a, n, i64::overflowing_add),
+        "subtract" => |a, n| arithmetic(a, n, i64::overflowing_sub),
+        "multiply" => |a, n| arithmetic(a, n, i64::overflowing_mul),
+        "invert" => |a, n| each(a, n, i64::overflowing_neg),
+        "double" => |a, n| each(a, n, |x| x.overflowing_mul(2)),
+        "halve" => |a, n| each(a, n, |x| (x.div_euclid(2), false)),
+        "increment" => |a, n| each(a, n, |x| x.overflowing_add(1)),
+        "decrement" => |a, n| each(a, n, |x| x.overflowing_sub(1)),
+        "crement" => |a, n| each(a, n, |x| x.overflowing_add(x.signum())),
+        "sign" => |a, n| each(a, n, |x| (x.signum(), false)),
         "even" => |a, n| test(a, n, |x| x & 1 == 0),
         "positive" => |a, n| test(a, n, |x| x > 0),
         "flip" => flip,
@@ -232,50 +232,69 @@ fn kernel(name: &str) -> Option<Kernel> {
     Some(kernel)
 }
 
+/// A binary operation that says whether it overflowed; all elements are worked out before that is looked at.
 fn arithmetic<'a>(
     a: &[Shared<'a>],
     n: usize,
-    f: impl Fn(i64, i64) -> Option<i64>,
+    f: impl Fn(i64, i64) -> (i64, bool),
 ) -> Option<Shared<'a>> {
-    let small = |x: i64, y: i64| f(x, y).and_then(|z| i32::try_from(z).ok());
-    let two = |i: i32, j: i32, k: i32, l: i32| {
-        Some((small(i.into(), k.into())?, small(j.into(), l.into())?))
-    };
+    let mut overflowed = false;
     if let (Some(x), Some(y)) = (a[0].ints(n), a[1].ints(n)) {
-        let sums = x.iter().zip(y.iter()).map(|(&x, &y)| f(x, y));
-        return Some(Rc::new(Column::Ints(sums.collect::<Option<_>>()?)));
+        let results = x.iter().zip(y.iter()).map(|(&x, &y)| {
+            let (z, is_over) = f(x, y);
+            overflowed |= is_over;
+            z
+        });
+        let results = Column::Ints(results.collect());
+        return (!overflowed).then(|| Rc::new(results));
     }
-    let both = match (a[0].pairs(n), a[1].pairs(n)) {
+    let mut small = |x: i64, y: i64| {
+        let (z, is_over) = f(x, y);
+        overflowed |= is_over | (i64::from(z as i32) != z);
+        z as i32
+    };
+    let pairs: Vec<(i32, i32)> = match (a[0].pairs(n), a[1].pairs(n)) {
         (Some(x), Some(y)) => {
-            let sums = x.iter().zip(y.iter()).map(|(p, q)| two(p.0, p.1, q.0, q.1));
-            sums.collect::<Option<_>>()?
+            let both = x.iter().zip(y.iter());
+            both.map(|(p, q)| (small(p.0.into(), q.0.into()), small(p.1.into(), q.1.into())))
+                .collect()
         }
         (Some(x), None) => {
             let y = a[1].ints(n)?;
-            let sums = x.iter().zip(y.iter());
-            sums.map(|(p, &y)| Some((small(p.0.into(), y)?, small(p.1.into(), y)?)))
-                .collect::<Option<_>>()?
+            let both = x.iter().zip(y.iter());
+            both.map(|(p, &y)| (small(p.0.into(), y), small(p.1.into(), y)))
+                .collect()
         }
         (None, Some(y)) => {
             let x = a[0].ints(n)?;
-            let sums = x.iter().zip(y.iter());
-            sums.map(|(&x, q)| Some((small(x, q.0.into())?, small(x, q.1.into())?)))
-                .collect::<Option<_>>()?
+            let both = x.iter().zip(y.iter());
+            both.map(|(&x, q)| (small(x, q.0.into()), small(x, q.1.into())))
+                .collect()
         }
         (None, None) => return None,
     };
-    Some(Rc::new(Column::Pairs(both)))
+    (!overflowed).then(|| Rc::new(Column::Pairs(pairs)))
 }
 
-fn each<'a>(a: &[Shared<'a>], n: usize, f: impl Fn(i64) -> Option<i64>) -> Option<Shared<'a>> {
+fn each<'a>(a: &[Shared<'a>], n: usize, f: impl Fn(i64) -> (i64, bool)) -> Option<Shared<'a>> {
+    let mut overflowed = false;
     if let Column::Pairs(v) = &*a[0] {
-        let small = |x: i32| f(x.into()).and_then(|y| i32::try_from(y).ok());
-        let pairs = v.iter().map(|&(i, j)| Some((small(i)?, small(j)?)));
-        return Some(Rc::new(Column::Pairs(pairs.collect::<Option<_>>()?)));
+        let mut small = |x: i32| {
+            let (y, is_over) = f(x.into());
+            overflowed |= is_over | (i64::from(y as i32) != y);
+            y as i32
+        };
+        let pairs = v.iter().map(|&(i, j)| (small(i), small(j))).collect();
+        return (!overflowed).then(|| Rc::new(Column::Pairs(pairs)));
     }
     let ints = a[0].ints(n)?;
-    let ints = ints.iter().map(|&x| f(x)).collect::<Option<_>>()?;
-    Some(Rc::new(Column::Ints(ints)))
+    let ints = ints.iter().map(|&x| {
+        let (y, is_over) = f(x);
+        overflowed |= is_over;
+        y
+    });
+    let ints = ints.collect();
+    (!overflowed).then(|| Rc::new(Column::Ints(ints)))
 }
 
 fn test<'a>(a: &[Shared<'a>], n: usize, f: impl Fn(i64) -> bool) -> Option<Shared<'a>> {
@@ -359,9 +378,18 @@ fn half<'a>(packed: impl Iterator<Item = u32>, is_cell: bool) -> Shared<'a> {
 
 fn pair_of<'a>(a: &Column, b: &Column, n: usize) -> Option<Shared<'a>> {
     let (x, y) = (a.ints(n)?, b.ints(n)?);
-    let pairs = x.iter().zip(y.iter());
-    let pairs = pairs.map(|(&i, &j)| Some((i32::try_from(i).ok()?, i32::try_from(j).ok()?)));
-    Some(Rc::new(Column::Pairs(pairs.collect::<Option<_>>()?)))
+    pairs(x.iter().copied().zip(y.iter().copied()))
+}
+
+/// Pairs of integers, if they fit.
+fn pairs<'a>(both: impl Iterator<Item = (i64, i64)>) -> Option<Shared<'a>> {
+    let mut fits = true;
+    let pairs = both.map(|(i, j)| {
+        fits &= i64::from(i as i32) == i && i64::from(j as i32) == j;
+        (i as i32, j as i32)
+    });
+    let pairs = pairs.collect();
+    fits.then(|| Rc::new(Column::Pairs(pairs)))
 }
 
 fn astuple<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
@@ -526,10 +554,6 @@ fn apply<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
         let Column::Ints(v) = &*found else {
             return None;
         };
-        let pairs = v.chunks_exact(2).map(|p| {
-            let (i, j) = (i32::try_from(p[0]).ok()?, i32::try_from(p[1]).ok()?);
-            Some((i, j))
-        });
-        Some(Rc::new(Column::Pairs(pairs.collect::<Option<_>>()?)))
+        pairs(v.chunks_exact(2).map(|p| (p[0], p[1])))
     })
 }

@@ -117,6 +117,86 @@ fn fill_by(
     }
 }
 
+/// As `fill_by`, for tables larger than the caches: slots are read some keys ahead, all at once, so that
+/// insertions do not wait for memory one after the other.
+fn fill_ahead(
+    hash_of: impl Fn(u32) -> u64,
+    mut sequence: impl Iterator<Item = u32>,
+    table: &mut Vec<u32>,
+    spare: &mut Vec<u32>,
+) {
+    table.clear();
+    table.resize(8, EMPTY);
+    let mut ahead = Ahead::new();
+    let mut n = 0;
+    loop {
+        // The insertion that makes the table three fifths full is the last before it grows.
+        let n_full = ((table.len() - 1) * 3).div_ceil(5);
+        while n < n_full {
+            let n_keys = ahead.take(&mut sequence, n_full - n);
+            if n_keys == 0 {
+                return;
+            }
+            ahead.put(table, &hash_of);
+            n += n_keys;
+        }
+        let n_min = if n > 50_000 { n * 2 } else { n * 4 };
+        let mut n_slots = 8;
+        while n_slots <= n_min {
+            n_slots <<= 1;
+        }
+        spare.clear();
+        spare.resize(n_slots, EMPTY);
+        let mut old = table.iter().copied().filter(|&key| key != EMPTY);
+        while ahead.take(&mut old, N_AHEAD) > 0 {
+            ahead.put(spare, &hash_of);
+        }
+        std::mem::swap(table, spare);
+    }
+}
+
+/// Keys whose slots are read together.
+const N_AHEAD: usize = 64;
+
+struct Ahead {
+    keys: [u32; N_AHEAD],
+    hashes: [u64; N_AHEAD],
+    n: usize,
+}
+
+impl Ahead {
+    fn new() -> Ahead {
+        Ahead {
+            keys: [0; N_AHEAD],
+            hashes: [0; N_AHEAD],
+            n: 0,
+        }
+    }
+
+    /// Takes the next keys, at most `n_max`, and says how many there are.
+    fn take(&mut self, keys: &mut impl Iterator<Item = u32>, n_max: usize) -> usize {
+        self.n = 0;
+        for (slot, key) in self.keys[..n_max.min(N_AHEAD)].iter_mut().zip(keys) {
+            *slot = key;
+            self.n += 1;
+        }
+        self.n
+    }
+
+    fn put(&mut self, table: &mut [u32], hash_of: &impl Fn(u32) -> u64) {
+        let mask = table.len() - 1;
+        let mut read = 0;
+        for (hash, &key) in self.hashes.iter_mut().zip(&self.keys[..self.n]) {
+            *hash = hash_of(key);
+            read |= table[*hash as usize & mask];
+        }
+        std::hint::black_box(read);
+        for (&hash, &key) in self.hashes.iter().zip(&self.keys[..self.n]) {
+            put(table, hash, key);
+        }
+    }
+}
+
 #[inline]
 fn put(table: &mut [u32], hash: u64, key: u32) {
     let mask = table.len() - 1;
@@ -154,7 +234,7 @@ pub(crate) fn visit_indices(h: usize, w: usize, mut visit: impl FnMut(usize, usi
         let (table, spare) = &mut *scratch.borrow_mut();
         let rows = 0..h as u32;
         let keys = rows.flat_map(|i| (0..w as u32).map(move |j| i << n_bits | j));
-        fill_by(hash_of, keys, table, spare);
+        fill_ahead(hash_of, keys, table, spare);
         for &key in table.iter().filter(|&&key| key != EMPTY) {
             visit((key >> n_bits) as usize, (key & mask) as usize);
         }
@@ -180,5 +260,21 @@ fn read(table: &[u32]) -> Layout {
         occupied,
         n_slots: table.len() as u32,
         has_dummies: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reading_ahead_changes_nothing() {
+        for n in [0, 1, 4, 5, 19, 20, 1000, 70_000] {
+            let hash_of = |key: u32| hash::pair((key / 700) as i32, (key % 700) as i32);
+            let (mut one, mut other, mut spare) = (Vec::new(), Vec::new(), Vec::new());
+            fill_by(hash_of, 0..n, &mut one, &mut spare);
+            fill_ahead(hash_of, 0..n, &mut other, &mut spare);
+            assert!(one == other, "{n} keys");
+        }
     }
 }
