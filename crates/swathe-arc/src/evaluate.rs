@@ -8,6 +8,7 @@ use crate::profile::{Profile, StatementTime};
 use crate::value::Value;
 use std::ops::ControlFlow;
 use std::time::Instant;
+use swathe::Stop;
 
 /// Runs every program of a library on one input grid.
 ///
@@ -55,6 +56,7 @@ pub struct Evaluator<'a> {
     last_user: Vec<u32>,
     dropped_after: Vec<Vec<u32>>,
     profile: Option<Profile>,
+    stop: Option<Stop>,
 }
 
 /// A node that was evaluated.
@@ -89,7 +91,14 @@ impl<'a> Evaluator<'a> {
             last_user,
             dropped_after,
             profile: None,
+            stop: None,
         }
+    }
+
+    /// Gives up soon after this stop is requested, in the middle of a statement too: the programs that are left,
+    /// and the one at hand, then end as timeouts, which their user knows not to take for results.
+    pub fn watch(&mut self, stop: &Stop) {
+        self.stop = Some(stop.clone());
     }
 
     /// From now on, notes how long each statement takes.
@@ -141,6 +150,7 @@ impl<'a> Evaluator<'a> {
     ) -> ControlFlow<()> {
         let mut flow = ControlFlow::Continue(());
         meter::set_order(self.order);
+        meter::watch(self.stop.as_ref());
         let input = input.clone().into();
         self.slots[0] = Some(Done {
             result: Ok(input),
@@ -172,6 +182,7 @@ impl<'a> Evaluator<'a> {
             }
         }
         self.slots[0] = None;
+        meter::watch(None);
         flow
     }
 
@@ -182,6 +193,9 @@ impl<'a> Evaluator<'a> {
         let entry = &library.entries[program];
         for &step in &entry.steps {
             if self.slots[step as usize].is_none() {
+                if self.stop.as_ref().is_some_and(Stop::requested) {
+                    return Err(Fault::Timeout);
+                }
                 let done = self.node(step);
                 self.slots[step as usize] = Some(done);
                 if self.depends_on_input[step as usize] {

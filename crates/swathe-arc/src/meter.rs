@@ -1,5 +1,6 @@
 use crate::fault::{Fault, Result};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use swathe::Stop;
 
 /// The order in which programs see the elements of a set.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -42,22 +43,67 @@ impl Default for Limits {
 /// function that drives the programs, and the program.
 const N_FRAMES_BASE: u32 = 3;
 
+/// Work is handed out in rations of this many units; between two of them the stop is looked at. A ration takes
+/// some milliseconds at most.
+const RATION: i64 = 1 << 14;
+
 struct Meter {
+    /// Of the ration; what is left in all is this and the reserve.
     work_left: Cell<i64>,
+    work_reserve: Cell<i64>,
     bytes_left: Cell<i64>,
     n_frames_left: Cell<u32>,
     order: Cell<Order>,
 }
 
+impl Meter {
+    /// Takes work; the ration and the reserve are told apart only when the ration is used up.
+    #[inline]
+    fn take(&self, n: u64) -> Result<()> {
+        let left = self.work_left.get().saturating_sub_unsigned(n);
+        self.work_left.set(left);
+        if left < 0 { self.next_ration() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn next_ration(&self) -> Result<()> {
+        let (left, reserve) = (self.work_left.get(), self.work_reserve.get());
+        let more = reserve.min(RATION.saturating_sub(left));
+        self.work_left.set(left + more);
+        self.work_reserve.set(reserve - more);
+        let is_stopped = || STOP.with_borrow(|s| s.as_ref().is_some_and(Stop::requested));
+        if left + more < 0 || is_stopped() {
+            return Err(Fault::Timeout);
+        }
+        Ok(())
+    }
+
+    fn set_work(&self, work: i64) {
+        let ration = work.min(RATION);
+        self.work_left.set(ration);
+        self.work_reserve.set(work - ration);
+    }
+
+    fn work_in_all(&self) -> i64 {
+        self.work_left.get().saturating_add(self.work_reserve.get())
+    }
+}
+
 thread_local! {
     static METER: Meter = const {
         Meter {
-            work_left: Cell::new(i64::MAX / 2),
+            work_left: Cell::new(i64::MAX / 4),
+            work_reserve: Cell::new(0),
             bytes_left: Cell::new(i64::MAX / 2),
             n_frames_left: Cell::new(1000 - N_FRAMES_BASE),
             order: Cell::new(Order::Cpython),
         }
     };
+}
+
+thread_local! {
+    /// Apart from the meter, which is read at every step and must not need a destructor.
+    static STOP: RefCell<Option<Stop>> = const { RefCell::new(None) };
 }
 
 /// What one statement used.
@@ -72,14 +118,14 @@ pub(crate) struct Usage {
 pub(crate) fn measured<T>(limits: &Limits, body: impl FnOnce() -> T) -> (T, Usage) {
     let (work, bytes) = (limits.work_max as i64, limits.bytes_max as i64);
     METER.with(|m| {
-        m.work_left.set(work);
+        m.set_work(work);
         m.bytes_left.set(bytes);
         m.n_frames_left
             .set(limits.n_frames_max.saturating_sub(N_FRAMES_BASE));
     });
     let result = body();
     let usage = METER.with(|m| Usage {
-        work: work.saturating_sub(m.work_left.get()).max(0) as u64,
+        work: work.saturating_sub(m.work_in_all()).max(0) as u64,
         bytes: bytes.saturating_sub(m.bytes_left.get()).max(0) as u64,
     });
     (result, usage)
@@ -88,15 +134,7 @@ pub(crate) fn measured<T>(limits: &Limits, body: impl FnOnce() -> T) -> (T, Usag
 /// Takes `n` units of work.
 #[inline]
 pub(crate) fn spend(n: usize) -> Result<()> {
-    METER.with(|m| {
-        let left = m.work_left.get().saturating_sub_unsigned(n as u64);
-        m.work_left.set(left);
-        if left < 0 {
-            Err(Fault::Timeout)
-        } else {
-            Ok(())
-        }
-    })
+    METER.with(|m| m.take(n as u64))
 }
 
 /// Takes room for `n` things of `size` bytes before they are built, and an eighth of a unit of work for each.
@@ -109,13 +147,7 @@ pub(crate) fn build(n: usize, size: usize) -> Result<()> {
         if left < 0 {
             return Err(Fault::Memory);
         }
-        let left = m.work_left.get().saturating_sub_unsigned(n as u64 / 8);
-        m.work_left.set(left);
-        if left < 0 {
-            Err(Fault::Timeout)
-        } else {
-            Ok(())
-        }
+        m.take(n as u64 / 8)
     })
 }
 
@@ -128,19 +160,13 @@ pub(crate) fn charge(usage: Usage) -> Result<()> {
         if left < 0 {
             return Err(Fault::Memory);
         }
-        let left = m.work_left.get().saturating_sub_unsigned(usage.work);
-        m.work_left.set(left);
-        if left < 0 {
-            Err(Fault::Timeout)
-        } else {
-            Ok(())
-        }
+        m.take(usage.work)
     })
 }
 
 /// Runs `body` once and charges it as if it had run n times.
 pub(crate) fn often<T>(n: usize, body: impl FnOnce() -> Result<T>) -> Result<T> {
-    let left = || METER.with(|m| (m.work_left.get(), m.bytes_left.get()));
+    let left = || METER.with(|m| (m.work_in_all(), m.bytes_left.get()));
     let before = left();
     let result = body()?;
     let after = left();
@@ -169,11 +195,7 @@ pub(crate) fn nested<T>(n: u32, body: impl FnOnce() -> Result<T>) -> Result<T> {
 #[inline]
 pub(crate) fn called<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
     let n_frames_left = METER.with(|m| {
-        let work_left = m.work_left.get().saturating_sub(1);
-        m.work_left.set(work_left);
-        if work_left < 0 {
-            return Err(Fault::Timeout);
-        }
+        m.take(1)?;
         let left = m.n_frames_left.get();
         if left == 0 {
             return Err(Fault::RecursionError);
@@ -202,11 +224,11 @@ pub(crate) fn called_often<T>(n: usize, body: impl FnOnce() -> Option<T>) -> Opt
 
 /// Runs `body`; if it gives up, nothing has been charged.
 pub(crate) fn attempt<T>(body: impl FnOnce() -> Option<T>) -> Option<T> {
-    let (work, bytes) = METER.with(|m| (m.work_left.get(), m.bytes_left.get()));
+    let (work, bytes) = METER.with(|m| (m.work_in_all(), m.bytes_left.get()));
     let result = body();
     if result.is_none() {
         METER.with(|m| {
-            m.work_left.set(work);
+            m.set_work(work);
             m.bytes_left.set(bytes);
         });
     }
@@ -220,21 +242,34 @@ pub(crate) fn n_frames_left() -> u32 {
 
 /// Forcing an order is paid for when the set is made, so it runs outside the meter: whoever looks
 /// first would otherwise pay, and results would depend on what else is in the library.
+///
+/// The replay of an order goes over elements that were charged when they were made, so it is bounded by what was
+/// charged; it cannot fail, and is not stopped.
 pub(crate) fn unmetered<T>(body: impl FnOnce() -> T) -> T {
-    let (work, bytes, frames) = METER.with(|m| {
+    let stop = STOP.take();
+    let (work, reserve, bytes, frames) = METER.with(|m| {
         (
-            m.work_left.replace(i64::MAX / 2),
-            m.bytes_left.replace(i64::MAX / 2),
+            m.work_left.replace(i64::MAX / 4),
+            m.work_reserve.replace(0),
+            m.bytes_left.replace(i64::MAX / 4),
             m.n_frames_left.get(),
         )
     });
     let result = body();
     METER.with(|m| {
         m.work_left.set(work);
+        m.work_reserve.set(reserve);
         m.bytes_left.set(bytes);
         m.n_frames_left.set(frames);
     });
+    STOP.set(stop);
     result
+}
+
+/// From now on, work on this thread ends as a timeout once the stop is requested; whoever watches knows that it
+/// was none.
+pub(crate) fn watch(stop: Option<&Stop>) {
+    STOP.set(stop.cloned());
 }
 
 /// The set order that values on this thread follow.

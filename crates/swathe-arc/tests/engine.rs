@@ -1,8 +1,11 @@
 //! Samples through the engine: any number of threads, the same answers.
 
 use std::sync::Arc;
-use swathe::Stop;
-use swathe_arc::{Call, GridPrograms, Library, Output, Problem, Task, evaluate, parse};
+use std::time::{Duration, Instant};
+use swathe::{Stop, Workload};
+use swathe_arc::{
+    Call, GridPrograms, Library, Limits, Output, Problem, Stopped, Task, evaluate, parse,
+};
 
 const PROGRAMS: &str = "
 def parts(I):
@@ -77,4 +80,35 @@ fn threads_do_not_matter() {
             ["ok", "ok", "ValueError", "RecursionError", "memory"]
         );
     }
+}
+
+#[test]
+fn a_stop_acts_in_the_middle_of_a_statement() {
+    // 500 × 500 × 500 calls in one statement: seconds of work, and no limit.
+    let text = "def endless(I):\n    f = power(increment, 500)\n    g = power(f, 500)\n    h = power(g, 500)\n    return h(0)\n";
+    let mut workload = GridPrograms::new(Library::new(parse("test.py", text).programs));
+    workload.limits = Limits {
+        work_max: 1 << 60,
+        n_frames_max: 4000,
+        ..Limits::default()
+    };
+    let stop = Stop::new();
+    let begin = Instant::now();
+    let asked = std::thread::scope(|scope| {
+        let asked = scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(50));
+            stop.cancel();
+            Instant::now()
+        });
+        let solved = workload.solve(&problems()[0], &mut (), &stop);
+        let ended = Instant::now();
+        assert_eq!(solved, Err(Stopped));
+        ended.duration_since(asked.join().expect("the thread that asks"))
+    });
+    assert!(
+        begin.elapsed() >= Duration::from_millis(50),
+        "it ended by itself"
+    );
+    // A ration of work takes a few milliseconds; the rest is for a busy machine.
+    assert!(asked < Duration::from_secs(2), "it took {asked:?}");
 }
