@@ -7,4 +7,5 @@ pub(crate) mod demo;
 pub(crate) mod devices;
 pub(crate) mod lattice;
 pub(crate) mod merge;
+pub(crate) mod ot;
 pub(crate) mod sweep;

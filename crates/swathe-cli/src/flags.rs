@@ -10,10 +10,12 @@ pub(crate) use arc::{
 };
 pub(crate) use array::{ArrayFlags, ArrayVerb, MapName};
 pub(crate) use lattice::{LatticeFlags, LatticeVerb, QuestionFlags};
+pub(crate) use ot::{OtFlags, OtProblemFlags, OtRunFlags, OtVerb};
 
 mod arc;
 mod array;
 mod lattice;
+mod ot;
 
 /// Solves thousands of small problems of different shapes in one sweep.
 ///
@@ -30,6 +32,7 @@ pub(crate) struct Cli {
 const EXAMPLES: &str = "\
 Examples:
   swathe demo                            make sample data, run everything, show where the report is
+  swathe ot FRAMES/ --out RUN            how mass moved from each frame of a folder to the next
   swathe array map sqrt IN.npz --out OUT.npz
                                          the square root of every array in a file
   swathe lattice path --size 10x10 --from 0 --to 9,9
@@ -44,6 +47,8 @@ Exit status: 0 all solved, 1 some failed, 2 bad usage or input, 3 verification m
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Solve optimal transport between frames: how mass moved, appeared and vanished
+    Ot(Box<OtFlags>),
     /// Run grid programs in the ARC DSL on tasks, and see which program solves what
     Arc(Box<ArcFlags>),
     /// XOR, multiply or map many arrays of different shapes

@@ -38,6 +38,7 @@ fn main() -> ExitCode {
 /// Carries out one command.
 fn dispatch(cli: Cli) -> Result<Code, Fault> {
     match cli.command {
+        Command::Ot(flags) => commands::ot::ot(&flags),
         Command::Arc(flags) => commands::arc::arc(&flags),
         Command::Array(flags) => commands::array::array(&flags),
         Command::Lattice(flags) => commands::lattice::lattice(&flags),
@@ -59,8 +60,8 @@ fn return_freed_memory() {
     }
 }
 
-/// A solver's panic is an outcome, told in the report, and a panic of the Parquet decoder is an
-/// error of the damaged file: the usual message would only tear the progress bar apart.
+/// A solver's panic is an outcome, told in the report, and a panic of a decoder is an error of
+/// the damaged file: the usual message would only tear the progress bar apart.
 fn quiet_caught_panics() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -68,7 +69,7 @@ fn quiet_caught_panics() {
             .name()
             .is_some_and(|name| name.starts_with("swathe-worker"));
         let of_the_decoder = info.location().is_some_and(|at| {
-            ["/parquet-", "/arrow-"]
+            ["/parquet-", "/arrow-", "/tiff-", "/png-"]
                 .iter()
                 .any(|name| at.file().contains(name))
         });

@@ -222,6 +222,32 @@ const SHARED_NAMES: [&str; 11] = [
 /// Sections for one workload each; they may repeat the shared names.
 const SECTION_NAMES: [&str; 4] = ["array", "lattice", "ot", "arc"];
 
+/// Settings that one section has for itself.
+const OT_NAMES: [&str; 15] = [
+    "epsilon",
+    "relaxation",
+    "reference",
+    "coord-scale",
+    "normalize",
+    "tolerance",
+    "max-iterations",
+    "precision",
+    "crop",
+    "padding",
+    "pool",
+    "label",
+    "um-per-px",
+    "fields",
+    "coupling",
+];
+
+fn names_of(section: &str) -> &'static [&'static str] {
+    match section {
+        "ot" => &OT_NAMES,
+        _ => &[],
+    }
+}
+
 fn parse_config(path: &Path, text: &str) -> Result<toml::Table, Fault> {
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
         Fault::usage(format!(
@@ -235,24 +261,31 @@ fn parse_config(path: &Path, text: &str) -> Result<toml::Table, Fault> {
         match value {
             toml::Value::Table(section) if SECTION_NAMES.contains(&name.as_str()) => {
                 for (name_in_section, value) in section {
-                    check_setting(path, &format!("[{name}] "), name_in_section, value)?;
+                    let place = format!("[{name}] ");
+                    check_setting(path, &place, names_of(name), name_in_section, value)?;
                 }
             }
-            value => check_setting(path, "", name, value)?,
+            value => check_setting(path, "", &[], name, value)?,
         }
     }
     Ok(table)
 }
 
 /// A setting has a name that is known and a value that could have been typed.
-fn check_setting(path: &Path, place: &str, name: &str, value: &toml::Value) -> Result<(), Fault> {
-    if !SHARED_NAMES.contains(&name) {
+fn check_setting(
+    path: &Path,
+    place: &str,
+    own_names: &[&str],
+    name: &str,
+    value: &toml::Value,
+) -> Result<(), Fault> {
+    if !SHARED_NAMES.contains(&name) && !own_names.contains(&name) {
         let owner = format!("{place}in {}", path.display());
         let owner = owner.strip_prefix("in ").unwrap_or(&owner);
         let fault = Fault::usage(format!("{owner} has no setting called '{name}'"));
         return Err(fault.hint(format!(
             "it may have {} and the sections [{}]",
-            SHARED_NAMES.join(", "),
+            [&SHARED_NAMES, own_names].concat().join(", "),
             SECTION_NAMES.join("], [")
         )));
     }

@@ -47,6 +47,8 @@ pub struct Finished {
     pub n_before: u64,
     /// Figures of the workload's own: what they count, how many.
     pub figures: Vec<(&'static str, u64)>,
+    /// What the user should be warned of, in sentences.
+    pub warnings: Vec<String>,
     /// The tables; absent if the run was interrupted.
     pub merged: Option<Merged>,
 }
@@ -59,7 +61,7 @@ pub fn carry_out<W, R>(
     settings: &Settings,
     identity: Identity,
     output: &Output,
-    rows: R,
+    mut rows: R,
 ) -> Result<Finished, FolderError>
 where
     W: Workload + 'static,
@@ -82,6 +84,7 @@ where
     let committed = folder.committed();
     let todo = Arc::new(committed.missing(from as u64, to as u64));
     let n_before = (to - from - todo.len()) as u64;
+    rows.begin(&todo)?;
     let (remaining, numbers) = (remaining(source, &todo), Arc::clone(&todo));
 
     // The part in the making is memory like any other, but must not keep out a problem that would
@@ -95,6 +98,10 @@ where
     let mut part = Part::new(rows, part_bytes as usize);
     let mut trouble: Option<FolderError> = None;
     let report = swathe::run(workload, &remaining, settings, &mut |done| {
+        if let Some(error) = part.rows().trouble() {
+            trouble = Some(error);
+            return ControlFlow::Break(());
+        }
         let index = numbers[done.index] as usize;
         let timing = Timing {
             device: done.device.to_string(),
@@ -128,12 +135,13 @@ where
     } else {
         Some(folder.finish(part.rows())?)
     };
-    let figures = part.rows().figures();
+    let (figures, warnings) = (part.rows().figures(), part.rows().warnings());
     let finished = Finished {
         path,
         report,
         n_before,
         figures,
+        warnings,
         merged,
     };
     write_reports(&finished, output)?;
@@ -141,7 +149,7 @@ where
 }
 
 /// The problems of a shard: neighbours stay together, as they often share inputs.
-fn span(n_problems: usize, shard: Option<(usize, usize)>) -> (usize, usize) {
+pub fn span(n_problems: usize, shard: Option<(usize, usize)>) -> (usize, usize) {
     match shard {
         None => (0, n_problems),
         Some((number, n_shards)) => {

@@ -22,9 +22,11 @@
 mod elements;
 mod error;
 mod header;
+mod numbers;
 
 pub use error::{Advice, NpyError};
 pub use header::{ByteOrder, HEADER_BYTES_MAX, Header};
+pub use numbers::{NumberHeader, NumberType};
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -35,6 +37,8 @@ use swathe_array::{Array, volume};
 use crate::atomic_file::AtomicFile;
 
 pub(crate) use elements::Growth;
+pub(crate) use header::encode as encode_header;
+pub(crate) use numbers::{for_each_number, read_number_header};
 
 /// Reads one array from `reader`, which holds `size_bytes` in all: the file's real size.
 pub fn read(mut reader: impl Read, size_bytes: u64) -> Result<Array, NpyError> {

@@ -38,7 +38,7 @@ use std::path::Path;
 
 use swathe_array::Array;
 
-use crate::npy::{self, Growth, Header, NpyError};
+use crate::npy::{self, Growth, Header, NpyError, NumberHeader};
 use byte_source::ByteSource;
 use member::MemberReader;
 
@@ -97,6 +97,45 @@ impl Npz {
     pub fn read(&self, name: &str) -> Result<Array, NpzError> {
         let member = self.member(name)?;
         self.read_member(member).map_err(|fault| fault.of(name))
+    }
+
+    /// The shape of the array `name` of any real numbers, and where its data begin.
+    pub fn number_header(&self, name: &str) -> Result<NumberHeader, NpzError> {
+        let member = self.member(name)?;
+        let open = || {
+            let reader = MemberReader::open(&self.source, member, self.directory_offset)?;
+            npy::read_number_header(reader, member.size_bytes).map_err(fault)
+        };
+        open().map_err(|fault: MemberFault| fault.of(name))
+    }
+
+    /// The elements of the array `name`, of any real numbers, in row-major order, some at a time.
+    pub fn for_each_number(
+        &self,
+        name: &str,
+        take: &mut dyn FnMut(&[f64]),
+    ) -> Result<(), NpzError> {
+        let member = self.member(name)?;
+        self.pass_numbers(member, take)
+            .map_err(|fault| fault.of(name))
+    }
+
+    fn pass_numbers(
+        &self,
+        member: &Member,
+        take: &mut dyn FnMut(&[f64]),
+    ) -> Result<(), MemberFault> {
+        let mut reader = MemberReader::open(&self.source, member, self.directory_offset)?;
+        let header = npy::read_number_header(&mut reader, member.size_bytes).map_err(fault)?;
+        if member.is_deflated() && header.fortran_order {
+            // These need all their room at once; a first pass shows that the size is no lie.
+            io::copy(&mut reader, &mut io::sink()).map_err(|error| fault(error.into()))?;
+            reader.finish()?;
+            reader = MemberReader::open(&self.source, member, self.directory_offset)?;
+            npy::read_number_header(&mut reader, member.size_bytes).map_err(fault)?;
+        }
+        npy::for_each_number(&mut reader, &header, take).map_err(fault)?;
+        reader.finish()
     }
 
     fn member(&self, name: &str) -> Result<&Member, NpzError> {

@@ -3,6 +3,8 @@
 use arrow::array::ArrayRef;
 use arrow::datatypes::SchemaRef;
 
+use crate::run_folder::FolderError;
+
 /// Turns answers into the rows of a table, a part at a time.
 ///
 /// A part of a run is built by many [`append`](Rows::append)s and one [`take`](Rows::take). The
@@ -21,6 +23,17 @@ pub trait Rows {
     /// The name users know a problem by, for messages and `failures.parquet`.
     fn id(&self, index: usize) -> String;
 
+    /// Makes ready for these problems, once the run folder is this process's own.
+    fn begin(&mut self, _problems: &[u64]) -> Result<(), FolderError> {
+        Ok(())
+    }
+
+    /// An error of what is written beside the table: the run ends with it, and what came after
+    /// the last commit is not committed.
+    fn trouble(&self) -> Option<FolderError> {
+        None
+    }
+
     /// The `row` of a problem's first row. Problems with one row each have their own number.
     fn first_row(&self, index: usize) -> u64 {
         index as u64
@@ -34,6 +47,11 @@ pub trait Rows {
 
     /// Figures of the workload's own since the start, for the report: what they count, how many.
     fn figures(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+
+    /// What a user should be warned of at the end, in sentences.
+    fn warnings(&self) -> Vec<String> {
         Vec::new()
     }
 

@@ -19,10 +19,12 @@ use std::path::{Path, PathBuf};
 
 use swathe::Faults;
 
+pub use hash::is_supported as can_be_in_a_table;
 pub use identity::{Identity, InputFile, RunJson, RunState};
 pub use manifest::{ManifestLine, Seal, Spans};
 pub use merge::{Merged, merge_shards};
 pub use part::{Failure, Timing};
+pub(crate) use table_file::TableFile;
 
 use crate::rows::Rows;
 use lock::FolderLock;

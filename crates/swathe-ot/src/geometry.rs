@@ -58,14 +58,24 @@ pub fn place(
     crop: &Crop,
     pool: usize,
 ) -> Result<Geometry, Failure> {
-    let frame = source.shape;
     let live = match (
-        PixelBox::around_live(&source.density, frame),
-        PixelBox::around_live(&target.density, frame),
+        PixelBox::around_live(&source.density, source.shape),
+        PixelBox::around_live(&target.density, source.shape),
     ) {
         (Some(a), Some(b)) => Some(a.union(b)),
         (a, b) => a.or(b),
     };
+    place_live(source.shape, live, crop, pool)
+}
+
+/// Places the work grid for frames of this shape of which only the box around the live pixels of
+/// both is known.
+pub fn place_live(
+    frame: Shape,
+    live: Option<PixelBox>,
+    crop: &Crop,
+    pool: usize,
+) -> Result<Geometry, Failure> {
     let whole = PixelBox {
         y0_px: 0,
         x0_px: 0,

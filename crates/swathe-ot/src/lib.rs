@@ -67,7 +67,7 @@ mod workload;
 pub use buckets::auto_buckets;
 pub use failure::{Failure, PixelFault, Side};
 pub use frame::{Frame, Pair};
-pub use geometry::{Crop, Geometry, lift, place, pool_live};
+pub use geometry::{Crop, Geometry, lift, place, place_live, pool_live};
 pub use scratch::{Need, Scratch, need};
 pub use settings::{CoordScale, Coupling, Precision, Reference, Settings};
 pub use shape::{PixelBox, Shape};

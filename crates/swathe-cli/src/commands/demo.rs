@@ -6,6 +6,8 @@ use std::path::Path;
 use clap::Parser;
 use swathe_array::Array;
 use swathe_io::npz::{self, Compression};
+use swathe_ot::Shape;
+use swathe_ot::synth::{Change, embryo_pair};
 
 use crate::fault::{Code, Fault};
 use crate::flags::{Cli, DemoFlags};
@@ -30,6 +32,7 @@ pub(crate) fn demo(flags: &DemoFlags) -> Result<Code, Fault> {
     write_samples(&out.join("data"), &mut random).map_err(|error| output_fault(&error))?;
     write_mazes(&out.join("data/mazes.csv"), &mut random).map_err(|error| output_fault(&error))?;
     write_grids(&out.join("data")).map_err(|error| output_fault(&error))?;
+    write_embryos(&out.join("data"), &mut random).map_err(|error| output_fault(&error))?;
 
     let at = |name: &str| out.join(name).display().to_string();
     let data = |name: &str| at(&format!("data/{name}"));
@@ -78,6 +81,16 @@ pub(crate) fn demo(flags: &DemoFlags) -> Result<Code, Fault> {
             &data("tasks.json"),
             "--out",
             &at("grids"),
+            "--verify",
+            "5",
+        ]),
+        words(&[
+            "ot",
+            &data("pairs.csv"),
+            "--out",
+            &at("transport"),
+            "--fields",
+            "npz",
             "--verify",
             "5",
         ]),
@@ -205,6 +218,36 @@ fn write_mazes(path: &Path, random: &mut Random) -> std::io::Result<()> {
 fn write_grids(folder: &Path) -> std::io::Result<()> {
     fs::write(folder.join("programs.py"), swathe_arc::samples::PROGRAMS)?;
     fs::write(folder.join("tasks.json"), swathe_arc::samples::tasks_json())
+}
+
+/// Forty masks of embryos and their successors, in frames of many shapes, and the table of pairs.
+fn write_embryos(folder: &Path, random: &mut Random) -> Result<(), npz::NpzError> {
+    let mut table = "pair_id,stage,src,tgt,um_per_px\n".to_owned();
+    let mut frames: Vec<(String, Array)> = Vec::new();
+    for index in 0..40 {
+        let shape = Shape::new(
+            random.log_uniform(48.0, 160.0),
+            random.log_uniform(64.0, 224.0),
+        );
+        let change = Change {
+            growth: 0.95 + 0.2 * random.unit(),
+            ..Change::default()
+        };
+        let pair = embryo_pair(shape, index, change);
+        for (side, frame) in [("src", &pair.source), ("tgt", &pair.target)] {
+            let mask: Vec<u8> = frame.density.iter().map(|&v| v as u8).collect();
+            let array = Array::new(vec![shape.h_px, shape.w_px], mask);
+            let array = array.expect("a frame has its shape");
+            frames.push((format!("{side}_{index:02}"), array));
+        }
+        table.push_str(&format!(
+            "embryo_{index:02},{},embryos.npz:src_{index:02},embryos.npz:tgt_{index:02},0.65\n",
+            index / 10 + 1
+        ));
+    }
+    let named = frames.iter().map(|(name, array)| (name.as_str(), array));
+    npz::save(&folder.join("embryos.npz"), named, Compression::Stored)?;
+    Ok(fs::write(folder.join("pairs.csv"), table)?)
 }
 
 /// SplitMix64: small, and the same everywhere.

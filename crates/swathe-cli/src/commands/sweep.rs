@@ -134,6 +134,9 @@ fn tell(finished: &Finished, run: &RunSettings) -> Code {
             eprintln!("{n} {what}");
         }
     }
+    for warning in &finished.warnings {
+        eprintln!("warning: {warning}");
+    }
     println!("{}", finished.path.display());
     let Some(merged) = &finished.merged else {
         eprintln!(

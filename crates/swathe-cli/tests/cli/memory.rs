@@ -102,3 +102,41 @@ fn a_run_folder_is_made_within_the_memory() {
         );
     }
 }
+
+/// A thousand small pairs in large frames, maps and all.
+#[test]
+fn pairs_are_solved_within_the_memory() {
+    use swathe_ot::{Shape, synth};
+
+    let folder = tempfile::tempdir().unwrap();
+    let mut table = "pair_id,src,tgt\n".to_owned();
+    let frames: Vec<(String, Array)> = (0..200)
+        .map(|k| {
+            let shape = Shape::new(60 + k % 40, 90 + k % 70);
+            let small = synth::embryo_pair(shape, k as u64, synth::Change::default()).source;
+            // A frame of 512 × 512 of which the embryo fills a corner.
+            let mut pixels = vec![0u8; 512 * 512];
+            for (at, v) in small.density.iter().enumerate() {
+                pixels[(at / shape.w_px) * 512 + at % shape.w_px] = *v as u8;
+            }
+            (format!("f{k}"), Array::new(vec![512, 512], pixels).unwrap())
+        })
+        .collect();
+    save(folder.path(), "frames.npz", &frames);
+    for k in 0..1000 {
+        table += &format!(
+            "p{k},frames.npz:f{},frames.npz:f{}\n",
+            k % 200,
+            (k * 7 + 1) % 200
+        );
+    }
+    std::fs::write(folder.path().join("pairs.csv"), table).unwrap();
+    let line = "ot pairs.csv --memory 256MiB --threads 2 --tolerance 1e-2 --out run";
+    let (ended, peak_bytes) = peak_bytes(folder.path(), line);
+    let ended = ended.expect(0);
+    assert!(ended.stderr.contains("1000 solved"), "{}", ended.stderr);
+    let peak_mib = peak_bytes >> 20;
+    assert!(peak_mib <= 256 + 64, "{peak_mib} MiB in the process");
+    let report = json(&folder.path().join("run/report.json"));
+    assert_eq!(report["figures"]["frames read"], 200, "every frame once");
+}

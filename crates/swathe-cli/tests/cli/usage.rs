@@ -83,6 +83,8 @@ fn help_teaches() {
         ("array_xor", "array xor"),
         ("array_matmul", "array matmul"),
         ("array_map", "array map"),
+        ("ot", "ot"),
+        ("ot_run", "ot run"),
         ("devices", "devices"),
         ("demo", "demo"),
         ("merge", "merge"),

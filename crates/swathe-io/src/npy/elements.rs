@@ -99,7 +99,7 @@ fn read_in_order<T: Element>(
     if growth == Growth::Exact {
         make_room(&mut elements, n)?;
     }
-    for_each_stage(reader, header, |bytes| {
+    for_each_stage(reader, header.data_bytes(), |bytes| {
         let n_more = bytes.len() / T::N_BYTES;
         if elements.capacity() - elements.len() < n_more {
             let n_left = n - elements.len();
@@ -121,7 +121,7 @@ fn read_fortran<T: Element>(reader: impl Read, header: &Header) -> Result<Vec<T>
 
     let mut places = FortranPlaces::new(&header.shape);
     let mut stage = Vec::with_capacity(STAGE_BYTES.min(n * T::N_BYTES) / T::N_BYTES);
-    for_each_stage(reader, header, |bytes| {
+    for_each_stage(reader, header.data_bytes(), |bytes| {
         stage.clear();
         T::decode(bytes, header.byte_order, &mut stage);
         let mut rest = &stage[..];
@@ -139,7 +139,7 @@ fn read_fortran<T: Element>(reader: impl Read, header: &Header) -> Result<Vec<T>
 }
 
 /// Walks the row-major places of elements that come in Fortran order.
-struct FortranPlaces<'s> {
+pub(super) struct FortranPlaces<'s> {
     shape: &'s [usize],
     /// Row-major strides.
     strides: Vec<usize>,
@@ -148,14 +148,14 @@ struct FortranPlaces<'s> {
 }
 
 /// Elements that follow one another along the first axis.
-struct Run {
-    first: usize,
-    stride: usize,
-    n: usize,
+pub(super) struct Run {
+    pub(super) first: usize,
+    pub(super) stride: usize,
+    pub(super) n: usize,
 }
 
 impl<'s> FortranPlaces<'s> {
-    fn new(shape: &'s [usize]) -> FortranPlaces<'s> {
+    pub(super) fn new(shape: &'s [usize]) -> FortranPlaces<'s> {
         let mut strides = vec![1; shape.len()];
         for axis in (1..shape.len()).rev() {
             strides[axis - 1] = strides[axis] * shape[axis];
@@ -168,7 +168,7 @@ impl<'s> FortranPlaces<'s> {
     }
 
     /// The places of the next elements, at most `n_max` of them and not beyond the first axis.
-    fn take_run(&mut self, n_max: usize) -> Run {
+    pub(super) fn take_run(&mut self, n_max: usize) -> Run {
         let first = self
             .index
             .iter()
@@ -193,12 +193,12 @@ impl<'s> FortranPlaces<'s> {
 }
 
 /// Hands the data bytes on in pieces of whole elements.
-fn for_each_stage(
+pub(super) fn for_each_stage(
     mut reader: impl Read,
-    header: &Header,
+    n_bytes: u64,
     mut take: impl FnMut(&[u8]) -> Result<(), NpyError>,
 ) -> Result<(), NpyError> {
-    let n_bytes = header.n_elements() * header.dtype.size_bytes();
+    let n_bytes = n_bytes as usize;
     let mut stage = vec![0; STAGE_BYTES.min(n_bytes)];
     let mut n_done = 0;
     while n_done < n_bytes {
@@ -219,7 +219,7 @@ fn for_each_stage(
     Ok(())
 }
 
-fn make_room<T>(elements: &mut Vec<T>, n_more: usize) -> Result<(), NpyError> {
+pub(super) fn make_room<T>(elements: &mut Vec<T>, n_more: usize) -> Result<(), NpyError> {
     elements
         .try_reserve_exact(n_more)
         .map_err(|_| NpyError::OutOfMemory {

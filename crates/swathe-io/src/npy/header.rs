@@ -5,6 +5,7 @@ use std::io::{self, Read};
 
 use swathe_array::Dtype;
 
+use super::numbers::{NumberHeader, NumberType};
 use super::{Advice, NpyError, checked_volume};
 
 /// The longest header that is read. NumPy itself stops at 10,000 bytes.
@@ -50,6 +51,40 @@ impl Header {
 
 /// Reads and checks everything before the data. `size_bytes` bounds what is allocated.
 pub(super) fn read(reader: &mut impl Read, size_bytes: u64) -> Result<Header, NpyError> {
+    let (text, data_offset) = read_text(reader, size_bytes)?;
+    let described = parse(&text)?;
+    let (dtype, byte_order) = element_type(described.descr)?;
+    check_volume(&described.shape, dtype.size_bytes())?;
+    Ok(Header {
+        shape: described.shape,
+        dtype,
+        byte_order,
+        fortran_order: described.fortran_order,
+        data_offset,
+    })
+}
+
+/// The same for an array of any real numbers, which need not be one of the five types that
+/// arrays have.
+pub(super) fn read_numbers(
+    reader: &mut impl Read,
+    size_bytes: u64,
+) -> Result<NumberHeader, NpyError> {
+    let (text, data_offset) = read_text(reader, size_bytes)?;
+    let described = parse(&text)?;
+    let (number, byte_order) = number_type(described.descr)?;
+    check_volume(&described.shape, number.size_bytes())?;
+    Ok(NumberHeader {
+        shape: described.shape,
+        number,
+        byte_order,
+        fortran_order: described.fortran_order,
+        data_offset,
+    })
+}
+
+/// The text of the header, and where the data begin.
+fn read_text(reader: &mut impl Read, size_bytes: u64) -> Result<(Vec<u8>, u64), NpyError> {
     let mut start = [0; 8];
     let n_start = read_up_to(reader, &mut start)?;
     let magic = &start[..n_start.min(6)];
@@ -92,11 +127,11 @@ pub(super) fn read(reader: &mut impl Read, size_bytes: u64) -> Result<Header, Np
     if (text.len() as u64) < header_bytes {
         return Err(truncated(data_offset));
     }
-    parse(&text, data_offset)
+    Ok((text, data_offset))
 }
 
 /// The bytes before the data, as `numpy.save` writes them.
-pub(super) fn encode(shape: &[usize], dtype: Dtype) -> Vec<u8> {
+pub(crate) fn encode(shape: &[usize], dtype: Dtype) -> Vec<u8> {
     let extents = match shape {
         [n] => format!("{n},"),
         _ => shape
@@ -167,8 +202,15 @@ fn read_up_to(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(n)
 }
 
+/// What the dictionary says, before the elements' type is understood.
+struct Described<'t> {
+    descr: Descr<'t>,
+    fortran_order: bool,
+    shape: Vec<usize>,
+}
+
 /// Parses `{'descr': …, 'fortran_order': …, 'shape': …}`, the keys in any order.
-fn parse(text: &[u8], data_offset: u64) -> Result<Header, NpyError> {
+fn parse(text: &[u8]) -> Result<Described<'_>, NpyError> {
     let mut cursor = Cursor { text, at: 0 };
     let mut descr = None;
     let mut fortran_order = None;
@@ -192,21 +234,22 @@ fn parse(text: &[u8], data_offset: u64) -> Result<Header, NpyError> {
         key: "fortran_order",
     })?;
     let shape = shape.ok_or(NpyError::MissingKey { key: "shape" })?;
-    let (dtype, byte_order) = element_type(descr)?;
-    if checked_volume(&shape, dtype.size_bytes()).is_none() {
-        return Err(NpyError::ShapeOverflow {
+    Ok(Described {
+        descr,
+        fortran_order,
+        shape,
+    })
+}
+
+fn check_volume(shape: &[usize], element_bytes: usize) -> Result<(), NpyError> {
+    match checked_volume(shape, element_bytes) {
+        Some(_) => Ok(()),
+        None => Err(NpyError::ShapeOverflow {
             n_axes: shape.len(),
             first_extents: shape.iter().copied().take(8).collect(),
-            element_bytes: dtype.size_bytes(),
-        });
+            element_bytes,
+        }),
     }
-    Ok(Header {
-        shape,
-        dtype,
-        byte_order,
-        fortran_order,
-        data_offset,
-    })
 }
 
 fn fill<T>(key: &'static str, slot: &mut Option<T>, value: T) -> Result<(), NpyError> {
@@ -223,14 +266,16 @@ enum Descr<'t> {
     Structured(&'t [u8]),
 }
 
-fn element_type(descr: Descr<'_>) -> Result<(Dtype, ByteOrder), NpyError> {
-    let unsupported = |text, advice| NpyError::UnsupportedDtype {
-        descr: shorten(text),
-        advice,
-    };
+/// The byte order, and the code of a type that is no structure.
+fn code_of(descr: Descr<'_>) -> Result<(ByteOrder, &[u8], &[u8]), NpyError> {
     let text = match descr {
         Descr::Plain(text) => text,
-        Descr::Structured(text) => return Err(unsupported(text, Advice::SplitFields)),
+        Descr::Structured(text) => {
+            return Err(NpyError::UnsupportedDtype {
+                descr: shorten(text),
+                advice: Advice::SplitFields,
+            });
+        }
     };
     let native = if cfg!(target_endian = "big") {
         ByteOrder::Big
@@ -243,6 +288,30 @@ fn element_type(descr: Descr<'_>) -> Result<(Dtype, ByteOrder), NpyError> {
         [b'>', code @ ..] => (ByteOrder::Big, code),
         [b'|' | b'=', code @ ..] | code => (native, code),
     };
+    Ok((byte_order, code, text))
+}
+
+fn number_type(descr: Descr<'_>) -> Result<(NumberType, ByteOrder), NpyError> {
+    let (byte_order, code, text) = code_of(descr)?;
+    match NumberType::of_code(code) {
+        Some(number) => Ok((number, byte_order)),
+        // What cannot be a number either is told in the words for arrays.
+        None => match element_type(descr) {
+            Err(error) => Err(error),
+            Ok(_) => Err(NpyError::UnsupportedDtype {
+                descr: shorten(text),
+                advice: Advice::NotNumbers,
+            }),
+        },
+    }
+}
+
+fn element_type(descr: Descr<'_>) -> Result<(Dtype, ByteOrder), NpyError> {
+    let unsupported = |text, advice| NpyError::UnsupportedDtype {
+        descr: shorten(text),
+        advice,
+    };
+    let (byte_order, code, text) = code_of(descr)?;
     let dtype = match code {
         b"u1" => Dtype::U8,
         b"u4" => Dtype::U32,

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use flate2::Crc;
 use flate2::write::DeflateEncoder;
-use swathe_array::Array;
+use swathe_array::{Array, Dtype};
 
 use super::NpzError;
 use crate::atomic_file::AtomicFile;
@@ -90,6 +90,35 @@ impl<W: Write + Seek> NpzWriter<W> {
     /// Adds `array` as the member `name` and `.npy`. After an error of `out` itself the file is
     /// of no use.
     pub fn add(&mut self, name: &str, array: &Array) -> Result<(), NpzError> {
+        self.add_member(name, npy::encoded_bytes(array), &mut |out| {
+            npy::write(array, out)
+        })
+    }
+
+    /// Adds an array that is written row by row: `write` gives all its elements, little-endian,
+    /// in row-major order.
+    pub fn add_rows(
+        &mut self,
+        name: &str,
+        shape: &[usize],
+        dtype: Dtype,
+        write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), NpzError> {
+        let header = npy::encode_header(shape, dtype);
+        let n_elements: usize = shape.iter().product();
+        let size_bytes = (header.len() + n_elements * dtype.size_bytes()) as u64;
+        self.add_member(name, size_bytes, &mut |out| {
+            out.write_all(&header)?;
+            write(out)
+        })
+    }
+
+    fn add_member(
+        &mut self,
+        name: &str,
+        size_bytes: u64,
+        write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), NpzError> {
         if name.len() > NAME_BYTES_MAX {
             return Err(NpzError::NameTooLong {
                 start: name.chars().take(60).collect(),
@@ -108,7 +137,7 @@ impl<W: Write + Seek> NpzWriter<W> {
             },
             crc: 0,
             compressed_bytes: 0,
-            size_bytes: npy::encoded_bytes(array),
+            size_bytes,
             offset: self.at,
         };
         // Checksum and compressed size are known only afterwards: the header is written again.
@@ -118,10 +147,10 @@ impl<W: Write + Seek> NpzWriter<W> {
         let counts = match self.compression {
             Compression::Stored => {
                 let mut data = data;
-                npy::write(array, &mut data)?;
+                write(&mut data)?;
                 (data.crc.sum(), data.n_bytes)
             }
-            Compression::Deflate => deflate(array, data)?,
+            Compression::Deflate => deflate(write, data)?,
         };
         (entry.crc, entry.compressed_bytes) = counts;
         self.at += header_bytes + entry.compressed_bytes;
@@ -147,9 +176,12 @@ impl<W: Write + Seek> NpzWriter<W> {
 }
 
 /// Writes the array compressed; gives the checksum of what went in and the bytes that came out.
-fn deflate(array: &Array, out: Counted<impl Write>) -> io::Result<(u32, u64)> {
+fn deflate(
+    write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+    out: Counted<impl Write>,
+) -> io::Result<(u32, u64)> {
     let mut plain = Counted::new(DeflateEncoder::new(out, flate2::Compression::default()));
-    npy::write(array, &mut plain)?;
+    write(&mut plain)?;
     Ok((plain.crc.sum(), plain.out.finish()?.n_bytes))
 }
 

@@ -2,8 +2,8 @@
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{
-    DataType, Field, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Schema,
-    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    DataType, Decimal128Type, Field, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, Schema, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 
 /// Takes in a table's rows in order, any number at a time.
@@ -138,6 +138,19 @@ fn write_values(array: &dyn Array, out: &mut Buffered) {
         DataType::LargeBinary => with_length!(array.as_binary::<i64>(), bytes),
         DataType::List(_) => with_length!(array.as_list::<i32>(), list),
         DataType::LargeList(_) => with_length!(array.as_list::<i64>(), list),
+        // Moments and amounts are whole numbers of their unit, which the schema names.
+        DataType::Date32 | DataType::Time32(_) => {
+            let plain = arrow::compute::cast(array, &DataType::Int32).expect("it is a number");
+            write_values(plain.as_ref(), out);
+        }
+        DataType::Date64
+        | DataType::Time64(_)
+        | DataType::Timestamp(..)
+        | DataType::Duration(_) => {
+            let plain = arrow::compute::cast(array, &DataType::Int64).expect("it is a number");
+            write_values(plain.as_ref(), out);
+        }
+        DataType::Decimal128(..) => fixed!(Decimal128Type),
         DataType::Dictionary(_, values) => {
             // The same text must give the same bytes however it is stored.
             let plain =
@@ -149,15 +162,17 @@ fn write_values(array: &dyn Array, out: &mut Buffered) {
 }
 
 /// Whether a column's values can be hashed; tables are checked before the first part is written.
-pub(super) fn is_supported(field: &Field) -> bool {
+pub fn is_supported(field: &Field) -> bool {
     use DataType::{
-        Binary, Boolean, Dictionary, Float32, Float64, LargeBinary, LargeList, LargeUtf8, List,
-        Utf8,
+        Binary, Boolean, Date32, Date64, Decimal128, Dictionary, Duration, Float32, Float64,
+        LargeBinary, LargeList, LargeUtf8, List, Time32, Time64, Timestamp, Utf8,
     };
     match field.data_type() {
         List(item) | LargeList(item) => is_supported(item),
         Dictionary(_, values) => matches!(**values, Utf8 | LargeUtf8),
         Boolean | Float32 | Float64 | Utf8 | LargeUtf8 | Binary | LargeBinary => true,
+        Date32 | Date64 | Time32(_) | Time64(_) | Timestamp(..) | Duration(_) => true,
+        Decimal128(..) => true,
         other => other.is_integer(),
     }
 }

@@ -17,7 +17,7 @@ use super::manifest::Seal;
 use crate::atomic_file::AtomicFile;
 
 /// A Parquet file in the making.
-pub(super) struct TableFile {
+pub(crate) struct TableFile {
     writer: ArrowWriter<Sealing>,
 }
 
@@ -28,7 +28,7 @@ impl TableFile {
     /// Rows are encoded this much at a time.
     const SLICE_BYTES: usize = 4 << 20;
 
-    pub(super) fn create(path: &Path, schema: SchemaRef) -> io::Result<TableFile> {
+    pub(crate) fn create(path: &Path, schema: SchemaRef) -> io::Result<TableFile> {
         let sealing = Sealing {
             file: AtomicFile::create(path)?,
             hasher: blake3::Hasher::new(),
@@ -64,7 +64,7 @@ impl TableFile {
         Ok(TableFile { writer })
     }
 
-    pub(super) fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
+    pub(crate) fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
         let row_bytes = batch.get_array_memory_size() / batch.num_rows().max(1);
         let n_rows_slice = (Self::SLICE_BYTES / row_bytes.max(1)).max(1);
         for from in (0..batch.num_rows()).step_by(n_rows_slice) {
@@ -78,7 +78,7 @@ impl TableFile {
     }
 
     /// Syncs it and gives it its name.
-    pub(super) fn commit(self) -> io::Result<Seal> {
+    pub(crate) fn commit(self) -> io::Result<Seal> {
         let sealing = self.writer.into_inner().map_err(system_error)?;
         let seal = Seal {
             n_bytes: sealing.n_bytes,

@@ -1,0 +1,134 @@
+//! `swathe ot`: transport between frames, many pairs at a time.
+
+mod problem;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use swathe::Padding;
+use swathe_io::carry_out::span;
+use swathe_io::frame_cache::FrameCache;
+use swathe_io::pair_files::PairFiles;
+use swathe_io::pair_input::{PairInput, PairInputError};
+use swathe_io::pair_survey::{KnownOutlines, PairSurvey, SurveySettings, survey};
+use swathe_io::pair_table::{Memory, PairRows, is_result_column};
+use swathe_io::pair_workload::PairWorkload;
+use swathe_ot::{Crop, Precision};
+
+use super::sweep::{Provenance, sweep};
+use crate::fault::{Code, Fault};
+use crate::flags::{OtFlags, OtRunFlags, OtVerb};
+use crate::settings::{RunSettings, resolve};
+use problem::Problem;
+
+pub(crate) fn ot(flags: &OtFlags) -> Result<Code, Fault> {
+    match &flags.verb {
+        None => solve(&flags.run),
+        Some(OtVerb::Run(run)) => solve(run),
+    }
+}
+
+/// Solves the pairs of an input.
+fn solve(flags: &OtRunFlags) -> Result<Code, Fault> {
+    let (Some(input), Some(out)) = (&flags.input, &flags.out) else {
+        return Err(Fault::usage("ot needs an input and --out")
+            .hint("`swathe ot --help` shows what they can be"));
+    };
+    let run = resolve(&flags.run, out, "ot")?;
+    let problem = Problem::resolve(&flags.problem, &flags.run, &run)?;
+    let input = open(input)?;
+    let cache = Arc::new(FrameCache::new(
+        Arc::clone(&input.files),
+        input.frames.clone(),
+        problem.label,
+        &run.engine.memory,
+    ));
+    let Some(survey) = look(&input, &cache, &problem, &run) else {
+        eprintln!("interrupted before anything was solved");
+        return Ok(Code::Interrupted);
+    };
+    let PairInput { pairs, carried, .. } = input;
+    let pairs = Arc::new(pairs);
+    let files = PairFiles::new(
+        &run.output.out,
+        problem.fields,
+        problem.settings.coupling != swathe_ot::Coupling::None,
+        problem.settings.precision == Precision::F64,
+    );
+    let provenance = Provenance {
+        settings: problem.provenance(),
+        inputs: survey.inputs.clone(),
+    };
+    let survey = Arc::new(survey);
+    let mut settings = problem.settings.clone();
+    if let (Crop::Bucketed { padding_px, .. }, Padding::Auto { .. }) =
+        (&settings.crop, &run.engine.padding)
+    {
+        settings.crop = problem::buckets_of(&pairs, &survey, *padding_px, &settings, &run);
+    }
+    let workload = Arc::new(PairWorkload::new(settings.clone(), files.clone()));
+    let source = workload.source(
+        Arc::clone(&pairs),
+        Arc::clone(&cache),
+        Arc::clone(&survey),
+        problem.um_per_px,
+    );
+    let memory = Memory {
+        cache,
+        survey,
+        label: problem.label,
+        folder: run.output.folder(),
+    };
+    let rows = PairRows::new(pairs, carried, settings, files, Some(memory));
+    sweep(&workload, &source, run, provenance, rows)
+}
+
+/// The table or series, with columns that can stand beside the results.
+fn open(path: &Path) -> Result<PairInput, Fault> {
+    let opened = PairInput::open(path).and_then(|input| {
+        let reserved = input
+            .carried
+            .iter()
+            .find(|column| is_result_column(column.field.name()));
+        match reserved {
+            Some(column) => Err(PairInputError::ReservedColumn {
+                path: path.to_owned(),
+                column: column.field.name().clone(),
+            }),
+            None => Ok(input),
+        }
+    });
+    opened.map_err(|error| Fault::usage(error.to_string()).hint(error.hint()))
+}
+
+/// Looks at the frames that this run or shard needs; none if it was interrupted.
+fn look(
+    input: &PairInput,
+    cache: &FrameCache,
+    problem: &Problem,
+    run: &RunSettings,
+) -> Option<PairSurvey> {
+    let (from, to) = span(input.pairs.len(), run.output.shard);
+    let mut needed = vec![false; input.frames.len()];
+    for pair in &input.pairs[from..to] {
+        needed[pair.source] = true;
+        needed[pair.target] = true;
+    }
+    let known = if run.output.resume {
+        KnownOutlines::read(&run.output.folder(), problem.label)
+    } else {
+        KnownOutlines::default()
+    };
+    survey(
+        cache,
+        &needed,
+        input.table.as_deref(),
+        &SurveySettings {
+            wants_boxes: problem.settings.crop != Crop::Fixed,
+            known: &known,
+            n_threads: run.engine.n_threads,
+            memory_bytes: run.engine.memory.cap_bytes(),
+            stop: &run.engine.stop,
+        },
+    )
+}

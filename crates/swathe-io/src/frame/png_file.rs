@@ -1,0 +1,155 @@
+//! Frames in PNG files: grey of 1 to 16 bits, and indexed images of labels.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use png::{BitDepth, ColorType, Decoder, Limits, Reader};
+use swathe_ot::Shape;
+
+use super::live::LiveBuilder;
+use super::{FrameError, LiveFrame, guarded, open};
+
+/// Deflate makes at most so many bytes of one.
+const INFLATION_MAX: u64 = 1032;
+
+/// Room for what a decoder keeps beside a few rows.
+const DECODER_BYTES: u64 = 4 << 20;
+
+pub(super) fn shape(path: &Path) -> Result<Shape, FrameError> {
+    guarded(|| Ok(header(path)?.1))
+}
+
+/// Reads an image. Values are the samples as they are stored: a 1-bit mask has 0 and 1. The
+/// numbers of an indexed image's colours are labels and nothing else.
+pub(super) fn read(
+    path: &Path,
+    has_label: bool,
+    builder: impl FnOnce(Shape) -> Result<LiveBuilder, FrameError>,
+) -> Result<LiveFrame, FrameError> {
+    guarded(|| {
+        let (mut reader, shape) = header(path)?;
+        let (color, depth) = (reader.info().color_type, reader.info().bit_depth);
+        check_grey(color, has_label)?;
+        let builder = builder(shape)?;
+        if reader.info().interlaced {
+            interlaced(&mut reader, shape, depth, builder)
+        } else {
+            in_order(&mut reader, shape, depth, builder)
+        }
+    })
+}
+
+fn in_order(
+    reader: &mut Reader<BufReader<File>>,
+    shape: Shape,
+    depth: BitDepth,
+    mut builder: LiveBuilder,
+) -> Result<LiveFrame, FrameError> {
+    let mut pixels = Vec::new();
+    while let Some(row) = reader.next_row().map_err(damaged)? {
+        samples(row.data(), depth, shape.w_px, &mut pixels);
+        builder.push(&pixels);
+    }
+    builder.finish()
+}
+
+/// The rows of an interlaced image come scattered, in seven passes: it is put together first.
+fn interlaced(
+    reader: &mut Reader<BufReader<File>>,
+    shape: Shape,
+    depth: BitDepth,
+    mut builder: LiveBuilder,
+) -> Result<LiveFrame, FrameError> {
+    let n_bytes = reader
+        .output_buffer_size()
+        .ok_or(FrameError::OutOfMemory { shape })?;
+    let mut image = Vec::new();
+    if image.try_reserve_exact(n_bytes).is_err() {
+        return Err(FrameError::OutOfMemory { shape });
+    }
+    image.resize(n_bytes, 0);
+    let line_bytes = reader.next_frame(&mut image).map_err(damaged)?.line_size;
+    let mut pixels = Vec::new();
+    for row in image.chunks_exact(line_bytes.max(1)).take(shape.h_px) {
+        samples(row, depth, shape.w_px, &mut pixels);
+        builder.push(&pixels);
+    }
+    builder.finish()
+}
+
+/// Opens a file up to its pixels.
+fn header(path: &Path) -> Result<(Reader<BufReader<File>>, Shape), FrameError> {
+    let (file, n_bytes) = open(path)?;
+    let mut decoder = Decoder::new_with_limits(
+        BufReader::with_capacity(64 << 10, file),
+        Limits {
+            bytes: n_bytes
+                .saturating_mul(INFLATION_MAX)
+                .saturating_add(DECODER_BYTES) as usize,
+        },
+    );
+    decoder.set_ignore_text_chunk(true);
+    let info = decoder.read_header_info().map_err(damaged)?;
+    let shape = Shape::new(info.height as usize, info.width as usize);
+    let bits = u128::from(info.width) * u128::from(info.height) * info.bits_per_pixel() as u128;
+    if bits / 8 > u128::from(n_bytes) * u128::from(INFLATION_MAX) {
+        return Err(FrameError::ImpossibleSize { shape, n_bytes });
+    }
+    Ok((decoder.read_info().map_err(damaged)?, shape))
+}
+
+fn check_grey(color: ColorType, has_label: bool) -> Result<(), FrameError> {
+    let what = match color {
+        ColorType::Grayscale => return Ok(()),
+        ColorType::Indexed if has_label => return Ok(()),
+        ColorType::Indexed => "an image of indexed colours (with --label the indices are labels)",
+        ColorType::Rgb => "an RGB image",
+        ColorType::Rgba => "an RGBA image",
+        ColorType::GrayscaleAlpha => "a grey image with transparency",
+    };
+    Err(FrameError::NotGrey {
+        what: what.to_owned(),
+    })
+}
+
+/// The samples of a row as numbers.
+fn samples(row: &[u8], depth: BitDepth, n_px: usize, out: &mut Vec<f64>) {
+    out.clear();
+    let n_bits = match depth {
+        BitDepth::Eight => {
+            out.extend(row.iter().take(n_px).map(|&v| f64::from(v)));
+            return;
+        }
+        BitDepth::Sixteen => {
+            let (pairs, _) = row.as_chunks();
+            let values = pairs
+                .iter()
+                .map(|&pair| f64::from(u16::from_be_bytes(pair)));
+            out.extend(values.take(n_px));
+            return;
+        }
+        BitDepth::One => 1,
+        BitDepth::Two => 2,
+        BitDepth::Four => 4,
+    };
+    let per_byte = 8 / n_bits;
+    out.extend((0..n_px).map(|x| {
+        let shift = 8 - n_bits * (x % per_byte + 1);
+        f64::from(row[x / per_byte] >> shift & ((1 << n_bits) - 1))
+    }));
+}
+
+fn damaged(error: png::DecodingError) -> FrameError {
+    match error {
+        png::DecodingError::IoError(error)
+            if error.kind() != std::io::ErrorKind::UnexpectedEof
+                && error.raw_os_error().is_some() =>
+        {
+            FrameError::of_io(error)
+        }
+        error => FrameError::Image {
+            message: format!("not a sound PNG file: {error}"),
+        },
+    }
+}

@@ -1,0 +1,132 @@
+//! Pairs of frames: a table of them, or the neighbours of a series.
+//!
+//! A table (CSV or Parquet) has the columns `pair_id`, `src` and `tgt`; its other columns are
+//! carried to the output. A series is a folder of frames, a TIFF file of many pages or a CSV table
+//! of masks: every frame makes a pair with the next.
+
+mod carried;
+mod error;
+mod natural;
+mod series;
+mod table;
+
+pub use carried::CarriedColumn;
+pub use error::PairInputError;
+pub use natural::natural_order;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::frame::{Format, FrameFiles, FrameRef};
+
+/// The pairs of a run and where their frames are. Nothing of a frame has been read.
+#[derive(Debug)]
+pub struct PairInput {
+    /// The pairs, in input order.
+    pub pairs: Vec<NamedPair>,
+    /// Every frame once, however many pairs use it.
+    pub frames: Vec<FrameRef>,
+    /// Columns of the table that go to the output as they are.
+    pub carried: Vec<CarriedColumn>,
+    /// The table, if there is one: it is an input besides the frames.
+    pub table: Option<PathBuf>,
+    /// The files that are open already.
+    pub files: Arc<FrameFiles>,
+}
+
+/// Two frames under a name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedPair {
+    /// What its author calls it.
+    pub id: String,
+    /// Number of the frame that mass comes from.
+    pub source: usize,
+    /// Number of the frame that mass goes to.
+    pub target: usize,
+    /// Width of the source's pixels, where the table says it.
+    pub source_um_per_px: Option<f64>,
+    /// Width of the target's pixels, where the table says it.
+    pub target_um_per_px: Option<f64>,
+}
+
+impl PairInput {
+    /// Opens a table or a series.
+    pub fn open(path: &Path) -> Result<PairInput, PairInputError> {
+        let metadata = std::fs::metadata(path).map_err(|source| PairInputError::Read {
+            path: path.to_owned(),
+            source,
+        })?;
+        if metadata.is_dir() {
+            return series::of_folder(path);
+        }
+        let is_parquet = path
+            .extension()
+            .is_some_and(|extension| extension.eq_ignore_ascii_case("parquet"));
+        match Format::of(path) {
+            _ if is_parquet => table::from_parquet(path),
+            Some(Format::Tiff) => series::of_pages(path),
+            Some(Format::Masks) if series::is_mask_table(path)? => series::of_masks(path),
+            Some(Format::Masks) => table::from_csv(path),
+            _ => Err(PairInputError::UnknownFormat {
+                path: path.to_owned(),
+            }),
+        }
+    }
+}
+
+/// Collects pairs, with every frame once and every id once.
+#[derive(Default)]
+struct Collector {
+    pairs: Vec<NamedPair>,
+    frames: Vec<FrameRef>,
+    number_by_frame: HashMap<FrameRef, usize>,
+    row_by_id: HashMap<String, u64>,
+}
+
+impl Collector {
+    fn frame(&mut self, frame: FrameRef) -> usize {
+        if let Some(&number) = self.number_by_frame.get(&frame) {
+            return number;
+        }
+        let number = self.frames.len();
+        self.number_by_frame.insert(frame.clone(), number);
+        self.frames.push(frame);
+        number
+    }
+
+    /// Adds a pair that stands at `row` of its table.
+    fn pair(&mut self, path: &Path, row: u64, pair: NamedPair) -> Result<(), PairInputError> {
+        if pair.id.is_empty() {
+            return Err(PairInputError::NoId {
+                path: path.to_owned(),
+                row,
+            });
+        }
+        if let Some(first_row) = self.row_by_id.insert(pair.id.clone(), row) {
+            return Err(PairInputError::DuplicateId {
+                path: path.to_owned(),
+                id: pair.id,
+                first_row,
+                row,
+            });
+        }
+        self.pairs.push(pair);
+        Ok(())
+    }
+
+    fn finish(
+        self,
+        table: Option<PathBuf>,
+        carried: Vec<CarriedColumn>,
+        files: FrameFiles,
+    ) -> PairInput {
+        PairInput {
+            pairs: self.pairs,
+            frames: self.frames,
+            carried,
+            table,
+            files: Arc::new(files),
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! The columns of `pairs.parquet`, in their order.
+
+use swathe_ot::{N_BANDS, Settings, Spread, Summary};
+
+use super::reference_name;
+use crate::pair_workload::PairAnswer;
+
+/// One column: its name, what it means, and where its value comes from.
+pub(super) struct Column {
+    pub(super) name: String,
+    pub(super) unit: &'static str,
+    pub(super) description: String,
+    pub(super) is_nullable: bool,
+    pub(super) value: Value,
+}
+
+/// Where a value comes from.
+pub(super) enum Value {
+    Text(fn(&PairAnswer, &Settings) -> Option<String>),
+    Count(fn(&PairAnswer) -> u64),
+    Pixels(Box<PixelsOf>),
+    Number(Box<NumberOf>),
+}
+
+type PixelsOf = dyn Fn(&PairAnswer) -> u32 + Send + Sync;
+type NumberOf = dyn Fn(&PairAnswer, &Settings) -> Option<f64> + Send + Sync;
+
+/// Whether the results have a column of this name, so that no other may.
+pub fn is_result_column(name: &str) -> bool {
+    name == "row" || name == "pair_id" || columns().iter().any(|column| column.name == name)
+}
+
+/// All columns after `pair_id` and what is carried.
+pub(super) fn columns() -> Vec<Column> {
+    let mut all = Columns(Vec::new());
+    all.text(
+        "status",
+        "how the solve ended: converged, max_iterations, empty_source, empty_target or both_empty",
+        |answer, _| Some(answer.solution.status.name().to_owned()),
+    );
+    all.add(
+        "iterations",
+        "",
+        "sweeps at full resolution",
+        Value::Count(|answer| answer.solution.iterations as u64),
+    );
+    all.number(
+        "residual",
+        "",
+        "L1 residual of both marginals divided by the larger mass",
+        |answer, _| answer.solution.residual,
+    );
+    all.number(
+        "cost",
+        "scaled px^2",
+        "transport cost <P, C>",
+        |answer, _| answer.solution.cost,
+    );
+    all.number(
+        "cost_px2",
+        "px^2",
+        "transport cost in pixels",
+        |answer, _| answer.solution.cost_px2,
+    );
+    all.number(
+        "objective",
+        "scaled px^2",
+        "the whole minimised value",
+        |answer, _| answer.solution.objective,
+    );
+    all.number(
+        "mass_src",
+        "input mass",
+        "total of the source frame",
+        |answer, _| answer.solution.mass_src,
+    );
+    all.number(
+        "mass_tgt",
+        "input mass",
+        "total of the target frame",
+        |answer, _| answer.solution.mass_tgt,
+    );
+    all.number(
+        "mass_transported",
+        "problem mass",
+        "mass of the plan",
+        |answer, _| answer.solution.mass_transported,
+    );
+    all.number(
+        "mass_created",
+        "problem mass",
+        "target minus what arrives, signed",
+        |answer, _| answer.solution.mass_created,
+    );
+    all.number(
+        "mass_destroyed",
+        "problem mass",
+        "source minus what leaves, signed",
+        |answer, _| answer.solution.mass_destroyed,
+    );
+    all.number(
+        "mass_created_clamped",
+        "problem mass",
+        "the same, positive parts only",
+        |answer, _| answer.solution.mass_created_clamped,
+    );
+    all.number(
+        "mass_destroyed_clamped",
+        "problem mass",
+        "the same, positive parts only",
+        |answer, _| answer.solution.mass_destroyed_clamped,
+    );
+    all.number(
+        "epsilon",
+        "scaled px^2",
+        "entropic blur that was used",
+        |_, settings| settings.epsilon,
+    );
+    all.number(
+        "relaxation",
+        "scaled px^2",
+        "price of creating and destroying mass; inf: balanced",
+        |_, settings| settings.relaxation,
+    );
+    all.text(
+        "reference",
+        "the measure that entropy is taken against",
+        |_, settings| Some(reference_name(settings.reference).to_owned()),
+    );
+    all.number(
+        "coord_scale",
+        "per px",
+        "factor from pixels of the frame to cost units",
+        |answer, _| answer.solution.coord_scale,
+    );
+    all.pixels("crop_y0", "first row of the crop", |answer| {
+        answer.solution.geometry.crop.y0_px
+    });
+    all.pixels("crop_x0", "first column of the crop", |answer| {
+        answer.solution.geometry.crop.x0_px
+    });
+    all.pixels("crop_h", "height of the crop", |answer| {
+        answer.solution.geometry.crop.shape.h_px
+    });
+    all.pixels("crop_w", "width of the crop", |answer| {
+        answer.solution.geometry.crop.shape.w_px
+    });
+    all.pixels(
+        "pool",
+        "side of the square of pixels summed into one",
+        |answer| answer.solution.geometry.pool,
+    );
+    all.displacement();
+    all.spread("div", "divergence of the displacement", |summary| {
+        summary.div
+    });
+    all.spread("curl", "curl of the displacement", |summary| summary.curl);
+    all.bands("vx", "px^2", |summary| &summary.dct_vx);
+    all.bands("vy", "px^2", |summary| &summary.dct_vy);
+    all.bands("div", "per step^2", |summary| &summary.dct_div);
+    all.bands("curl", "per step^2", |summary| &summary.dct_curl);
+    all.text(
+        "fields_path",
+        "file with the maps, from the run folder on; null if none was written",
+        |answer, _| answer.fields_path.clone(),
+    );
+    all.text(
+        "coupling_path",
+        "file with the listed entries of the plan, from the run folder on; null if none was written",
+        |answer, _| answer.coupling_path.clone(),
+    );
+    all.0
+}
+
+/// Statistics in the order of the columns.
+type Statistic = (&'static str, &'static str, fn(&Spread) -> f64);
+const STATISTICS: [Statistic; 6] = [
+    ("mean", "mean", |spread| spread.mean),
+    ("std", "standard deviation", |spread| spread.std),
+    ("p50", "median", |spread| spread.p50),
+    ("p90", "90th percentile", |spread| spread.p90),
+    ("p95", "95th percentile", |spread| spread.p95),
+    ("max", "largest", |spread| spread.max),
+];
+
+struct Columns(Vec<Column>);
+
+impl Columns {
+    fn add(&mut self, name: &str, unit: &'static str, description: &str, value: Value) {
+        self.0.push(Column {
+            name: name.to_owned(),
+            unit,
+            description: description.to_owned(),
+            is_nullable: matches!(value, Value::Text(_) | Value::Number(_)),
+            value,
+        });
+    }
+
+    fn text(
+        &mut self,
+        name: &str,
+        description: &str,
+        value: fn(&PairAnswer, &Settings) -> Option<String>,
+    ) {
+        self.add(name, "", description, Value::Text(value));
+    }
+
+    fn number(
+        &mut self,
+        name: &str,
+        unit: &'static str,
+        description: &str,
+        value: fn(&PairAnswer, &Settings) -> f64,
+    ) {
+        let value = move |answer: &PairAnswer, settings: &Settings| Some(value(answer, settings));
+        self.add(name, unit, description, Value::Number(Box::new(value)));
+    }
+
+    fn pixels(&mut self, name: &str, description: &str, value: fn(&PairAnswer) -> usize) {
+        self.0.push(Column {
+            name: name.to_owned(),
+            unit: "px",
+            description: description.to_owned(),
+            is_nullable: false,
+            value: Value::Pixels(Box::new(move |answer| value(answer) as u32)),
+        });
+    }
+
+    /// In pixels, then in µm where the width of a pixel is known.
+    fn displacement(&mut self) {
+        for (suffix, unit) in [("px", "px"), ("um", "um")] {
+            for (statistic, words, value) in STATISTICS {
+                let is_um = suffix == "um";
+                let value = move |answer: &PairAnswer, _: &Settings| {
+                    let scale = if is_um { answer.um_per_px? } else { 1.0 };
+                    let summary = answer.summary.as_ref()?;
+                    Some(value(&summary.displacement_px) * scale)
+                };
+                self.add(
+                    &format!("displacement_{statistic}_{suffix}"),
+                    unit,
+                    &format!("{words} of the displacement's length over the source's pixels"),
+                    Value::Number(Box::new(value)),
+                );
+            }
+        }
+    }
+
+    fn spread(&mut self, name: &str, what: &str, of: fn(&Summary) -> Spread) {
+        let lowest: Statistic = ("min", "smallest", |spread| spread.min);
+        for (statistic, words, value) in STATISTICS.into_iter().chain([lowest]) {
+            let value = move |answer: &PairAnswer, _: &Settings| {
+                Some(value(&of(answer.summary.as_ref()?)))
+            };
+            self.add(
+                &format!("{name}_{statistic}"),
+                "per step",
+                &format!("{words} of the {what} over the source's pixels"),
+                Value::Number(Box::new(value)),
+            );
+        }
+    }
+
+    fn bands(&mut self, name: &str, unit: &'static str, of: fn(&Summary) -> &[f64; N_BANDS]) {
+        for band in 0..N_BANDS {
+            let value =
+                move |answer: &PairAnswer, _: &Settings| Some(of(answer.summary.as_ref()?)[band]);
+            self.add(
+                &format!("dct_{name}_{band}"),
+                unit,
+                &format!("energy of {name} in radial band {band} of {N_BANDS} of its cosine transform, slow to fast"),
+                Value::Number(Box::new(value)),
+            );
+        }
+    }
+}
