@@ -38,7 +38,7 @@ swathe ot <INPUT> --out <DIR> [OPTIONS]
 const OT_EXAMPLES: &str = "\
 Examples:
   swathe ot pairs.csv --out RUN
-  swathe ot frames/ --out RUN --fields npz           every frame with the next, frame2 before frame10
+  swathe ot frames/ --out RUN --fields npz           each frame with the next, and maps
   swathe ot movie.tif --out RUN --um-per-px 0.65     the pages of a stack, results in µm too
   swathe ot pairs.csv --out RUN --epsilon 1e-4 --relaxation 10 --memory 2GiB
   swathe ot labels/ --out RUN --label 3              the pixels with the value 3 are the mask
