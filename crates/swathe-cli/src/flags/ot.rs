@@ -82,16 +82,16 @@ pub(crate) struct OtRunFlags {
 #[command(next_help_heading = "What to solve")]
 pub(crate) struct OtProblemFlags {
     /// Entropic blur, in cost units [default: 1e-3]
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub(crate) epsilon: Option<String>,
     /// Price of creating and destroying mass, in cost units; inf: all mass must move [default: 1]
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub(crate) relaxation: Option<String>,
     /// Measure that entropy is taken against: product, or counting as in OTT-JAX [default: product]
     #[arg(long, value_name = "WHICH")]
     pub(crate) reference: Option<String>,
     /// Factor from pixels to cost units: auto (1 / longer side of the frame) or a number [default: auto]
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub(crate) coord_scale: Option<String>,
     /// Divide each frame by its sum [default]
     #[arg(long, overrides_with = "no_normalize")]
@@ -100,10 +100,10 @@ pub(crate) struct OtProblemFlags {
     #[arg(long, overrides_with = "normalize")]
     pub(crate) no_normalize: bool,
     /// Residual of both marginals to stop at, as part of the mass [default: 1e-5]
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub(crate) tolerance: Option<String>,
     /// Sweeps at full resolution at most [default: 5000]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) max_iterations: Option<String>,
     /// Arithmetic: auto, f32 or f64 [default: auto]
     #[arg(long, value_name = "WHICH")]
@@ -113,16 +113,16 @@ pub(crate) struct OtProblemFlags {
     #[arg(long, value_name = "HOW")]
     pub(crate) crop: Option<String>,
     /// Pixels that the box is grown by on each side [default: 16]
-    #[arg(long, value_name = "PX")]
+    #[arg(long, value_name = "PX", allow_negative_numbers = true)]
     pub(crate) padding: Option<String>,
     /// Side of the squares of pixels that are summed into one [default: 1]
-    #[arg(long, value_name = "PX")]
+    #[arg(long, value_name = "PX", allow_negative_numbers = true)]
     pub(crate) pool: Option<String>,
     /// Frames are label images: the pixels with this value are the mask
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) label: Option<String>,
     /// Width of a pixel, for frames of which the input does not say it
-    #[arg(long, value_name = "UM")]
+    #[arg(long, value_name = "UM", allow_negative_numbers = true)]
     pub(crate) um_per_px: Option<String>,
     /// Maps to write (velocity, created, destroyed, cost): none, npz or parquet [default: none]
     #[arg(long, value_name = "FORMAT")]

@@ -140,7 +140,7 @@ impl PairInputError {
             PairInputError::ColumnType { .. } => {
                 "convert the column to text or numbers, or leave it out"
             }
-            PairInputError::BadValue { .. } => "correct the value, or leave it empty",
+            PairInputError::BadValue { .. } => "correct the value in the table",
             PairInputError::NoId { .. } => "give every pair a name of its own",
             PairInputError::DuplicateId { .. } => "give every pair a pair_id of its own",
         }

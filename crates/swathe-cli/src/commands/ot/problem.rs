@@ -115,7 +115,9 @@ impl Problem {
             None => Ok(None),
             Some(found) => match real(&found)? {
                 x if x > 0.0 && x.is_finite() => Ok(Some(x)),
-                _ => Err(found.fault("a positive number")),
+                _ => Err(found
+                    .fault("a positive number")
+                    .hint("write the width of a pixel in µm, such as 0.65")),
             },
         };
         Ok(Problem {
@@ -331,11 +333,10 @@ fn parse_coupling(found: &Found) -> Result<Coupling, Fault> {
 /// A setting outside its range, under the name of its flag.
 fn usage(failure: Failure) -> Fault {
     match failure {
-        Failure::BadSetting { name, value, rule } => Fault::usage(format!(
-            "--{} is {value}, but it {rule}",
-            name.replace('_', "-")
-        ))
-        .hint("`swathe ot --help` shows what can be set"),
+        Failure::BadSetting { name, value, rule } => {
+            Fault::usage(format!("--{} is {value}: {rule}", name.replace('_', "-")))
+                .hint("`swathe ot --help` shows what can be set")
+        }
         other => Fault::usage(other.to_string()),
     }
 }
