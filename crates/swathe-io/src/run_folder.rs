@@ -255,7 +255,7 @@ pub fn write_file(path: &Path, contents: &[u8]) -> Result<(), FolderError> {
 /// Puts a table into a run folder, whole or not at all.
 pub fn write_table(path: &Path, batch: &arrow::array::RecordBatch) -> Result<(), FolderError> {
     let write = || {
-        let mut file = table_file::TableFile::create(path, batch.schema())?;
+        let mut file = TableFile::create(path, batch.schema())?;
         file.write(batch)?;
         file.commit()
     };

@@ -107,7 +107,6 @@ impl Problem {
                 None => Coupling::None,
                 Some(found) => parse_coupling(&found)?,
             },
-            ..defaults
         };
         let settings = with_buckets(settings, &run.engine.padding)?;
         settings.check().map_err(usage)?;
