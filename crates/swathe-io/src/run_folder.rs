@@ -170,6 +170,8 @@ impl RunFolder {
             remove_temporary(path)?;
             run
         } else {
+            // A process may have died before it could name its first file.
+            remove_temporary(path)?;
             let run = RunJson::new(identity);
             run.write(path)?;
             part::sync_folder(path);

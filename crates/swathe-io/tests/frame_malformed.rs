@@ -163,8 +163,8 @@ proptest! {
             bytes[at as usize % n] = byte;
         }
         let (_, peak) = peak_bytes(|| read(folder.path(), name, &bytes));
-        // Compressed data may be said to be up to 2731 times what they are.
-        prop_assert!(peak < HELD_BYTES + 16 * 2731 * n, "{} held {} bytes", name, peak);
+        // LZW may make 2731 bytes of one, which are decoded, made numbers of and cropped.
+        prop_assert!(peak < HELD_BYTES + 32 * 2731 * n, "{} held {} bytes", name, peak);
     }
 }
 

@@ -161,10 +161,24 @@ fn checked_shape(pages: &mut Pages, path: &Path) -> Result<Shape, FrameError> {
         .fold(0u64, |sum, &n| sum.saturating_add(n))
         .min(file_bytes);
     let declared = u128::from(width) * u128::from(height) * u128::from(n_bits) / 8;
-    if declared > u128::from(n_bytes) * u128::from(INFLATION_MAX) {
+    let method: Option<u16> = pages.find_tag_unsigned(Tag::Compression).map_err(damaged)?;
+    if declared > u128::from(n_bytes) * u128::from(inflation_max(method)) {
         return Err(FrameError::ImpossibleSize { shape, n_bytes });
     }
     Ok(shape)
+}
+
+/// How many bytes a method makes of one at most.
+fn inflation_max(method: Option<u16>) -> u64 {
+    match method {
+        // Without a method, or stored.
+        None | Some(1) => 1,
+        // PackBits: two bytes are at most 128.
+        Some(32773) => 64,
+        // Deflate, under its two numbers.
+        Some(8 | 32946) => 1032,
+        _ => INFLATION_MAX,
+    }
 }
 
 fn color_name(color: ColorType) -> String {
