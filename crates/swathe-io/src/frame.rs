@@ -25,6 +25,7 @@ mod mask;
 mod mask_table;
 mod numpy;
 mod png_file;
+mod tiff_directory;
 mod tiff_file;
 
 pub use error::FrameError;

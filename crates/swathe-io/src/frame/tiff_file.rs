@@ -11,7 +11,7 @@ use tiff::tags::Tag;
 use tiff::{ColorType, TiffError};
 
 use super::live::LiveBuilder;
-use super::{FrameError, LiveFrame, guarded, open};
+use super::{FrameError, LiveFrame, guarded, open, tiff_directory};
 
 /// LZW makes at most so many bytes of one (a code of 12 bits can stand for 4096 bytes); the other
 /// methods make fewer.
@@ -127,7 +127,8 @@ impl TiffFile {
 }
 
 fn decoder(path: &Path) -> Result<Pages, FrameError> {
-    let (file, n_bytes) = open(path)?;
+    let (mut file, n_bytes) = open(path)?;
+    tiff_directory::check_first(&mut file, n_bytes)?;
     let most = n_bytes.saturating_mul(INFLATION_MAX) as usize;
     let mut limits = Limits::default();
     // A list of strips is part of the file; what the file decodes to is bounded by its length.
