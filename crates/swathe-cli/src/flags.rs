@@ -10,7 +10,9 @@ pub(crate) use arc::{
 };
 pub(crate) use array::{ArrayFlags, ArrayVerb, MapName};
 pub(crate) use lattice::{LatticeFlags, LatticeVerb, QuestionFlags};
-pub(crate) use ot::{OtFlags, OtProblemFlags, OtRunFlags, OtVerb};
+pub(crate) use ot::{
+    OtFlags, OtProblemFlags, OtRunFlags, OtShowFlags, OtSuggestFlags, OtSynthFlags, OtVerb,
+};
 
 mod arc;
 mod array;

@@ -24,6 +24,7 @@ pub mod npz;
 pub mod pair_files;
 pub mod pair_input;
 pub mod pair_picture;
+pub mod pair_record;
 pub mod pair_survey;
 pub mod pair_table;
 pub mod pair_workload;

@@ -61,6 +61,7 @@ mod solve;
 mod summary;
 mod sweep;
 pub mod synth;
+mod trial;
 mod watch;
 mod workload;
 
@@ -76,4 +77,5 @@ pub use simd::SimdPath;
 pub use solution::{Fields, Link, Potentials, Solution, Status};
 pub use solve::{solve, solve_all, solve_with};
 pub use summary::{N_BANDS, Spread, Summary, summarise};
+pub use trial::{Choice, Trial, TrialFigures, TrialRow, Trials, choose};
 pub use workload::Transport;

@@ -1,6 +1,10 @@
 //! `swathe ot`: transport between frames, many pairs at a time.
 
 mod problem;
+mod recorded;
+mod show;
+mod suggest;
+mod synth;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,6 +29,9 @@ pub(crate) fn ot(flags: &OtFlags) -> Result<Code, Fault> {
     match &flags.verb {
         None => solve(&flags.run),
         Some(OtVerb::Run(run)) => solve(run),
+        Some(OtVerb::Synth(flags)) => synth::synth(flags),
+        Some(OtVerb::Show(flags)) => show::show(flags),
+        Some(OtVerb::Suggest(flags)) => suggest::suggest(flags),
     }
 }
 

@@ -5,6 +5,13 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::RunFlags;
+pub(crate) use show::OtShowFlags;
+pub(crate) use suggest::OtSuggestFlags;
+pub(crate) use synth::OtSynthFlags;
+
+mod show;
+mod suggest;
+mod synth;
 
 /// How mass moved, appeared and vanished between frames: unbalanced optimal transport.
 ///
@@ -29,6 +36,12 @@ pub(crate) enum OtVerb {
     /// Solve pairs: what `swathe ot INPUT` does
     #[command(after_help = OT_EXAMPLES)]
     Run(OtRunFlags),
+    /// Write synthetic series of frames, to try things out with
+    Synth(OtSynthFlags),
+    /// Draw a solved pair as a PNG picture
+    Show(OtShowFlags),
+    /// Try values of epsilon and relaxation, and say which suit an input
+    Suggest(OtSuggestFlags),
 }
 
 const OT_USAGE: &str = "\
@@ -42,6 +55,9 @@ Examples:
   swathe ot movie.tif --out RUN --um-per-px 0.65     the pages of a stack, results in µm too
   swathe ot pairs.csv --out RUN --epsilon 1e-4 --relaxation 10 --memory 2GiB
   swathe ot labels/ --out RUN --label 3              the pixels with the value 3 are the mask
+  swathe ot suggest pairs.csv                        which epsilon and relaxation suit the frames
+  swathe ot show RUN PAIR_ID -o pair.png             a picture of a solved pair
+  swathe ot synth --out DIR                          synthetic series to try it with
 
 INPUT is one of
   a table (.csv, .parquet) with the columns pair_id, src and tgt: frames, from the table's folder

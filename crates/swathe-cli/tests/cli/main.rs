@@ -11,6 +11,7 @@ mod memory;
 mod ot_failures;
 mod ot_frames;
 mod ot_inputs;
+mod ot_pictures;
 mod ot_runs;
 mod output_trouble;
 mod program;
