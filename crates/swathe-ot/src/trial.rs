@@ -191,9 +191,9 @@ pub struct Choice {
 /// A larger ρ counts if it transports at least this much more of the mass.
 const SHARE_STEP: f64 = 0.01;
 
-/// Chooses the smallest ρ beyond which hardly more mass is transported, then the largest ε whose
-/// blur is at most `blur_max_px`: the fastest that is sharp enough. Rows with a pair that did not
-/// converge are passed over; none if there is no other.
+/// Chooses the largest ε whose blur is at most `blur_max_px`, the fastest that is sharp enough,
+/// and with it the smallest ρ beyond which hardly more mass is transported. Rows with a pair that
+/// did not converge are passed over; none if there is no other.
 ///
 /// ```
 /// use swathe_ot::{TrialRow, choose};
@@ -214,30 +214,34 @@ const SHARE_STEP: f64 = 0.01;
 /// assert!(choice.is_sharp && choice.is_level);
 /// ```
 pub fn choose(rows: &[TrialRow], blur_max_px: f64) -> Option<Choice> {
-    let good: Vec<&TrialRow> = rows
+    let mut good: Vec<&TrialRow> = rows
         .iter()
         .filter(|row| row.n_converged == row.n_pairs)
         .collect();
-    // ρ is judged where the blur is least: there the masses are the frames' own.
-    let epsilon_min = good.iter().map(|row| row.epsilon).min_by(f64::total_cmp)?;
-    let mut by_price: Vec<&&TrialRow> = good
-        .iter()
-        .filter(|row| row.epsilon == epsilon_min)
-        .collect();
-    by_price.sort_unstable_by(|a, b| a.relaxation.total_cmp(&b.relaxation));
-    let most = by_price.last()?.transported_share;
-    let level = |row: &&&&TrialRow| most - row.transported_share < SHARE_STEP;
-    let price = by_price.iter().find(level)?.relaxation;
-    let is_level = price < by_price.last()?.relaxation;
-    let mut by_blur: Vec<&&TrialRow> = good.iter().filter(|row| row.relaxation == price).collect();
-    by_blur.sort_unstable_by(|a, b| b.epsilon.total_cmp(&a.epsilon));
-    let sharp = by_blur.iter().find(|row| row.blur_px <= blur_max_px);
-    let row = sharp.or(by_blur.last())?;
-    Some(Choice {
-        row: ***row,
-        is_sharp: sharp.is_some(),
-        is_level,
-    })
+    good.sort_unstable_by(|a, b| {
+        let by_price = a.relaxation.total_cmp(&b.relaxation);
+        b.epsilon.total_cmp(&a.epsilon).then(by_price)
+    });
+    // Of each ε, largest first, the row with the ρ that suits it.
+    let mut choices = good
+        .chunk_by(|a, b| a.epsilon == b.epsilon)
+        .filter_map(|of_one| {
+            let dearest = of_one.last()?;
+            let level =
+                |row: &&&TrialRow| dearest.transported_share - row.transported_share < SHARE_STEP;
+            let row = of_one.iter().find(level)?;
+            Some(Choice {
+                row: **row,
+                is_sharp: row.blur_px <= blur_max_px,
+                is_level: row.relaxation < dearest.relaxation,
+            })
+        });
+    let mut last = None;
+    let sharp = choices.find(|choice| {
+        last = Some(*choice);
+        choice.is_sharp
+    });
+    sharp.or(last)
 }
 
 #[cfg(test)]

@@ -13,17 +13,13 @@ pub(super) fn draw(canvas: &mut Canvas, picture: &PairPicture<'_>, layout: &Layo
     let (source, target) = (Shade::of(picture.source), Shade::of(picture.target));
     frame_image(canvas, layout, panel, |at| {
         let (s, t) = (source.at(at), target.at(at));
-        let alone = Color::WHITE.towards(SOURCE, 0.85 * s);
-        if t == 0.0 {
-            return alone;
+        let most = s.max(t);
+        if most == 0.0 {
+            return Color::WHITE;
         }
-        let other = Color::WHITE.towards(TARGET, 0.9 * t);
-        if s == 0.0 {
-            return other;
-        }
-        // Together they are neutral as far as both are there, and lean to the one that has more.
-        let lean = if s > t { alone } else { other };
-        lean.towards(BOTH, s.min(t) / s.max(t))
+        // Neutral as far as both are there, the colour of the one that has more beyond that.
+        let end = if s > t { full(SOURCE) } else { full(TARGET) };
+        Color::WHITE.towards(end.towards(BOTH, s.min(t) / most), most)
     });
     let below = image.bottom() + 36.0;
     let used = legend(canvas, panel.x, below);
@@ -34,6 +30,11 @@ pub(super) fn draw(canvas: &mut Canvas, picture: &PairPicture<'_>, layout: &Layo
         panel,
         (used, below),
     );
+}
+
+/// A pixel of one frame alone, at its brightest.
+fn full(color: Color) -> Color {
+    Color::WHITE.towards(color, 0.88)
 }
 
 /// Draws the shown part of the frame by a colour for each pixel's place in the frame.
@@ -85,8 +86,8 @@ impl<'a> Shade<'a> {
 fn legend(canvas: &mut Canvas, mut x: f64, y: f64) -> f64 {
     let style = Text::of_size(22.0);
     let swatches = [
-        (Color::WHITE.towards(SOURCE, 0.85), "source"),
-        (Color::WHITE.towards(TARGET, 0.9), "target"),
+        (full(SOURCE), "source"),
+        (full(TARGET), "target"),
         (BOTH, "both"),
     ];
     for (color, words) in swatches {

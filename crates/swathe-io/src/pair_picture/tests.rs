@@ -52,8 +52,8 @@ fn the_colours_say_which_frame_has_mass() {
     let shape = (20, 40);
     let pair = Pair::new(block(shape, 6, 6, 8), block(shape, 6, 10, 8));
     let canvas = draw(&pair, &Settings::default());
-    let blue = Color::WHITE.towards(SOURCE, 0.85);
-    let orange = Color::WHITE.towards(TARGET, 0.9);
+    let blue = Color::WHITE.towards(SOURCE, 0.88);
+    let orange = Color::WHITE.towards(TARGET, 0.88);
     let parts = [blue, orange, BOTH].map(|color| count(&canvas, |c| c == color));
     // Half of each block overlaps the other; the legend has a swatch of each colour.
     assert_eq!(parts[0], parts[1]);
