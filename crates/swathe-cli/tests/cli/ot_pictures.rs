@@ -156,7 +156,7 @@ fn suggestions_say_what_blurs_and_what_is_destroyed() {
         "ot synth --series 2 --frames 4 --shape 32x64 --seed 1 --out data",
     )
     .expect(0);
-    let line = "ot suggest data/pairs.csv --pairs 3 --epsilon-min 1e-4 --relaxation-min 0.1";
+    let line = "ot suggest data/pairs.csv --pairs 3 --epsilon-min 1e-4";
     let ended = swathe(folder.path(), line).expect(0);
     let rows: Vec<Vec<&str>> = ended
         .stdout
@@ -167,10 +167,10 @@ fn suggestions_say_what_blurs_and_what_is_destroyed() {
         rows[0][..4],
         ["epsilon", "relaxation", "blur_px", "transported"]
     );
-    assert_eq!(rows.len(), 1 + 3 * 3);
+    assert_eq!(rows.len(), 1 + 3 * 4);
     let number = |row: usize, column: usize| rows[row][column].parse::<f64>().unwrap();
     // The blur grows with epsilon, the transported share with relaxation.
-    assert!(number(1, 2) < number(4, 2) && number(4, 2) < number(7, 2));
+    assert!(number(1, 2) < number(5, 2) && number(5, 2) < number(9, 2));
     assert!(number(1, 3) <= number(2, 3) && number(2, 3) <= number(3, 3));
     assert!(rows[1..].iter().all(|row| row[7] == "3/3"));
     for words in [
