@@ -53,10 +53,6 @@ fn runs(text: &str, shape: Shape) -> Result<Vec<usize>, String> {
     let found = match list {
         Some(inside) if is_list_text(inside) => listed(inside),
         _ if is_list_text(text) && text.contains([',', ' ', '\t', '\n']) => listed(text),
-        // Digits alone can be either; only one of the two makes up the mask.
-        _ if is_list_text(text) && listed(text).is_ok_and(|runs| runs == [n_px]) => {
-            return Ok(vec![n_px]);
-        }
         _ => compressed(text),
     }?;
     let total = found
@@ -64,6 +60,9 @@ fn runs(text: &str, shape: Shape) -> Result<Vec<usize>, String> {
         .try_fold(0usize, |sum, &run| sum.checked_add(run));
     match total {
         Some(total) if total == n_px => Ok(found),
+        // Digits alone are compressed text, unless only their number makes up the mask: `24` is
+        // the empty mask of 24 pixels, while `06` are no zeros and six ones.
+        _ if text.parse() == Ok(n_px) => Ok(vec![n_px]),
         total => Err(format!(
             "has runs of {} pixels in all, but {shape} has {n_px}",
             total.map_or("too many".to_owned(), |total| total.to_string())
@@ -184,11 +183,12 @@ mod tests {
     fn what_pycocotools_writes() {
         // mask.encode(np.asfortranarray([[0,1,1],[0,0,1]], dtype=uint8)) of pycocotools 2.0.
         let expected = [0.0, 1.0, 1.0, 0.0, 0.0, 1.0];
-        assert_eq!(decode("2112", Shape::new(2, 3)).unwrap(), expected);
+        assert_eq!(decode("2111", Shape::new(2, 3)).unwrap(), expected);
         assert_eq!(decode("[2, 1, 1, 2]", Shape::new(2, 3)).unwrap(), expected);
         assert_eq!(decode("2 1 1 2", Shape::new(2, 3)).unwrap(), expected);
         assert_eq!(decode("6", Shape::new(2, 3)).unwrap(), [0.0; 6]);
         assert_eq!(decode("06", Shape::new(2, 3)).unwrap(), [1.0; 6]);
+        assert_eq!(decode("24", Shape::new(4, 6)).unwrap(), [0.0; 24]);
     }
 
     proptest! {
@@ -228,7 +228,7 @@ mod tests {
         assert!(why("[2, x]").contains("neither a list of runs"));
         assert!(why("").contains("0 pixels"));
         assert!(why("2P").contains("middle of a number"));
-        assert!(why("?").contains("a run of -1 pixels"));
+        assert!(why("O").contains("a run of -1 pixels"));
         assert!(why("oooooooooooooooooooo").contains("without end"));
         assert!(why("[99999999999999999999999]").contains("length of a run"));
         assert!(why("[18446744073709551615, 7]").contains("too many"));
