@@ -35,7 +35,7 @@ pub(crate) struct OtFlags {
 pub(crate) enum OtVerb {
     /// Solve pairs: what `swathe ot INPUT` does
     #[command(after_help = OT_EXAMPLES)]
-    Run(OtRunFlags),
+    Run(Box<OtRunFlags>),
     /// Write synthetic series of frames, to try things out with
     Synth(OtSynthFlags),
     /// Draw a solved pair as a PNG picture
