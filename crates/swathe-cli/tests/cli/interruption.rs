@@ -109,7 +109,8 @@ fn ctrl_c_and_sigterm_keep_what_is_finished() {
         signal(&child, number);
         let asked = Instant::now();
         let ended = Ended::of(child.wait_with_output().unwrap()).expect(130);
-        assert!(asked.elapsed() < Duration::from_secs(5));
+        // Against hanging; how soon it ends on a busy machine is the disk's affair.
+        assert!(asked.elapsed() < Duration::from_secs(60));
         assert!(ended.stderr.contains("--resume"), "{}", ended.stderr);
         assert_eq!(ended.stdout, format!("{name}\n"));
         assert_eq!(json(&run.join("run.json"))["state"], "interrupted");
