@@ -33,6 +33,8 @@ pub(crate) enum Form {
     RightBound(u8),
     /// function(fixed, …)
     LeftBound(u8),
+    /// The empty tuple, whatever the arguments: what a guarded line has in place of a function.
+    Nothing,
 }
 
 impl Form {
@@ -44,6 +46,7 @@ impl Form {
                 3 => 2,
                 _ => 3,
             },
+            Form::Nothing => 0,
             _ => 1,
         }
     }
@@ -92,6 +95,7 @@ impl Closure {
             Form::Fork => 4,
             Form::RightBound(n) => 16 + u64::from(n),
             Form::LeftBound(n) => 32 + u64::from(n),
+            Form::Nothing => 5,
         });
         for part in &self.parts {
             h.push(part.py_hash());
@@ -126,7 +130,7 @@ pub fn call(f: &Value, args: &[Value]) -> Result {
             meter::called(|| (primitive.run)(args))
         }
         Value::Closure(c) => {
-            if c.n_args() as usize != args.len() {
+            if c.form != Form::Nothing && c.n_args() as usize != args.len() {
                 return Err(Fault::TypeError);
             }
             meter::called(|| enter(c, args))
@@ -138,6 +142,7 @@ pub fn call(f: &Value, args: &[Value]) -> Result {
 fn enter(c: &Closure, args: &[Value]) -> Result {
     let [a, b, d] = &c.parts;
     match c.form {
+        Form::Nothing => Value::tuple(Vec::new()),
         Form::Compose => {
             let x = call(b, args)?;
             call(a, &[x])

@@ -129,6 +129,7 @@ fn entered<'a>(
             [x, y] => a.mapped(&[b.column(), x.clone(), y.clone()], n),
             _ => None,
         },
+        Form::Nothing => None,
     }
 }
 

@@ -290,6 +290,7 @@ fn write_function(f: &Value, out: &mut Text) {
                 Form::Fork => ("fork", 3),
                 Form::RightBound(_) => ("rbind", 2),
                 Form::LeftBound(_) => ("lbind", 2),
+                Form::Nothing => ("nothing", 0),
             };
             out.push_str("[\"");
             out.push_str(name);

@@ -1,10 +1,12 @@
 use crate::closure::call;
 use crate::fault::{Fault, Result};
 use crate::grid::Grid;
-use crate::library::{Head, Library, Node};
+use crate::library::{Guard, Head, Library, Node, Scope};
 use crate::meter::{self, Limits, Order, Usage};
 use crate::primitive::PRIMITIVES;
 use crate::profile::{Profile, StatementTime};
+use crate::safe_default::{is_caught, safe_default};
+use crate::task::Sample;
 use crate::value::Value;
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -30,34 +32,65 @@ use swathe::Stop;
 /// assert_eq!(encode(results[0].as_ref().unwrap()), r#"{"grid":[[2,1]]}"#);
 /// assert_eq!(results[1], Err(Fault::StopIteration));
 /// ```
-pub fn evaluate(
+pub fn evaluate<'g>(
     library: &Library,
-    input: &Grid,
+    inputs: impl Into<Inputs<'g>>,
     order: Order,
     limits: Limits,
 ) -> Vec<std::result::Result<Value, Fault>> {
     let mut results = Vec::with_capacity(library.len());
-    Evaluator::new(library, order, limits).run(input, |_, result| {
+    Evaluator::new(library, order, limits).run(inputs, |_, result| {
         results.push(result.cloned().map_err(|fault| *fault))
     });
     results
 }
 
+/// What programs see of one sample: a grid alone, or a sample with its expected output.
+#[derive(Clone, Copy, Debug)]
+pub struct Inputs<'g> {
+    /// The input grid, `I`.
+    pub input: &'g Grid,
+    /// The expected output, `C` in `batt` files, where it is known.
+    pub expected: Option<&'g Grid>,
+}
+
+impl<'g> From<&'g Grid> for Inputs<'g> {
+    fn from(input: &'g Grid) -> Inputs<'g> {
+        let expected = None;
+        Inputs { input, expected }
+    }
+}
+
+impl<'g> From<&'g Sample> for Inputs<'g> {
+    fn from(sample: &'g Sample) -> Inputs<'g> {
+        Inputs {
+            input: &sample.input,
+            expected: sample.output.as_ref(),
+        }
+    }
+}
+
 /// Evaluates a library on many samples, one after the other, on one thread.
 ///
-/// What does not depend on the input is evaluated once and kept.
+/// What does not depend on the input is evaluated once and kept; what depends on the demonstrations alone is
+/// kept as long as the [task](Evaluator::start_task) is the same.
 pub struct Evaluator<'a> {
     library: &'a Library,
     order: Order,
     limits: Limits,
-    depends_on_input: Vec<bool>,
+    scopes: Vec<Scope>,
     slots: Vec<Option<Done>>,
     /// For each node the last program that uses it: the value is dropped after that.
     last_user: Vec<u32>,
     dropped_after: Vec<Vec<u32>>,
     profile: Option<Profile>,
     stop: Option<Stop>,
+    /// The node of the expected output, if some program looks at it.
+    expected_node: Option<usize>,
 }
+
+/// What depends on the demonstrations alone, with its nodes.
+pub(crate) struct TaskValues(Vec<(u32, Done)>);
 
 /// A node that was evaluated.
 struct Done {
@@ -68,7 +101,7 @@ struct Done {
 impl<'a> Evaluator<'a> {
     /// An evaluator for this thread.
     pub fn new(library: &'a Library, order: Order, limits: Limits) -> Evaluator<'a> {
-        let depends_on_input = library.depends_on_input();
+        let scopes = library.scopes();
         let mut last_user = vec![u32::MAX; library.nodes.len()];
         for (k, entry) in library.entries.iter().enumerate() {
             for &step in &entry.steps {
@@ -77,7 +110,7 @@ impl<'a> Evaluator<'a> {
         }
         let mut dropped_after = vec![Vec::new(); library.entries.len()];
         for (node, &user) in last_user.iter().enumerate() {
-            if user != u32::MAX && depends_on_input[node] {
+            if user != u32::MAX && scopes[node] == Scope::Sample {
                 dropped_after[user as usize].push(node as u32);
             }
         }
@@ -86,12 +119,13 @@ impl<'a> Evaluator<'a> {
             library,
             order,
             limits,
-            depends_on_input,
+            scopes,
             slots,
             last_user,
             dropped_after,
             profile: None,
             stop: None,
+            expected_node: library.nodes.iter().position(|n| *n == Node::Expected),
         }
     }
 
@@ -118,44 +152,87 @@ impl<'a> Evaluator<'a> {
         self.profile.take()
     }
 
+    /// From now on, these are the demonstrations that programs see as `S`; before that there are none.
+    pub fn start_task(&mut self, demonstrations: &[Sample]) {
+        self.take_task_values();
+        let nodes = &self.library.nodes;
+        let Some(node) = nodes.iter().position(|n| *n == Node::Samples) else {
+            return;
+        };
+        let pairs = demonstrations.iter().map(|sample| {
+            let output = sample.output.clone().map_or(Value::None, Value::from);
+            Value::two(sample.input.clone().into(), output)
+        });
+        let result = pairs.collect::<Result<_>>().and_then(Value::tuple);
+        self.slots[node] = Some(Done {
+            result,
+            usage: Usage::default(),
+        });
+    }
+
+    /// Goes on with the values that another evaluator of the library had for a task.
+    pub(crate) fn resume_task(&mut self, values: TaskValues) {
+        for (node, done) in values.0 {
+            self.slots[node as usize] = Some(done);
+        }
+    }
+
+    /// The values of the task; there is none after that.
+    pub(crate) fn take_task_values(&mut self) -> TaskValues {
+        let of_task = |&node: &usize| self.scopes[node] == Scope::Task;
+        let nodes: Vec<usize> = (0..self.slots.len()).filter(of_task).collect();
+        let values = nodes.into_iter().filter_map(|node| {
+            let done = self.slots[node].take()?;
+            Some((node as u32, done))
+        });
+        TaskValues(values.collect())
+    }
+
     /// Runs all programs on one input; `done` receives each program's number and result, in order.
-    pub fn run(
+    pub fn run<'g>(
         &mut self,
-        input: &Grid,
+        inputs: impl Into<Inputs<'g>>,
         done: impl FnMut(usize, std::result::Result<&Value, &Fault>),
     ) {
         let all = 0..self.library.len();
-        self.run_some(input, all, done);
+        self.run_some(inputs, all, done);
     }
 
     /// Runs these programs, given in ascending order.
-    pub fn run_some(
+    pub fn run_some<'g>(
         &mut self,
-        input: &Grid,
+        inputs: impl Into<Inputs<'g>>,
         programs: impl IntoIterator<Item = usize>,
         mut done: impl FnMut(usize, std::result::Result<&Value, &Fault>),
     ) {
-        let _ = self.run_while(input, programs, |program, result| {
+        let _ = self.run_while(inputs, programs, |program, result| {
             done(program, result);
             ControlFlow::Continue(())
         });
     }
 
     /// Runs these programs, given in ascending order, until `done` breaks.
-    pub fn run_while(
+    pub fn run_while<'g>(
         &mut self,
-        input: &Grid,
+        inputs: impl Into<Inputs<'g>>,
         programs: impl IntoIterator<Item = usize>,
         mut done: impl FnMut(usize, std::result::Result<&Value, &Fault>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let mut flow = ControlFlow::Continue(());
         meter::set_order(self.order);
         meter::watch(self.stop.as_ref());
-        let input = input.clone().into();
+        let inputs = inputs.into();
         self.slots[0] = Some(Done {
-            result: Ok(input),
+            result: Ok(inputs.input.clone().into()),
             usage: Usage::default(),
         });
+        if let Some(node) = self.expected_node {
+            let expected = inputs.expected.cloned();
+            self.slots[node] = Some(Done {
+                result: Ok(expected.map_or(Value::None, Value::from)),
+                usage: Usage::default(),
+            });
+        }
         let mut touched = Vec::new();
         for program in programs {
             flow = match self.program(program, &mut touched) {
@@ -183,6 +260,9 @@ impl<'a> Evaluator<'a> {
         }
         self.slots[0] = None;
         meter::watch(None);
+        if let Some(node) = self.expected_node {
+            self.slots[node] = None;
+        }
         flow
     }
 
@@ -198,7 +278,7 @@ impl<'a> Evaluator<'a> {
                 }
                 let done = self.node(step);
                 self.slots[step as usize] = Some(done);
-                if self.depends_on_input[step as usize] {
+                if self.scopes[step as usize] == Scope::Sample {
                     touched.push(step);
                 }
             }
@@ -227,22 +307,27 @@ impl<'a> Evaluator<'a> {
     fn node(&mut self, id: u32) -> Done {
         let limits = self.limits;
         let (result, usage) = match &self.library.nodes[id as usize] {
-            Node::Input => unreachable!("the input is always there"),
+            Node::Input | Node::Expected => unreachable!("the inputs are always there"),
+            // Nobody has started a task: there are no demonstrations.
+            Node::Samples => (Value::tuple(Vec::new()), Usage::default()),
             Node::Constant(c) => (c.value(), Usage::default()),
-            Node::Call(head, args) => {
+            Node::Call(head, args, guard) => {
                 for &arg in args.iter().chain(if let Head::Node(f) = head {
                     Some(f)
                 } else {
                     None
                 }) {
                     if self.slots[arg as usize].is_none() {
-                        // Only constants are not steps themselves.
+                        // Only constants and the demonstrations are not steps themselves.
                         let done = self.node(arg);
                         self.slots[arg as usize] = Some(done);
                     }
                 }
                 let start = self.profile.as_ref().map(|_| Instant::now());
-                let done = meter::measured(&limits, || self.call(*head, args));
+                let done = meter::measured(&limits, || match (self.call(*head, args), guard) {
+                    (Err(fault), Guard::Guarded) if is_caught(fault) => self.default_of(*head),
+                    (result, _) => result,
+                });
                 if let (Some(profile), Some(start)) = (&mut self.profile, start) {
                     profile.add(id, start.elapsed(), done.1.work);
                 }
@@ -250,6 +335,18 @@ impl<'a> Evaluator<'a> {
             }
         };
         Done { result, usage }
+    }
+
+    /// What a guarded call gives when it fails.
+    fn default_of(&self, head: Head) -> Result {
+        match head {
+            Head::Primitive(p) => safe_default(&Value::Primitive(p)),
+            Head::Node(f) => match &self.slots[f as usize] {
+                Some(done) => safe_default(&done.result.clone()?),
+                None => unreachable!("functions come before calls"),
+            },
+            Head::Tuple => Value::tuple(Vec::new()),
+        }
     }
 
     fn call(&self, head: Head, args: &[u32]) -> Result {

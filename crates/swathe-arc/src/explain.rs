@@ -1,10 +1,11 @@
 use crate::PRIMITIVES;
-use crate::library::{Head, Library, Node};
+use crate::library::{Guard, Head, Library, Node};
 use crate::program::Constant;
 use std::fmt::Write;
 
 impl Library {
-    /// One program's graph as text: a line per node, `*` where other programs use it too.
+    /// One program's graph as text: a line per node, `*` where other programs use it too, `try` where a
+    /// failure gives a safe default.
     ///
     /// ```
     /// use swathe_arc::{Library, parse};
@@ -35,7 +36,7 @@ impl Library {
         );
         let _ = writeln!(out, "  n0 [label=\"I\"];");
         for step in self.steps(program) {
-            let Node::Call(head, args) = &self.nodes[step as usize] else {
+            let Node::Call(head, args, _) = &self.nodes[step as usize] else {
                 continue;
             };
             let mut label = match head {
@@ -50,8 +51,8 @@ impl Library {
             };
             for &arg in args {
                 match &self.nodes[arg as usize] {
-                    Node::Constant(c) => {
-                        let _ = write!(label, " {}", constant(c));
+                    Node::Constant(_) | Node::Samples | Node::Expected => {
+                        let _ = write!(label, " {}", self.reference(arg));
                     }
                     _ => sources.push(arg),
                 }
@@ -94,14 +95,18 @@ impl Library {
     /// The call that a node stands for.
     pub(crate) fn expression(&self, node: u32) -> String {
         match &self.nodes[node as usize] {
-            Node::Call(head, args) => {
+            Node::Call(head, args, guard) => {
                 let name = match head {
                     Head::Primitive(p) => PRIMITIVES[*p as usize].name.to_string(),
                     Head::Node(f) => self.reference(*f),
                     Head::Tuple => String::new(),
                 };
                 let args: Vec<String> = args.iter().map(|&a| self.reference(a)).collect();
-                format!("{name}({})", args.join(", "))
+                let guard = match guard {
+                    Guard::Open => "",
+                    Guard::Guarded => "try ",
+                };
+                format!("{guard}{name}({})", args.join(", "))
             }
             _ => self.reference(node),
         }
@@ -110,6 +115,8 @@ impl Library {
     fn reference(&self, node: u32) -> String {
         match &self.nodes[node as usize] {
             Node::Input => "I".into(),
+            Node::Samples => "S".into(),
+            Node::Expected => "C".into(),
             Node::Constant(c) => constant(c),
             Node::Call(..) => format!("n{node}"),
         }

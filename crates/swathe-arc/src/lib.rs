@@ -1,6 +1,6 @@
 //! Grid programs in the ARC DSL, exact and fast.
 //!
-//! A *program* is a straight line of calls to 160 primitives, from an input grid to an output. This crate
+//! A *program* is a straight line of calls to 160 primitives (and a few more in `batt` files), from an input grid to an output. This crate
 //! [parses](parse) files of programs, merges them into one [`Library`], [evaluates](evaluate) the library on grids,
 //! and [scores](score) the outputs. Results are those of the Python reference, bit for bit: values, kinds of
 //! containers, kinds of errors, and the order of sets, which programs can see.
@@ -53,12 +53,14 @@ mod primitives;
 mod profile;
 mod program;
 mod recipe;
+mod safe_default;
 pub mod samples;
 mod score;
 mod set;
 mod straight;
 mod table;
 mod task;
+mod task_memo;
 mod tuple;
 mod value;
 mod value_table;
@@ -66,7 +68,7 @@ mod workload;
 
 pub use closure::{Closure, call};
 pub use encode::{Output, encode};
-pub use evaluate::{Evaluator, evaluate};
+pub use evaluate::{Evaluator, Inputs, evaluate};
 pub use fault::Fault;
 pub use grid::{Grid, KnownGrid};
 pub use library::{Counts, Library};

@@ -30,8 +30,32 @@ pub struct Library {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Node {
     Input,
+    /// All demonstrations of the task.
+    Samples,
+    /// The expected output.
+    Expected,
     Constant(Constant),
-    Call(Head, Box<[u32]>),
+    Call(Head, Box<[u32]>, Guard),
+}
+
+/// What a call that fails gives.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Guard {
+    /// Its error.
+    Open,
+    /// The callee's safe default.
+    Guarded,
+}
+
+/// How long a node's value lasts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Scope {
+    /// It depends on nothing.
+    Always,
+    /// It depends on the demonstrations alone.
+    Task,
+    /// It depends on the input or the expected output.
+    Sample,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -120,20 +144,31 @@ impl Library {
         self.entries[program].output as usize
     }
 
-    /// Which nodes depend on the input.
-    pub(crate) fn depends_on_input(&self) -> Vec<bool> {
-        let mut depends: Vec<bool> = Vec::with_capacity(self.nodes.len());
+    /// Whether some program looks at the demonstrations.
+    pub(crate) fn uses_samples(&self) -> bool {
+        self.nodes.contains(&Node::Samples)
+    }
+
+    /// How long the nodes' values last.
+    pub(crate) fn scopes(&self) -> Vec<Scope> {
+        let mut scopes: Vec<Scope> = Vec::with_capacity(self.nodes.len());
         for node in &self.nodes {
-            depends.push(match node {
-                Node::Input => true,
-                Node::Constant(_) => false,
-                Node::Call(head, args) => {
-                    args.iter().any(|&a| depends[a as usize])
-                        || matches!(head, Head::Node(f) if depends[*f as usize])
+            scopes.push(match node {
+                Node::Input | Node::Expected => Scope::Sample,
+                Node::Samples => Scope::Task,
+                Node::Constant(_) => Scope::Always,
+                Node::Call(head, args, _) => {
+                    let function = match head {
+                        Head::Node(f) => Some(f),
+                        Head::Primitive(_) | Head::Tuple => None,
+                    };
+                    let parts = args.iter().chain(function);
+                    let longest = parts.map(|&part| scopes[part as usize]).max();
+                    longest.unwrap_or(Scope::Always)
                 }
             });
         }
-        depends
+        scopes
     }
 
     /// The figures of the merge.
@@ -147,11 +182,11 @@ impl Library {
                 n_users[step as usize] += 1;
             }
         }
-        let depends = self.depends_on_input();
+        let scopes = self.scopes();
         let used = || (0..self.nodes.len()).filter(|&k| n_users[k] > 0);
         let mut by_primitive: HashMap<Option<&'static str>, usize> = HashMap::new();
         for k in used() {
-            if let Node::Call(head, _) = &self.nodes[k] {
+            if let Node::Call(head, ..) = &self.nodes[k] {
                 let name = match head {
                     Head::Primitive(p) => Some(PRIMITIVES[*p as usize].name),
                     Head::Node(_) | Head::Tuple => None,
@@ -166,7 +201,7 @@ impl Library {
             n_statements: self.entries.iter().map(|e| e.n_statements).sum(),
             n_distinct: used().count(),
             n_shared: used().filter(|&k| n_users[k] > 1).count(),
-            n_folded: used().filter(|&k| !depends[k]).count(),
+            n_folded: used().filter(|&k| scopes[k] == Scope::Always).count(),
             n_dropped: self
                 .entries
                 .iter()
@@ -196,6 +231,8 @@ impl Graph {
     fn operand(&mut self, operand: &Operand, results: &[u32]) -> u32 {
         match operand {
             Operand::Input => 0,
+            Operand::Samples => self.node(Node::Samples),
+            Operand::Expected => self.node(Node::Expected),
             Operand::Constant(c) => self.node(Node::Constant(c.clone())),
             Operand::Result(k) => results[*k as usize],
         }
@@ -214,7 +251,12 @@ impl Graph {
                 Callee::Function(Operand::Constant(Constant::Primitive(p))) => Head::Primitive(*p),
                 Callee::Function(f) => Head::Node(self.operand(f, &results)),
             };
-            results.push(self.node(Node::Call(head, args)));
+            let guard = if statement.is_guarded {
+                Guard::Guarded
+            } else {
+                Guard::Open
+            };
+            results.push(self.node(Node::Call(head, args, guard)));
         }
         let output = self.operand(&program.output, &results);
         let steps = self.live(&results, output);
@@ -233,7 +275,7 @@ impl Graph {
         for &id in results.iter().rev() {
             if is_used.contains(&id) || self.may_fail(id) {
                 live.push(id);
-                if let Node::Call(head, args) = &self.nodes[id as usize] {
+                if let Node::Call(head, args, _) = &self.nodes[id as usize] {
                     is_used.extend(args);
                     if let Head::Node(f) = head {
                         is_used.insert(*f);
@@ -247,7 +289,7 @@ impl Graph {
 
     /// Whether a call can fail though its arguments did not. Only what is certain counts.
     fn may_fail(&self, id: u32) -> bool {
-        let Node::Call(Head::Primitive(p), args) = &self.nodes[id as usize] else {
+        let Node::Call(Head::Primitive(p), args, _) = &self.nodes[id as usize] else {
             return true;
         };
         let primitive = &PRIMITIVES[*p as usize];

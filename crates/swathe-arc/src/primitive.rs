@@ -1,7 +1,7 @@
 use crate::fault::Result;
 use crate::primitives::{
-    collection, color, cut, extent, function, line, mapping, mirror, number, object, paint, patch,
-    scale,
+    collection, color, cut, dialect, extent, function, line, mapping, mirror, number, object,
+    paint, patch, scale,
 };
 use crate::value::Value;
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ const fn row(name: &'static str, n_args: u8, run: fn(&[Value]) -> Result) -> Pri
     Primitive { name, n_args, run }
 }
 
-/// All primitives, in the order of the reference.
+/// All primitives: 160 in the order of the reference, then those that only `batt` files use.
 pub static PRIMITIVES: &[Primitive] = &[
     row("identity", 1, number::identity),
     row("add", 2, number::add),
@@ -182,6 +182,14 @@ pub static PRIMITIVES: &[Primitive] = &[
     row("compress", 1, cut::compress),
     row("hperiod", 1, patch::hperiod),
     row("vperiod", 1, patch::vperiod),
+    row("o_g", 2, dialect::o_g),
+    row("p_g", 1, dialect::p_g),
+    row("second", 1, dialect::second),
+    row("difference_tuple", 2, dialect::difference_tuple),
+    row("get_nth_t", 2, dialect::get_nth_t),
+    row("get_nth_f", 2, dialect::get_nth_f),
+    row("mir_rot_t", 2, dialect::mir_rot_t),
+    row("mir_rot_f", 2, dialect::mir_rot_f),
 ];
 
 static BY_NAME: LazyLock<HashMap<&'static str, u8>> =

@@ -74,7 +74,7 @@ impl Profile {
         }
         let mut all = Vec::new();
         for (node, notes) in self.nodes.iter().enumerate() {
-            let Node::Call(head, _) = &library.nodes[node] else {
+            let Node::Call(head, ..) = &library.nodes[node] else {
                 continue;
             };
             let Some(entry) = library.entries.get(program[node]) else {

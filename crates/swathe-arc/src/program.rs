@@ -6,9 +6,9 @@ use crate::value::Value;
 /// Programs come from [`parse`](crate::parse) and run as part of a [`Library`](crate::Library).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Program {
-    /// The function's name, for example `solve_67a3c6ac`.
+    /// The function's name, for example `solve_67a3c6ac`, or that of a candidate in a `batt` file.
     pub name: String,
-    /// The line of its `def`, counted from 1.
+    /// The line of its `def`, or of the candidate's `o.append`, counted from 1.
     pub line: usize,
     pub(crate) statements: Vec<Statement>,
     pub(crate) output: Operand,
@@ -26,6 +26,8 @@ impl Program {
 pub(crate) struct Statement {
     pub(crate) callee: Callee,
     pub(crate) args: Vec<Operand>,
+    /// Whether a failure gives the callee's [safe default](crate::safe_default) in place of an error.
+    pub(crate) is_guarded: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,6 +42,10 @@ pub(crate) enum Callee {
 pub(crate) enum Operand {
     /// The input grid.
     Input,
+    /// All demonstrations of the task, as pairs.
+    Samples,
+    /// The expected output, or None where it is not known.
+    Expected,
     Constant(Constant),
     /// The result of an earlier statement.
     Result(u32),
@@ -94,6 +100,12 @@ impl Constant {
                 if let Some(n) = NUMBERS.iter().position(|n| *n == name) {
                     return Some(Constant::Int(n as i64));
                 }
+                if let Some(n) = COLORS.iter().position(|n| *n == name) {
+                    return Some(Constant::Int(n as i64));
+                }
+                if let Some(n) = numbered(name) {
+                    return Some(Constant::Int(n));
+                }
                 let Some(Value::Primitive(p)) = crate::primitive(name) else {
                     return None;
                 };
@@ -106,6 +118,24 @@ impl Constant {
 const NUMBERS: [&str; 11] = [
     "ZERO", "ONE", "TWO", "THREE", "FOUR", "FIVE", "SIX", "SEVEN", "EIGHT", "NINE", "TEN",
 ];
+
+/// What `batt` files call the colours.
+const COLORS: [&str; 10] = [
+    "BLACK", "BLUE", "RED", "GREEN", "YELLOW", "GRAY", "MAGENTA", "ORANGE", "CYAN", "BURGUNDY",
+];
+
+/// The numbered constants of `batt` files: ranks from the first (`F0` to `F9`) and from the last (`L1` to `L10`),
+/// flags of objects (`R0` to `R9`) and kinds of mirrors and turns (`A0` to `A9`).
+fn numbered(name: &str) -> Option<i64> {
+    if name == "L10" {
+        return Some(-10);
+    }
+    match name.as_bytes() {
+        [b'F' | b'R' | b'A', n @ b'0'..=b'9'] => Some(i64::from(n - b'0')),
+        [b'L', n @ b'1'..=b'9'] => Some(-i64::from(n - b'0')),
+        _ => None,
+    }
+}
 
 /// The names of constants that are not primitives, for suggestions.
 pub(crate) const CONSTANT_NAMES: [&str; 31] = [

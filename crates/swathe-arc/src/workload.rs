@@ -6,8 +6,11 @@ use crate::meter::{Limits, Order};
 use crate::profile::{Profile, StatementTime};
 use crate::score::{Score, score};
 use crate::task::{Sample, Task};
+use crate::task_memo::{self, Owner};
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::{ControlFlow, Range};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use swathe::{DeviceKind, Difference, Need, Shape, Size, Stop, Workload};
 
@@ -41,6 +44,9 @@ pub struct GridPrograms {
     /// Outputs whose encoding is longer are known by their hash alone.
     pub output_bytes_max: usize,
     profile: Option<Mutex<Profile>>,
+    /// Tells workloads of one process apart.
+    number: u64,
+    uses_samples: bool,
 }
 
 /// Which programs run on which task.
@@ -93,7 +99,10 @@ impl GridPrograms {
     pub fn new(library: Library) -> GridPrograms {
         let names = library.names().enumerate();
         let by_name = names.map(|(k, name)| (name.to_string(), k)).collect();
+        static N_WORKLOADS: AtomicU64 = AtomicU64::new(0);
         GridPrograms {
+            number: N_WORKLOADS.fetch_add(1, Ordering::Relaxed),
+            uses_samples: library.uses_samples(),
             library,
             by_name,
             pairing: Pairing::default(),
@@ -176,6 +185,12 @@ impl Workload for GridPrograms {
         let input = &problem.sample().input;
         let mut size = Size::of(Shape::new(&[input.height() as u32, input.width() as u32]));
         size.work *= self.programs_for(&problem.task.name).len() as f64;
+        if self.uses_samples {
+            // What depends on the demonstrations alone is kept from one sample of a task to the next.
+            let mut hasher = DefaultHasher::new();
+            problem.task.name.hash(&mut hasher);
+            size.affinity = hasher.finish();
+        }
         size
     }
 
@@ -206,7 +221,18 @@ impl Workload for GridPrograms {
         if self.profile.is_some() {
             evaluator.start_profile();
         }
-        let finished = evaluator.run_while(&sample.input, programs, |program, result| {
+        let owner = self.uses_samples.then(|| Owner {
+            workload: self.number,
+            task: Arc::clone(&problem.task),
+            order: self.order,
+            limits: self.limits,
+        });
+        match owner.as_ref().map(task_memo::take) {
+            Some(Some(values)) => evaluator.resume_task(values),
+            Some(None) => evaluator.start_task(&problem.task.train),
+            None => {}
+        }
+        let finished = evaluator.run_while(sample, programs, |program, result| {
             let (output, score) = match result {
                 Err(fault) => (Err(*fault), None),
                 Ok(value) => {
@@ -235,6 +261,12 @@ impl Workload for GridPrograms {
                 ControlFlow::Continue(())
             }
         });
+        // Whoever was asked to stop may have given up a value that others need.
+        if let Some(owner) = owner
+            && !stop.requested()
+        {
+            task_memo::keep(owner, evaluator.take_task_values());
+        }
         if let (Some(all), Some(own)) = (&self.profile, evaluator.take_profile()) {
             let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
             all.merge(&own);

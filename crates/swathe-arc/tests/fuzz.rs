@@ -10,6 +10,7 @@ use swathe_arc::{
 };
 
 const SAMPLES: &str = include_str!("../samples/programs.py");
+const BATT: &str = include_str!("../samples/batt.py");
 
 /// No call takes longer than this. The default limits are made for about a second; the machine may be busy.
 const WALL_S_MAX: u64 = 60;
@@ -345,10 +346,14 @@ impl Dice {
 
     /// A piece of the sample programs with a few characters lost, doubled, changed or moved.
     fn spoilt_samples(&mut self) -> String {
-        let blocks: Vec<&str> = SAMPLES.split("\n\n").collect();
-        let n_blocks = 1 + self.below(6);
-        let blocks: Vec<&str> = (0..n_blocks).map(|_| *self.pick(&blocks)).collect();
-        let mut chars: Vec<char> = blocks.join("\n\n").chars().collect();
+        let mut chars: Vec<char> = if self.below(3) == 0 {
+            BATT.chars().collect()
+        } else {
+            let blocks: Vec<&str> = SAMPLES.split("\n\n").collect();
+            let n_blocks = 1 + self.below(6);
+            let blocks: Vec<&str> = (0..n_blocks).map(|_| *self.pick(&blocks)).collect();
+            blocks.join("\n\n").chars().collect()
+        };
         for _ in 0..self.below(8) {
             if chars.is_empty() {
                 break;
@@ -410,7 +415,16 @@ impl Dice {
             "🦀",
             "\u{2028}",
         ];
-        match self.below(6) {
+        match self.below(8) {
+            6 => "def batt(task_id, S, I, C, log_path):\n    t1 = ".into(),
+            7 => (*self.pick(&[
+                "try:",
+                "\nexcept E:",
+                "_get_safe_default(",
+                "o.append((1, ",
+                "return o, s",
+            ]))
+            .into(),
             0 => self.pick(PRIMITIVES).name.into(),
             1 => "def p(I):\n    x1 = ".into(),
             2 => "first(".repeat(self.below(300)),

@@ -76,6 +76,20 @@ pub enum Reason {
         /// Its line.
         line: usize,
     },
+    /// A candidate whose value needs a line that was rejected.
+    #[error("`{name}` needs line {line}, which is rejected")]
+    NeedsRejected {
+        /// The variable.
+        name: String,
+        /// The line that is wrong.
+        line: usize,
+    },
+    /// A handler that is not the usual one: the same variable, with the default of the same callee.
+    #[error("expected `{wanted}`")]
+    OtherDefault {
+        /// The line that has to stand here.
+        wanted: String,
+    },
     /// Not an integer, or not one of 64 bits.
     #[error("not an integer of 64 bits")]
     BadInteger,

@@ -1,5 +1,6 @@
 //! From the text of a file to programs.
 
+mod batt;
 mod error;
 mod token;
 
@@ -25,11 +26,19 @@ const DEPTH_MAX: usize = 200;
 /// Room for the largest grid, 30 rows of 30.
 const N_CONSTANT_ITEMS_MAX: usize = 1000;
 
-/// Reads a file of programs in the style of the public solvers.
+/// Reads a file of programs, in the style of the public solvers or of `batt` files.
 ///
-/// A program is `def name(I):` with lines `x = callee(argument, …)` and a final `return`. Arguments are names,
+/// In the solvers' style a program is `def name(I):` with lines `x = callee(argument, …)` and a final `return`. Arguments are names,
 /// integers, tuples or calls; imports, comments, blank lines and doc strings are passed over. A program with
 /// a mistake is rejected alone.
+///
+/// A file with `def batt(task_id, S, I, C, log_path):` holds that one function; whatever else is in it is passed
+/// over, for such files are generated with helpers around it. Its lines are `t1 = callee(names)`, each optionally
+/// in `try:` with `except …: t1 = _get_safe_default(callee)`: if the call fails, an empty value of the callee's
+/// kind takes its place. `S` is the task's demonstrations as pairs, `I` the input, `C` the expected output or None.
+/// Each `o.append((7, True, '67a3c6ac', t7))` is a program, called `batt_67a3c6ac_7`, or `batt_7` where the task is
+/// None; it has those lines that `t7` needs. `s.append((…))`, which rates candidates by how they differ from `C`,
+/// is checked and left out: every output is scored against the expected one anyway.
 ///
 /// ```
 /// let parsed = swathe_arc::parse("mine.py", "def solve(I):\n    O = vmirrr(I)\n    return O\n");
@@ -46,6 +55,9 @@ const N_CONSTANT_ITEMS_MAX: usize = 1000;
 pub fn parse(file: &str, text: &str) -> Parsed {
     let mut parsed = Parsed::default();
     let lines = token::lines(text);
+    if lines.iter().any(batt::is_head) {
+        return batt::parse(file, text, &lines);
+    }
     let mut names: HashMap<&str, usize> = HashMap::new();
     let mut at = 0;
     while at < lines.len() {
@@ -314,7 +326,11 @@ impl<'a> Body<'a> {
     }
 
     fn push(&mut self, callee: Callee, args: Vec<Operand>) -> Operand {
-        self.statements.push(Statement { callee, args });
+        self.statements.push(Statement {
+            callee,
+            args,
+            is_guarded: false,
+        });
         Operand::Result(self.statements.len() as u32 - 1)
     }
 

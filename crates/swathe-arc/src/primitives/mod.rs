@@ -6,6 +6,7 @@
 pub(crate) mod collection;
 pub(crate) mod color;
 pub(crate) mod cut;
+pub(crate) mod dialect;
 pub(crate) mod extent;
 pub(crate) mod function;
 pub(crate) mod line;

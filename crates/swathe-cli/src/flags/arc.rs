@@ -34,6 +34,8 @@ Examples:
   swathe arc explain --programs solvers.py
                                     how much of the programs is shared
 
+Programs are functions `solve_<task>(I)`, or the candidates of one function `batt(task_id, S, I, C, log_path)`.
+
 RUN/results.parquet has a row for every call, RUN/tasks.parquet the programs that solve each task.";
 
 #[derive(Debug, Subcommand)]
