@@ -172,7 +172,7 @@ fn cross(library: &Library, tasks: &[Task], n_threads: usize, step: usize) {
         let mut evaluator = Evaluator::new(library, Order::Cpython, Limits::default());
         let mut kinds: BTreeMap<&'static str, usize> = BTreeMap::new();
         while let Some((_, input)) = inputs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            evaluator.run(input, |_, result| {
+            evaluator.run(*input, |_, result| {
                 *kinds
                     .entry(result.map_or_else(|f| f.name(), |_| "ok"))
                     .or_default() += 1;
@@ -229,7 +229,7 @@ fn slow(library: &Library, tasks: &[Task], step: usize) {
     let mut evaluator = Evaluator::new(library, Order::Cpython, Limits::default());
     evaluator.start_profile();
     for (_, input) in &inputs {
-        evaluator.run(input, |_, _| ());
+        evaluator.run(*input, |_, _| ());
     }
     let statements = evaluator.profile();
     let total: f64 = statements.iter().map(|s| s.time.as_secs_f64()).sum();
@@ -282,7 +282,7 @@ fn digest(library: &Library, tasks: &[Task], n_threads: usize, step: usize, file
                 return digests;
             };
             let mut of_input = Vec::with_capacity(library.len());
-            evaluator.run(input, |_, result| {
+            evaluator.run(*input, |_, result| {
                 let mut hasher = DefaultHasher::new();
                 name.hash(&mut hasher);
                 match result {

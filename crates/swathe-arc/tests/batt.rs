@@ -215,7 +215,10 @@ fn functions_of_the_dialect() {
         call(&function, args).map_or_else(|fault| fault.to_string(), |value| encode(&value))
     };
     let grid = rows(&[&[3, 1], &[1, 0]]);
-    assert_eq!(run("p_g", &[grid.clone()]), r#"{"tuple":[0,1,3]}"#);
+    assert_eq!(
+        run("p_g", std::slice::from_ref(&grid)),
+        r#"{"tuple":[0,1,3]}"#
+    );
     assert_eq!(run("p_g", &[int(1)]), "TypeError");
     assert_eq!(run("second", &[tuple(&[7, 8, 9])]), "8");
     assert_eq!(run("second", &[tuple(&[7])]), "null");
@@ -274,7 +277,7 @@ fn functions_of_the_dialect() {
         .iter()
         .enumerate()
     {
-        let wanted = run(name, &[patch.clone()]);
+        let wanted = run(name, std::slice::from_ref(&patch));
         assert_eq!(run("mir_rot_f", &[patch.clone(), int(kind as i64)]), wanted);
     }
     assert_eq!(run("mir_rot_f", &[patch, int(4)]), same);
