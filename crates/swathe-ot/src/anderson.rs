@@ -1,4 +1,5 @@
-use crate::blur::{LANES, Row, fit};
+use crate::blur::{GridSide, LANES, Row, fit};
+use crate::pyramid::Level;
 use crate::simd::{SimdPath, compiled_per_path};
 
 /// Anderson's acceleration of a fixed-point iteration (type II): the next iterate is the
@@ -12,6 +13,8 @@ pub(crate) struct Anderson {
     n_stored: usize,
     next_slot: usize,
     has_before: bool,
+    /// Whether the history is that of a coarser level, laid out for this one.
+    is_carried: bool,
     /// For each slot the differences of weighted residuals, then those of images; and after all
     /// slots the last residual. The slot to be written next holds the residual before.
     history: Vec<Row<f32>>,
@@ -20,6 +23,9 @@ pub(crate) struct Anderson {
 
 /// The deepest history.
 pub(crate) const DEPTH_MAX: usize = 20;
+
+/// At most so many steps are carried from a level to the next finer one.
+const CARRIED_MAX: usize = 8;
 
 /// The depth for panels of so many rows: a long history cuts the tail of iteration counts, but on
 /// large grids it is most of the memory.
@@ -38,6 +44,71 @@ pub(crate) fn history_rows(depth: usize, n_rows: usize) -> usize {
 }
 
 impl Anderson {
+    /// Makes room for the history of every level.
+    pub(crate) fn reserve(&mut self, levels: &[Level]) {
+        let rows = |level: &Level| {
+            let n_rows = level.source.n_rows();
+            history_rows(depth_for(n_rows), n_rows)
+        };
+        self.lend(levels.iter().map(rows).max().unwrap_or(0));
+        self.is_carried = false;
+    }
+
+    /// Begins an iteration: with what was carried here, or without history.
+    pub(crate) fn start(&mut self, depth: usize, n_rows: usize) {
+        if !(self.is_carried && self.n_rows == n_rows) {
+            self.reset(depth, n_rows);
+        }
+        self.is_carried = false;
+    }
+
+    /// Lays out the last few steps of a coarse level for the next finer one: modes that were slow
+    /// there are slow here too, and are known from the second sweep on.
+    pub(crate) fn carry(&mut self, path: SimdPath, coarse: &GridSide, fine: &GridSide) {
+        let (n_coarse, n_fine) = (self.n_rows, fine.n_rows());
+        let (depth_coarse, depth) = (self.depth, depth_for(n_fine));
+        // The slot to be written next holds a residual, not a difference.
+        let n_whole = self.n_stored.min(depth_coarse - 1);
+        let n_kept = n_whole.min(CARRIED_MAX).min(depth - 1);
+        let next_slot = self.next_slot;
+        let total = history_rows(depth, n_fine);
+        // The steps are moved out of the way of those they become.
+        let n_moved = 2 * n_kept * n_coarse;
+        let (front, moved) = self.history[..total].split_at_mut(total - n_moved);
+        if front.len() < (2 * depth_coarse * n_coarse).max(2 * n_kept * n_fine) {
+            return;
+        }
+        for k in 0..n_kept {
+            let slot = (next_slot + depth_coarse - 1 - k) % depth_coarse;
+            let from = &front[2 * slot * n_coarse..][..2 * n_coarse];
+            moved[2 * k * n_coarse..][..2 * n_coarse].copy_from_slice(from);
+        }
+        let slots = &mut front[..2 * n_kept * n_fine];
+        slots.fill([0.0; LANES]);
+        fine.for_live(|row, lane, y, x| {
+            let (coarse_row, coarse_lane) = coarse.place(y / 2, x / 2);
+            let share = fine.mass[row][lane] / coarse.mass[coarse_row][coarse_lane];
+            let weight = share.sqrt() as f32;
+            for k in 0..n_kept {
+                let from = &moved[2 * k * n_coarse..];
+                let to = &mut slots[2 * k * n_fine..];
+                to[row][lane] = from[coarse_row][coarse_lane] * weight;
+                to[n_fine + row][lane] = from[n_coarse + coarse_row][coarse_lane];
+            }
+        });
+        for i in 0..n_kept {
+            for j in 0..=i {
+                let [a, b] = [i, j].map(|k| &slots[2 * k * n_fine..][..n_fine]);
+                let product = dot(path, a, b);
+                self.gram[i * DEPTH_MAX + j] = product;
+                self.gram[j * DEPTH_MAX + i] = product;
+            }
+        }
+        (self.depth, self.n_rows) = (depth, n_fine);
+        (self.n_stored, self.next_slot) = (n_kept, n_kept);
+        (self.has_before, self.is_carried) = (false, true);
+    }
+
     /// Starts over with a history of at most `depth` panels of `n_rows`.
     pub(crate) fn reset(&mut self, depth: usize, n_rows: usize) {
         (self.depth, self.n_rows) = (depth.min(DEPTH_MAX), n_rows);
@@ -87,11 +158,14 @@ impl Anderson {
                 self.gram[j * DEPTH_MAX + slot] = product;
             }
         }
-        let mut rhs = [0.0; DEPTH_MAX];
-        for j in 0..self.n_stored {
-            rhs[j] = dot(path, &slots[2 * j * n..][..n], residual);
+        // What was carried here waits for the second sweep: the first one smooths.
+        let mut by = [0.0; DEPTH_MAX];
+        if self.has_before {
+            for j in 0..self.n_stored {
+                by[j] = dot(path, &slots[2 * j * n..][..n], residual);
+            }
+            by = least_squares(&self.gram, self.n_stored, &by);
         }
-        let by = least_squares(&self.gram, self.n_stored, &rhs);
         slots[2 * self.next_slot * n..][..n].copy_from_slice(residual);
         self.has_before = true;
         Step {

@@ -53,16 +53,19 @@ const F32_TOLERANCE: f64 = 1e-6;
 /// A level is left for the next finer one when ε reaches this many of its px².
 const EPSILON_PER_PX2: f64 = 0.3;
 /// The first ε, as part of the squared length of the live box.
-const EPSILON_START: f64 = 0.3;
+const EPSILON_START: f64 = 0.1;
 /// ε is multiplied by this from stage to stage.
-const EPSILON_STEP: f64 = 0.4;
+const EPSILON_STEP: f64 = 0.3;
 /// A stage of annealing is left after this many sweeps, or at this residual.
-const STAGE_SWEEPS: usize = 4;
+const STAGE_SWEEPS: usize = 2;
 const STAGE_RESIDUAL: f64 = 0.05;
 /// Below this a residual that does not fall is held up by rounding, not by a bad start.
 const ROUNDING_RESIDUAL: f64 = 1e-5;
 /// Sweeps on a coarse level at the final ε.
 const COARSE_SWEEPS: usize = 300;
+/// Up to this many bits per px² a level is smooth enough for its history to be of use to the
+/// next finer one.
+const CARRY_BITS: f64 = 0.4;
 
 /// Solves the unit problem: from coarse to fine while ε falls.
 pub(crate) fn descend(
@@ -87,6 +90,7 @@ pub(crate) fn descend(
         &mut state.panels.image,
     ];
     pyramid.set(problem, pair, lent);
+    state.anderson.reserve(pyramid.levels());
     let wants_f64 = match settings.precision {
         Precision::F64 => true,
         Precision::F32 => false,
@@ -195,7 +199,7 @@ fn persist<T: Real>(
         } else {
             std::mem::swap(&mut state.phi, &mut state.kept);
             let regime = Regime::new(problem.epsilon, problem.relaxation);
-            engine.set(level, regime, false);
+            engine.set(path, level, regime, false);
             let State { phi, panels, .. } = &mut *state;
             half_sweep(path, level, regime, phi, panels, engine, watch);
             watch.check()?;
@@ -217,7 +221,11 @@ fn walk<T: Real>(
     let levels = pyramid.levels();
     let longest = problem.shape.h_px.max(problem.shape.w_px) as f64 * problem.work_px;
     let mut epsilon = (EPSILON_START * longest * longest).max(problem.epsilon);
-    let floor = |l: usize| EPSILON_PER_PX2 * levels[l].px * levels[l].px;
+    let px2 = |l: usize| levels[l].px * levels[l].px;
+    let floor = |l: usize| EPSILON_PER_PX2 * px2(l);
+    // A pooled pixel stands for a square of pixels. Where in the square mass starts, and where it
+    // ends, varies by px²/12 each, which adds to the kernel's own variance of ε/2.
+    let last_epsilon = |l: usize| problem.epsilon + (px2(l) - px2(0)) / 3.0;
     let mut l = levels.len() - 1;
     while l > 0 && floor(l) > epsilon {
         l -= 1;
@@ -235,13 +243,14 @@ fn walk<T: Real>(
         let least = if l == 0 {
             problem.epsilon
         } else {
-            floor(l).max(problem.epsilon)
+            floor(l).max(last_epsilon(l))
         };
+        epsilon = epsilon.max(least);
         let mut last;
         let mut gamma_is_exact;
         loop {
             let regime = Regime::new(epsilon, problem.relaxation);
-            let at_last = epsilon <= problem.epsilon;
+            let at_last = epsilon <= last_epsilon(l);
             let goal = match (at_last, l) {
                 (true, 0) => Goal {
                     residual: aim,
@@ -285,11 +294,24 @@ fn walk<T: Real>(
             });
         }
         let regime = Regime::new(epsilon, problem.relaxation);
-        if !gamma_is_exact {
+        let fine = &levels[l - 1];
+        if gamma_is_exact {
+            // Of the squares at both ends only those of the target are left.
+            let next = last_epsilon(l - 1);
+            let between = 0.5 * (epsilon + next);
+            rescale(&mut state.panels.gamma, &level.target, epsilon / between);
+            let regime = Regime::new(between, problem.relaxation);
+            prolong(path, level, fine, regime, state, engine, watch);
+            rescale(&mut state.phi, &fine.source, between / next);
+            if regime.sharpness(level.px) <= CARRY_BITS {
+                state.anderson.carry(path, &level.source, &fine.source);
+            }
+            epsilon = next;
+        } else {
             let State { phi, panels, .. } = &mut *state;
             half_sweep(path, level, regime, phi, panels, engine, watch);
+            prolong(path, level, fine, regime, state, engine, watch);
         }
-        prolong(path, level, &levels[l - 1], regime, state, engine, watch);
         watch.check()?;
         l -= 1;
     }
@@ -337,7 +359,7 @@ fn iterate<T: Real>(
     engine: &mut Engine<T>,
     watch: &Watch<'_>,
 ) -> Result<Iterated, Failure> {
-    engine.set(level, regime, false);
+    engine.set(path, level, regime, false);
     let State {
         phi,
         panels,
@@ -350,7 +372,7 @@ fn iterate<T: Real>(
     let n_rows = level.source.n_rows();
     let mut depth = depth_for(n_rows);
     let mut plain_until = 0;
-    anderson.reset(depth, n_rows);
+    anderson.start(depth, n_rows);
     for panel in [&mut *best_image, &mut *image_before] {
         fit(panel, n_rows, [0.0; LANES]);
     }
@@ -466,7 +488,7 @@ fn prolong<T: Real>(
     let off = |parity: usize| 0.5 * (parity as f64 - 0.5);
     for parity_x in 0..2 {
         for parity_y in 0..2 {
-            quarter.set(c, from, to, [off(parity_x), off(parity_y)], false);
+            quarter.set(path, c, from, to, [off(parity_x), off(parity_y)], false);
             if parity_y == 0 {
                 first_half(path, quarter, from, to, gamma, scratch, between, watch);
             }

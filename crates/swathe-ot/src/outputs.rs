@@ -63,7 +63,7 @@ fn measure<T: Real>(
     watch: &Watch<'_>,
 ) -> Result<Solution, Failure> {
     let regime = Regime::new(problem.epsilon, problem.relaxation);
-    engine.set(level, regime, true);
+    engine.set(path, level, regime, true);
     let (a, b) = (&level.source, &level.target);
     let SweepPanels { gamma, between, .. } = panels;
     let gamma = &*gamma;

@@ -84,12 +84,17 @@ where
 
 impl<T: Real> Engine<T> {
     /// Sets the kernels for a level.
-    pub(crate) fn set(&mut self, level: &Level, regime: Regime, with_moments: bool) {
+    pub(crate) fn set(
+        &mut self,
+        path: SimdPath,
+        level: &Level,
+        regime: Regime,
+        with_moments: bool,
+    ) {
+        let (a, b) = (&level.source, &level.target);
         let c = regime.sharpness(level.px);
-        self.there
-            .set(c, &level.source, &level.target, [0.0; 2], false);
-        self.back
-            .set(c, &level.target, &level.source, [0.0; 2], with_moments);
+        self.there.set(path, c, a, b, [0.0; 2], false);
+        self.back.set(path, c, b, a, [0.0; 2], with_moments);
     }
 }
 

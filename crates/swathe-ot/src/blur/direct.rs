@@ -29,7 +29,7 @@ compiled_per_path! {
         out[..start].fill([DEAD; LANES]);
         out[end..].fill([DEAD; LANES]);
         let c = kernel.c;
-        let half_bits = 0.5 * f64::from(T::SKIP_BITS);
+        let half_bits = 0.5 * f64::from(T::TERM_BITS);
         let step = (half_bits / c).sqrt().ceil().max(1.0);
         let radius = (half_bits / (c * step)).ceil() as usize;
         let step_px = step as usize;

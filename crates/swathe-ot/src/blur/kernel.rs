@@ -1,4 +1,6 @@
+use super::panel::fit;
 use super::{Real, SEGMENT_MAX, SEGMENT_MIN};
+use crate::simd::{SimdPath, compiled_per_path};
 
 /// Sharper kernels than this (bits per px²) are summed directly: tiles would be too small.
 const SHARP_BITS: f64 = 1.5;
@@ -24,7 +26,14 @@ pub(crate) struct Kernel<T> {
 
 impl<T: Real> Kernel<T> {
     /// Sets the kernel for lines of at most `n_max` positions, reusing its memory.
-    pub(crate) fn set(&mut self, c: f64, offset: f64, n_max: usize, with_moments: bool) {
+    pub(crate) fn set(
+        &mut self,
+        path: SimdPath,
+        c: f64,
+        offset: f64,
+        n_max: usize,
+        with_moments: bool,
+    ) {
         let bits = -f64::from(T::FLOOR_BITS);
         let needed = (bits / c).sqrt().ceil() + 1.0;
         let reach = needed.min(2.0 * n_max as f64) as i32 + 3 * SEGMENT_MAX as i32;
@@ -39,23 +48,41 @@ impl<T: Real> Kernel<T> {
             .into_iter()
             .find(|s| c * (s * s) as f64 <= 70.0)
             .unwrap_or(SEGMENT_MIN);
-        let at = |m: i32| f64::from(m) + fraction;
-        self.table.clear();
-        self.table
-            .extend((-reach..=reach).map(|m| T::exp2_bits(-c * at(m) * at(m))));
+        let n = 2 * reach as usize + 1;
+        fit(&mut self.table, n, T::default());
+        let first_m = -f64::from(reach) + fraction;
+        powers(path, c, first_m, &mut self.table);
         self.first.clear();
         self.second.clear();
         if with_moments {
-            let k = |m: i32| T::exp2_bits(-c * at(m) * at(m)).to_f64();
-            self.first
-                .extend((-reach..=reach).map(|m| T::from_f64(k(m) * at(m))));
-            self.second
-                .extend((-reach..=reach).map(|m| T::from_f64(k(m) * at(m) * at(m))));
+            fit(&mut self.first, n, T::default());
+            fit(&mut self.second, n, T::default());
+            times_distance(path, first_m, &self.table, &mut self.first);
+            times_distance(path, first_m, &self.first, &mut self.second);
         }
     }
 
     /// Whether lines are summed directly rather than by tiles.
     pub(crate) fn is_sharp(&self) -> bool {
         self.c > SHARP_BITS
+    }
+}
+
+compiled_per_path! {
+    /// 2^(−c·m²) for m = first_m, first_m + 1, …
+    fn powers<T: Real>(c: f64, first_m: f64, out: &mut [T]) {
+        for (i, out) in out.iter_mut().enumerate() {
+            let m = first_m + i as i32 as f64;
+            *out = T::exp2_bits(-c * m * m);
+        }
+    }
+}
+
+compiled_per_path! {
+    fn times_distance<T: Real>(first_m: f64, values: &[T], out: &mut [T]) {
+        for (i, (value, out)) in values.iter().zip(out).enumerate() {
+            let m = first_m + i as i32 as f64;
+            *out = T::from_f64(value.to_f64() * m);
+        }
     }
 }

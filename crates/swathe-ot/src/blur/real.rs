@@ -19,6 +19,8 @@ pub(crate) trait Real:
     const N_ROWS: usize;
     /// A tile this far below the largest is skipped (its certificate is checked afterwards).
     const SKIP_BITS: i32;
+    /// A term this far below the largest is left out where terms are summed one by one.
+    const TERM_BITS: i32;
     /// Twice this far below the row's maximum nothing counts any more.
     const WINDOW_BITS: f64;
 
@@ -48,7 +50,9 @@ const ROUND: f64 = 6_755_399_441_055_744.0;
 impl Real for f32 {
     const FLOOR_BITS: i32 = -126;
     const N_ROWS: usize = 6;
-    const SKIP_BITS: i32 = 44;
+    // Products are cheap next to a second attempt for the sake of a tile that was skipped.
+    const SKIP_BITS: i32 = 90;
+    const TERM_BITS: i32 = 44;
     const WINDOW_BITS: f64 = 17.0;
 
     #[inline(always)]
@@ -125,6 +129,7 @@ impl Real for f64 {
     const FLOOR_BITS: i32 = -1000;
     const N_ROWS: usize = 3;
     const SKIP_BITS: i32 = 60;
+    const TERM_BITS: i32 = 60;
     const WINDOW_BITS: f64 = 35.0;
 
     #[inline(always)]

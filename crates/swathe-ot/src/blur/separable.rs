@@ -19,6 +19,7 @@ impl<T: Real> Blur<T> {
     /// fractions of a pixel along the input's lines and across them.
     pub(crate) fn set(
         &mut self,
+        path: SimdPath,
         c: f64,
         from: &GridSide,
         to: &GridSide,
@@ -30,9 +31,9 @@ impl<T: Real> Blur<T> {
         let n_max = from.n_line.max(from.n_lanes).max(to.n_line).max(to.n_lanes);
         let reach = |offset: f64| n_max + offset.abs() as usize;
         self.first
-            .set(c, along + shift[0], reach(along), with_moments);
+            .set(path, c, along + shift[0], reach(along), with_moments);
         self.second
-            .set(c, across + shift[1], reach(across), with_moments);
+            .set(path, c, across + shift[1], reach(across), with_moments);
     }
 }
 
