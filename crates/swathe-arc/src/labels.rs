@@ -5,13 +5,13 @@ use crate::grid::{Grid, KnownGrid};
 use crate::hash;
 use crate::layout;
 use crate::memo;
-use crate::meter::{self, Order};
+use crate::meter;
 use crate::packed::{self, Bounds};
 use crate::primitives::color;
 use crate::recipe::Recipe;
 use crate::set;
 use crate::table::{PackedTable, Table};
-use crate::value::Value;
+use crate::value::{Value, nesting_of};
 use std::cell::OnceCell;
 use std::rc::Rc;
 
@@ -124,36 +124,9 @@ pub(crate) fn objects(
         })
         .collect();
     let hashes: Vec<u64> = kept.iter().map(|&k| hashes[k as usize]).collect();
-    let table = match meter::order() {
-        Order::Sorted => Table::new(),
-        Order::Cpython => outer_table(&hashes, &kept, &growth),
-    };
-    set::with_table(items, hashes, &table)
-}
-
-/// The table of the set of objects, which are added as the reference visits them.
-fn outer_table(hashes: &[u64], kept: &[u32], growth: &Growth) -> Table {
-    let hash_of = |k: u32| hashes[k as usize];
-    let build = |sequence: &[u32]| {
-        let mut table = Table::new();
-        for &k in sequence {
-            table.insert_new(k, &hash_of);
-        }
-        table.copied(&hash_of)
-    };
-    let mut sequence: Vec<u32> = (0..hashes.len() as u32).collect();
-    let table = build(&sequence);
-    // When every element sits in its first slot the order of insertion has left no trace.
-    let mask = table.mask();
-    let settled = |(slot, &key): (usize, &u32)| {
-        key >= crate::table::DUMMY || hashes[key as usize] as usize & mask == slot
-    };
-    if hashes.len() == 1 || table.slots.iter().enumerate().all(settled) {
-        return table;
-    }
-    let visits = growth.visits();
-    sequence.sort_unstable_by_key(|&k| visits.rank[kept[k as usize] as usize]);
-    build(&sequence)
+    let (nesting, _) = nesting_of(items.iter())?;
+    let recipe = Recipe::Objects(growth, kept);
+    Ok(set::general(items, Some(hashes), recipe, nesting))
 }
 
 /// Finds the components, scanning row by row.
@@ -286,6 +259,31 @@ impl Growth {
                 visit((i * seen_w + j) as u32);
             }
         });
+    }
+
+    /// The table of the set of the objects with these numbers, which are added as the reference visits them.
+    pub(crate) fn outer_table(&self, hashes: &[u64], kept: &[u32]) -> Table {
+        let hash_of = |k: u32| hashes[k as usize];
+        let build = |sequence: &[u32]| {
+            let mut table = Table::new();
+            for &k in sequence {
+                table.insert_new(k, &hash_of);
+            }
+            table.copied(&hash_of)
+        };
+        let mut sequence: Vec<u32> = (0..hashes.len() as u32).collect();
+        let table = build(&sequence);
+        // When every element sits in its first slot the order of insertion has left no trace.
+        let mask = table.mask();
+        let settled = |(slot, &key): (usize, &u32)| {
+            key >= crate::table::DUMMY || hashes[key as usize] as usize & mask == slot
+        };
+        if hashes.len() == 1 || table.slots.iter().enumerate().all(settled) {
+            return table;
+        }
+        let visits = self.visits();
+        sequence.sort_unstable_by_key(|&k| visits.rank[kept[k as usize] as usize]);
+        build(&sequence)
     }
 
     /// The table of object k after the reference's breadth-first growth.

@@ -57,6 +57,7 @@ mod safe_default;
 pub mod samples;
 mod score;
 mod set;
+mod settled;
 mod straight;
 mod table;
 mod task;

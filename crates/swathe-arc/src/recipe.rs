@@ -7,7 +7,7 @@ use crate::layout::Layout;
 use crate::packed::{self, Bounds, PLACE_MASK};
 use crate::set::{Items, Set, from_values};
 use crate::straight::Straight;
-use crate::table::{DUMMY, PackedTable};
+use crate::table::{self, DUMMY, PackedTable};
 use crate::value::Value;
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -42,6 +42,8 @@ pub(crate) enum Recipe {
     MergedLines(Rc<Set>, Vec<Straight>, bool),
     /// An object grown from a grid.
     Grown(Rc<Growth>, u32),
+    /// The objects of a grid with these numbers, as the reference comes to them.
+    Objects(Rc<Growth>, Vec<u32>),
     /// `parent.union({x})`: the parent's items, then x if it is new.
     Inserted(Rc<Set>, Value),
     /// The temporary tables of a primitive, rebuilt.
@@ -64,7 +66,7 @@ impl Recipe {
                 .unwrap_or(0)
         };
         match self {
-            Recipe::Sequence | Recipe::Grown(..) | Recipe::Rebuilt(_) => 0,
+            Recipe::Sequence | Recipe::Grown(..) | Recipe::Objects(..) | Recipe::Rebuilt(_) => 0,
             Recipe::Via(p)
             | Recipe::Kept(p, _)
             | Recipe::Minus(p, ..)
@@ -79,6 +81,18 @@ impl Recipe {
                 Items::General(sets, _) => p.n_pending().max(most(sets)),
                 _ => p.n_pending(),
             },
+        }
+    }
+}
+
+impl Recipe {
+    /// The slots of the table of n elements, if their number alone says it and none was ever discarded.
+    pub(crate) fn n_slots(&self, n: usize) -> Option<usize> {
+        match self {
+            Recipe::Grown(..) | Recipe::Objects(..) => Some(table::n_slots_copied(n)),
+            Recipe::Minus(parent, _, n_other) if parent.len() >> 2 > *n_other => None,
+            Recipe::Inserted(..) | Recipe::Rebuilt(_) => None,
+            _ => Some(table::n_slots_inserted(n)),
         }
     }
 }
@@ -133,6 +147,7 @@ pub(crate) fn layout(set: &Set, recipe: &Recipe) -> Layout {
             chained(set, &as_set(in_order))
         }
         Recipe::Grown(growth, k) => by_table(set, &growth.replay(*k)),
+        Recipe::Objects(growth, kept) => Layout::of_table(&growth.outer_table(&set.hashes(), kept)),
         Recipe::Inserted(parent, value) => inserted(set, parent, value),
         Recipe::Rebuilt(build) => by_table(set, &build()),
     }

@@ -6,6 +6,7 @@ use crate::members::{Bits, Members};
 use crate::meter::{self, Order};
 use crate::packed::{self, Bounds};
 use crate::recipe::{self, Recipe};
+use crate::settled::{self, Span};
 use crate::table::Table;
 use crate::value::{Value, nesting_of, weight_of};
 use std::cell::{Cell, OnceCell, RefCell};
@@ -27,6 +28,8 @@ pub struct Set {
     bits: OnceCell<Box<Bits>>,
     nesting: u32,
     weight: u32,
+    /// Something about the order has been found out without it; the next time it is worked out.
+    is_told: Cell<bool>,
 }
 
 /// The elements in an arbitrary but fixed order.
@@ -232,6 +235,7 @@ impl Set {
             bits: OnceCell::new(),
             nesting,
             weight,
+            is_told: Cell::new(false),
         }
     }
 
@@ -267,10 +271,39 @@ impl Set {
 
     /// The element that iteration meets first.
     pub(crate) fn first(&self) -> Option<Value> {
-        if self.len() == 1 {
-            return Some(self.get(0));
+        self.first_where(|_| true).map(|k| self.get(k))
+    }
+
+    /// The position of the first element, as iteration meets them, whose position is wanted.
+    pub(crate) fn first_where(&self, is_wanted: impl Fn(usize) -> bool) -> Option<usize> {
+        let mut wanted = (0..self.len()).filter(|&k| is_wanted(k));
+        let (first, second) = (wanted.next()?, wanted.next());
+        if second.is_none() {
+            return Some(first);
         }
-        self.layout().perm.first().map(|&k| self.get(k as usize))
+        if let Some(spans) = self.spans() {
+            let wanted = (0..self.len()).filter(|&k| is_wanted(k));
+            let least = wanted.clone().min_by_key(|&k| spans[k].1)?;
+            let mut others = wanted.filter(|&k| k != least);
+            if others.all(|k| spans[k].0 > spans[least].1) {
+                return Some(least);
+            }
+        }
+        let in_order = self.layout().perm.iter().map(|&k| k as usize);
+        in_order.into_iter().find(|&k| is_wanted(k))
+    }
+
+    /// Where in the table each item may be, as far as it can be told without the order; None if it cannot, or if
+    /// the order is known.
+    pub(crate) fn spans(&self) -> Option<Vec<Span>> {
+        if self.layout.get().is_some()
+            || self.is_told.replace(true)
+            || meter::order() != Order::Cpython
+        {
+            return None;
+        }
+        let n_slots = self.recipe.borrow().n_slots(self.len())?;
+        settled::spans(&self.hashes(), n_slots)
     }
 
     pub(crate) fn items(&self) -> &Items {

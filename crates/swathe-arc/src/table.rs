@@ -171,17 +171,49 @@ impl Table {
     }
 
     pub(crate) fn resize(&mut self, n_min: usize, hash_of: &impl Fn(u32) -> u64) {
-        let mut n = 8;
-        while n <= n_min {
-            n <<= 1;
-        }
-        let mut slots = vec![EMPTY; n];
+        let mut slots = vec![EMPTY; power_above(n_min)];
         for key in self.keys() {
             place(&mut slots, hash_of(key), key);
         }
         self.slots = slots;
         self.fill = self.used;
     }
+}
+
+/// The slots of a table into which n distinct keys were inserted.
+pub(crate) fn n_slots_inserted(n: usize) -> usize {
+    let mut n_slots = 8;
+    loop {
+        // The key that makes the table three fifths full is the last before it grows.
+        let n_full = ((n_slots - 1) * 3_usize).div_ceil(5);
+        if n < n_full {
+            return n_slots;
+        }
+        let n_min = if n_full > 50_000 {
+            n_full * 2
+        } else {
+            n_full * 4
+        };
+        n_slots = power_above(n_min);
+    }
+}
+
+/// The slots of a copy of a table of n keys.
+pub(crate) fn n_slots_copied(n: usize) -> usize {
+    if n * 5 >= 7 * 3 {
+        power_above(n * 2)
+    } else {
+        8
+    }
+}
+
+/// The number of slots CPython takes for a table that needs more than this.
+fn power_above(n_min: usize) -> usize {
+    let mut n_slots = 8;
+    while n_slots <= n_min {
+        n_slots <<= 1;
+    }
+    n_slots
 }
 
 /// Puts a key into the first free slot of its probe sequence.

@@ -416,13 +416,7 @@ fn best_without_order(s: &Set, f: &Value, greatest: bool) -> Result<Option<(Valu
     };
     let at = match second {
         None => first,
-        Some(_) => {
-            let in_order = s.layout().perm.iter().map(|&k| k as usize);
-            in_order
-                .into_iter()
-                .find(|&k| keys[k] == extreme)
-                .unwrap_or(first)
-        }
+        Some(_) => s.first_where(|k| keys[k] == extreme).unwrap_or(first),
     };
     Ok(Some((s.get(at), Value::Int(extreme))))
 }

@@ -11,6 +11,7 @@ use crate::operator as op;
 use crate::packed;
 use crate::recipe::Recipe;
 use crate::set::{self, Set};
+use crate::settled::Span;
 use crate::tuple::Tuple;
 use crate::value::Value;
 use std::borrow::Cow;
@@ -159,7 +160,7 @@ fn painted(grid: &Value, obj: &Value, under: Option<&Value>) -> Result {
     {
         meter::build(g.cells().len() + items.len(), 1)?;
         let mut board = Painting::new(&g, under);
-        if !board.put_all(items) {
+        if !board.put_all(items) && !(under.is_none() && board.put_last(s, items)) {
             board = Painting::new(&g, under);
             let in_order = s.packed_in_order().expect("the set is packed");
             in_order.iter().for_each(|&x| board.put(x));
@@ -241,6 +242,55 @@ impl<'a> Painting<'a> {
             }
         }
         true
+    }
+
+    /// Paints the last of the cells that share a place, if it can be told without the order of all.
+    fn put_last(&mut self, set: &Set, items: &[u32]) -> bool {
+        let Some(spans) = set.spans() else {
+            return false;
+        };
+        let nobody = Last {
+            span: (0, 0),
+            others: None,
+            color: UNPAINTED,
+        };
+        let mut places = vec![nobody; self.cells.len()];
+        for (&x, &span) in items.iter().zip(&spans) {
+            if let Some(at) = on_grid(self.grid, x) {
+                places[at].add(span, packed::color(x) as i8);
+            }
+        }
+        for (cell, last) in self.cells.iter_mut().zip(&places) {
+            if last.others >= Some(last.span.0) {
+                return false;
+            }
+            if last.color != UNPAINTED {
+                *cell = last.color;
+            }
+        }
+        true
+    }
+}
+
+/// Who comes last of the cells at a place.
+#[derive(Clone)]
+struct Last {
+    span: Span,
+    /// The last slot that any of the others may have.
+    others: Option<u32>,
+    color: i8,
+}
+
+impl Last {
+    fn add(&mut self, span: Span, color: i8) {
+        if self.color == UNPAINTED {
+            (self.span, self.color) = (span, color);
+        } else if span.0 > self.span.0 {
+            self.others = self.others.max(Some(self.span.1));
+            (self.span, self.color) = (span, color);
+        } else {
+            self.others = self.others.max(Some(span.1));
+        }
     }
 }
 
