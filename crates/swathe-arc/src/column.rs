@@ -52,6 +52,7 @@ impl<'a> Column<'a> {
                 };
                 Column::Two(half(0), half(1))
             }
+            Items::Lines(lines, is_cell, _) => Column::Lines(lines[at].to_vec(), *is_cell),
             Items::General(items, _) => Column::of_slice(&items[at]),
         }
     }

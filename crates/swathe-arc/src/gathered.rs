@@ -116,12 +116,11 @@ impl Gathered {
 }
 
 fn lines_at(lines: &[Straight], kept: &[u32], is_cell: bool, recipe: Recipe) -> Result {
-    let sets: Vec<Value> = kept
-        .iter()
-        .map(|&k| lines[k as usize].value(is_cell))
-        .collect();
-    let (nesting, _) = nesting_of(sets.iter())?;
-    Ok(set::general(sets, None, recipe, nesting))
+    let lines: Vec<Straight> = kept.iter().map(|&k| lines[k as usize]).collect();
+    let all_empty = lines.iter().all(|l| *l == Straight::NONE);
+    let set = set::lines(lines, is_cell, recipe, if all_empty { 2 } else { 3 });
+    nesting_of(std::iter::once(&set))?;
+    Ok(set)
 }
 
 fn values_over(values: Vec<Value>, parent: &Rc<Set>) -> Result {

@@ -79,6 +79,8 @@ impl Recipe {
             Recipe::MergedOver(p, l) => p.n_pending().max(most(l)),
             Recipe::ChainedOver(p) => match p.items() {
                 Items::General(sets, _) => p.n_pending().max(most(sets)),
+                // Cells in a line wait for the line of places.
+                Items::Lines(..) => p.n_pending().max(2),
                 _ => p.n_pending(),
             },
         }

@@ -7,6 +7,7 @@ use crate::meter::{self, Order};
 use crate::packed::{self, Bounds};
 use crate::recipe::{self, Recipe};
 use crate::settled::{self, Span};
+use crate::straight::Straight;
 use crate::table::Table;
 use crate::value::{Value, nesting_of, weight_of};
 use std::cell::{Cell, OnceCell, RefCell};
@@ -40,6 +41,8 @@ pub(crate) enum Items {
     Duos(Vec<u64>, bool),
     /// Tuples of an element of each of two sets, by position: the first in the high half.
     Couples(Rc<[Rc<Set>; 2]>, Vec<u64>),
+    /// Sets that are lines of places, or of cells, with their hashes once they are known.
+    Lines(Vec<Straight>, bool, OnceCell<Vec<u64>>),
     /// Anything, with the hashes once they are known.
     General(Vec<Value>, OnceCell<Vec<u64>>),
 }
@@ -123,6 +126,19 @@ pub(crate) fn couples(of: Rc<[Rc<Set>; 2]>, items: Vec<u64>, recipe: Recipe) -> 
 
 /// A set of tuples of sets of cells.
 const COUPLE_NESTING: u32 = 5;
+
+/// A set of distinct lines of one kind, one of which may be empty.
+///
+/// `nesting` is at least theirs.
+pub(crate) fn lines(lines: Vec<Straight>, is_cell: bool, recipe: Recipe, nesting: u32) -> Value {
+    if lines.is_empty() {
+        return empty();
+    }
+    let n_elements: u64 = lines.iter().map(|l| l.len() as u64).sum();
+    let weight = u32::try_from(1 + n_elements).unwrap_or(u32::MAX);
+    let items = Items::Lines(lines, is_cell, OnceCell::new());
+    Value::Set(Rc::new(Set::new(items, recipe, nesting, weight)))
+}
 
 /// A set of distinct values of any kind.
 ///
@@ -255,6 +271,7 @@ impl Set {
             Items::Packed(v, _) => v.len(),
             Items::Duos(v, _) => v.len(),
             Items::Couples(_, v) => v.len(),
+            Items::Lines(v, ..) => v.len(),
             Items::General(v, _) => v.len(),
         }
     }
@@ -321,6 +338,7 @@ impl Set {
                 Value::two(of[0].get(i), of[1].get(j))
                     .expect("sets of packed sets are not nested deeply")
             }
+            Items::Lines(v, is_cell, _) => v[k].value(*is_cell),
             Items::General(v, _) => v[k].clone(),
         }
     }
@@ -387,7 +405,7 @@ impl Set {
         match &self.items {
             Items::Packed(v, _) => perm.sort_unstable_by_key(|&k| v[k as usize]),
             Items::Duos(v, _) => perm.sort_unstable_by_key(|&k| v[k as usize]),
-            Items::Couples(..) => {
+            Items::Couples(..) | Items::Lines(..) => {
                 let all: Vec<Value> = (0..self.len()).map(|k| self.get(k)).collect();
                 perm.sort_by(|&a, &b| all[a as usize].ascending(&all[b as usize]));
             }
@@ -406,6 +424,7 @@ impl Set {
                 let hash = |&d: &u64| hash::two(a[halves(d).0], b[halves(d).1]);
                 v.iter().map(hash).collect()
             }
+            Items::Lines(v, is_cell, hashes) => known_of_lines(v, *is_cell, hashes).to_vec(),
             Items::General(v, hashes) => known(v, hashes).to_vec(),
         }
     }
@@ -418,7 +437,7 @@ impl Set {
             Items::Packed(v, true) => hash::set(v.iter().map(|&p| packed::hash(p, true))),
             Items::Packed(v, false) => hash::set(v.iter().map(|&p| packed::hash(p, false))),
             Items::Duos(v, is_cell) => hash::set(v.iter().map(|&d| packed::hash_duo(d, *is_cell))),
-            Items::Couples(..) => hash::set(self.hashes().into_iter()),
+            Items::Couples(..) | Items::Lines(..) => hash::set(self.hashes().into_iter()),
             Items::General(v, hashes) => hash::set(known(v, hashes).iter().copied()),
         };
         self.hash.set(Some(h));
@@ -474,6 +493,12 @@ impl Set {
                 let hash = value.py_hash();
                 let hashes = known(v, hashes);
                 hashes.iter().zip(v).any(|(&h, x)| h == hash && x == value)
+            }
+            (Items::Lines(v, is_cell, hashes), Value::Set(_)) => {
+                let hash = value.py_hash();
+                let hashes = known_of_lines(v, *is_cell, hashes);
+                let mut same_hash = hashes.iter().zip(v).filter(|(h, _)| **h == hash);
+                same_hash.any(|(_, line)| line.value(*is_cell) == *value)
             }
             // Other forms of tuples may be equal to packed ones: (True, 1) is (1, 1).
             (_, Value::Tuple(_) | Value::Grid(_)) => (0..self.len()).any(|k| self.get(k) == *value),
@@ -561,6 +586,16 @@ impl Set {
 #[inline]
 pub(crate) fn halves(d: u64) -> (usize, usize) {
     ((d >> 32) as usize, d as u32 as usize)
+}
+
+/// The hashes of these lines, worked out at the first request.
+fn known_of_lines<'a>(
+    lines: &[Straight],
+    is_cell: bool,
+    hashes: &'a OnceCell<Vec<u64>>,
+) -> &'a [u64] {
+    let hash = |line: &Straight| line.value(is_cell).py_hash();
+    hashes.get_or_init(|| lines.iter().map(hash).collect())
 }
 
 /// The hashes of these values, worked out at the first request.

@@ -1,5 +1,6 @@
 //! Containers: what is in them, put together, taken apart.
 
+use crate::distinct;
 use crate::fault::{Fault, Result};
 use crate::memo;
 use crate::meter;
@@ -120,6 +121,10 @@ pub(crate) fn at_positions(
             let items = at.map(|k| v[k]).collect();
             set::couples(of.clone(), items, recipe(set.clone(), kept))
         }
+        Items::Lines(v, is_cell, _) => {
+            let items = at.map(|k| v[k]).collect();
+            set::lines(items, *is_cell, recipe(set.clone(), kept), set.nesting())
+        }
         Items::General(v, hashes) => {
             let items = at.clone().map(|k| v[k].clone()).collect();
             let hashes = hashes
@@ -172,6 +177,15 @@ pub(crate) fn merged(containers: &Value) -> Result {
             {
                 let (all, is_cell) = all?;
                 return Ok(set::packed(all, is_cell, Recipe::ChainedOver(s.clone())));
+            }
+            if let Items::Lines(lines, is_cell, _) = s.items() {
+                let n: usize = lines.iter().map(|l| l.len()).sum();
+                if n == 0 {
+                    return Ok(set::empty());
+                }
+                meter::build(n + lines.len(), 4)?;
+                let all = distinct::on_lines(lines, n);
+                return Ok(set::packed(all, *is_cell, Recipe::ChainedOver(s.clone())));
             }
         }
         Value::Tuple(t) => {
@@ -441,6 +455,7 @@ fn has_packed_sets(set: &Set) -> bool {
     let is_packed = |v: &Value| matches!(v, Value::Set(s) if s.packed().is_some());
     match set.items() {
         Items::General(items, _) => items.iter().all(is_packed),
+        Items::Lines(..) => true,
         _ => false,
     }
 }
