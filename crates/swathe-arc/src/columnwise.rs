@@ -11,6 +11,7 @@ use crate::line_kernel;
 use crate::meter;
 use crate::packed::{self, Bounds};
 use crate::primitive::PRIMITIVES;
+use crate::recall;
 use crate::value::Value;
 use std::rc::Rc;
 use std::sync::LazyLock;
@@ -50,7 +51,11 @@ fn mapped<'a>(f: &Value, args: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
         Value::Closure(c) => {
             let [a, b, d] = &c.parts;
             let parts = [Part::Same(a), Part::Same(b), Part::Same(d)];
-            meter::called_often(n, || entered(c.form, parts, args, n))
+            let enter = || meter::called_often(n, || entered(c.form, parts, args, n));
+            match args {
+                [arg] => recall::or_work_out(c, arg, n, enter),
+                _ => enter(),
+            }
         }
         _ => None,
     }

@@ -5,6 +5,7 @@ use crate::library::{Guard, Head, Library, Node, Scope};
 use crate::meter::{self, Limits, Order, Usage};
 use crate::primitive::PRIMITIVES;
 use crate::profile::{Profile, StatementTime};
+use crate::recall;
 use crate::safe_default::{is_caught, safe_default};
 use crate::task::Sample;
 use crate::value::Value;
@@ -259,6 +260,7 @@ impl<'a> Evaluator<'a> {
             }
         }
         self.slots[0] = None;
+        recall::clear();
         meter::watch(None);
         if let Some(node) = self.expected_node {
             self.slots[node] = None;

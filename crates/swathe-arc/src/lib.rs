@@ -52,6 +52,7 @@ mod primitive;
 mod primitives;
 mod profile;
 mod program;
+mod recall;
 mod recipe;
 mod safe_default;
 pub mod samples;

@@ -131,6 +131,24 @@ pub(crate) fn measured<T>(limits: &Limits, body: impl FnOnce() -> T) -> (T, Usag
     (result, usage)
 }
 
+/// What is used so far, counted from anywhere: two such figures tell what was used between them.
+pub(crate) fn used() -> Usage {
+    METER.with(|m| Usage {
+        work: m.work_in_all().wrapping_neg() as u64,
+        bytes: m.bytes_left.get().wrapping_neg() as u64,
+    })
+}
+
+impl Usage {
+    /// What was used since then.
+    pub(crate) fn since(self, before: Usage) -> Usage {
+        Usage {
+            work: self.work.wrapping_sub(before.work),
+            bytes: self.bytes.wrapping_sub(before.bytes),
+        }
+    }
+}
+
 /// Takes `n` units of work.
 #[inline]
 pub(crate) fn spend(n: usize) -> Result<()> {
