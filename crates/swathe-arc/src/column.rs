@@ -1,6 +1,8 @@
 //! Many values of one kind side by side, so that one step of a function runs over all of them.
 
+use crate::around_kernel::Around;
 use crate::closure::{Closure, Form};
+use crate::grid::KnownGrid;
 use crate::packed;
 use crate::primitives::collection::initset;
 use crate::set::{Items, Set, halves};
@@ -27,6 +29,10 @@ pub(crate) enum Column<'a> {
     Singles(Vec<u32>, bool),
     /// Sets that are lines of places, or of cells.
     Lines(Vec<Straight>, bool),
+    /// The sets of the places around these.
+    Neighbors(Around, Vec<(i32, i32)>),
+    /// The objects of the cells of a grid around these places.
+    NeighborCells(Around, Vec<(i32, i32)>, Rc<KnownGrid>),
     /// Functions of one form with different parts, not put together until they are asked for.
     Functions(Form, [Shared<'a>; 3]),
     Values(Cow<'a, [Value]>),
@@ -79,6 +85,8 @@ impl<'a> Column<'a> {
             Column::Duos(v, is_cell) => Value::unpacked_duo(v[k], *is_cell),
             Column::Two(a, b) => Value::two(a.get(k)?, b.get(k)?).ok()?,
             Column::Lines(v, is_cell) => v[k].value(*is_cell),
+            Column::Neighbors(around, v) => around.value(v[k]).ok()?,
+            Column::NeighborCells(around, v, grid) => around.object(v[k], grid).ok()?,
             Column::Functions(form, [a, b, c]) => {
                 Closure::value(*form, [a.get(k)?, b.get(k)?, c.get(k)?]).ok()?
             }

@@ -4,9 +4,10 @@
 //! (a failure, a limit, a tuple too deep) gives None and leaves the meter as it was: the elements are
 //! then taken one by one, and decide.
 
+use crate::around_kernel::{self, Around};
 use crate::closure::{Form, n_args};
 use crate::column::{Column, Shared, place};
-use crate::fault::Fault;
+use crate::fault::{Fault, Result};
 use crate::line_kernel;
 use crate::meter;
 use crate::packed::{self, Bounds};
@@ -22,8 +23,11 @@ pub(crate) const N_TOGETHER: usize = 512;
 pub(crate) const N_TOGETHER_MIN: usize = 3;
 
 /// The results of a function for n lists of arguments, or None. Every element of the results can be had.
-pub(crate) fn map<'a>(f: &Value, args: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
-    meter::attempt(|| {
+///
+/// A limit is a fault only if all calls succeed and take too much together: then they do one by one, too. That is
+/// found out by going on for a while beyond the limit.
+pub(crate) fn map<'a>(f: &Value, args: &[Shared<'a>], n: usize) -> Result<Option<Shared<'a>>> {
+    meter::on_credit(|| {
         let results = mapped(f, args, n)?;
         if let Column::Two(..) | Column::Functions(..) = &*results {
             let whole = (0..n).map(|k| results.get(k)).collect::<Option<_>>()?;
@@ -215,6 +219,11 @@ fn kernel(name: &str) -> Option<Kernel> {
         "initset" => initset,
         "manhattan" => manhattan,
         "apply" => apply,
+        "neighbors" => |a, _| around_kernel::neighbors(a, Around::All),
+        "dneighbors" => |a, _| around_kernel::neighbors(a, Around::Beside),
+        "ineighbors" => |a, _| around_kernel::neighbors(a, Around::Diagonal),
+        "toobject" => around_kernel::toobject,
+        "colorcount" => around_kernel::colorcount,
         "connect" => line_kernel::connect,
         "shoot" => line_kernel::shoot,
         "size" => line_kernel::size,

@@ -26,6 +26,7 @@
 //! does not fit a fast form (ragged grids, None in a grid, huge coordinates) takes a general path that follows
 //! the reference statement by statement.
 
+mod around_kernel;
 mod closure;
 mod column;
 mod columnwise;

@@ -253,6 +253,31 @@ pub(crate) fn attempt<T>(body: impl FnOnce() -> Option<T>) -> Option<T> {
     result
 }
 
+/// Runs `body` with more work than is left; if it gives up, nothing has been charged.
+///
+/// A timeout if it did not give up and has taken more than was left.
+pub(crate) fn on_credit<T>(body: impl FnOnce() -> Option<T>) -> Result<Option<T>> {
+    let result = attempt(|| {
+        METER.with(|m| m.work_reserve.set(m.work_reserve.get() + CREDIT));
+        body()
+    });
+    if result.is_some() {
+        METER.with(|m| {
+            let left = m.work_in_all() - CREDIT;
+            m.set_work(left);
+            if left < 0 {
+                Err(Fault::Timeout)
+            } else {
+                Ok(())
+            }
+        })?;
+    }
+    Ok(result)
+}
+
+/// Units of work: a few milliseconds.
+const CREDIT: i64 = 1 << 20;
+
 /// Frames that may still be entered.
 pub(crate) fn n_frames_left() -> u32 {
     METER.with(|m| m.n_frames_left.get())

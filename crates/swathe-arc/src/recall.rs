@@ -26,7 +26,7 @@ pub(crate) fn or_work_out<'a>(
     };
     let n_frames = meter::n_frames_left();
     let known = KNOWN.with_borrow(|known| {
-        let answer = known.get(slot(f, object))?.as_ref()?;
+        let answer = known.get(slot(f, places, object))?.as_ref()?;
         let is_same = Rc::ptr_eq(&answer.function, f)
             && Rc::ptr_eq(&answer.object, object)
             && answer.n_frames <= n_frames
@@ -52,7 +52,7 @@ pub(crate) fn or_work_out<'a>(
             if known.is_empty() {
                 known.resize_with(N_ANSWERS, || None);
             }
-            known[slot(f, object)].replace(answer)
+            known[slot(f, places, object)].replace(answer)
         });
         ANY_KNOWN.set(true);
         // Dropped outside the borrow: values may hold functions and sets of their own.
@@ -70,7 +70,7 @@ pub(crate) fn clear() {
 
 /// Fewer places than this are as fast worked out again.
 const N_PLACES_MIN: usize = 16;
-const N_ANSWERS: usize = 128;
+const N_ANSWERS: usize = 256;
 
 struct Answer {
     function: Rc<Closure>,
@@ -97,7 +97,14 @@ fn question<'b>(arg: &'b Column) -> Option<(&'b Vec<(i32, i32)>, &'b Rc<Set>)> {
     }
 }
 
-fn slot(f: &Rc<Closure>, object: &Rc<Set>) -> usize {
-    let key = (Rc::as_ptr(f) as usize as u64).rotate_left(17) ^ Rc::as_ptr(object) as usize as u64;
-    (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - N_ANSWERS.trailing_zeros())) as usize
+/// Large sets are asked for in pieces, which the first place tells apart.
+fn slot(f: &Rc<Closure>, places: &[(i32, i32)], object: &Rc<Set>) -> usize {
+    let mix = |key: u64, part: u64| (key ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let (i, j) = places[0];
+    let pointers = mix(
+        Rc::as_ptr(f) as usize as u64,
+        Rc::as_ptr(object) as usize as u64,
+    );
+    let key = mix(pointers >> 7, (i as u32 as u64) << 32 | j as u32 as u64);
+    (key >> (64 - N_ANSWERS.trailing_zeros())) as usize
 }

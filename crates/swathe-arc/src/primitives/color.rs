@@ -250,12 +250,18 @@ pub(crate) fn color(a: &[Value]) -> Result {
 
 pub(crate) fn colorcount(a: &[Value]) -> Result {
     let (element, value) = (&a[0], &a[1]);
-    if let Some(counts) = Counts::of(element)? {
-        let n = value
-            .as_int()
-            .filter(|c| packed::color_fits(*c))
-            .map_or(0, |c| counts.of_color(c));
-        return Ok(Value::Int(n.into()));
+    let color = value.as_int().filter(|c| packed::color_fits(*c));
+    if let Some((_, items, true)) = packed_set(element) {
+        meter::spend(items.len() / 8)?;
+        let byte = color.map(|c| packed::color_bits(c as i32) >> 24);
+        let n = items.iter().filter(|&x| Some(x >> 24) == byte).count();
+        return Ok(Value::Int(n as i64));
+    }
+    if let Some(g) = dense(element) {
+        meter::spend(g.cells().len() / 16)?;
+        let cell = color.map(|c| c as i8);
+        let n = g.cells().iter().filter(|&c| Some(*c) == cell).count();
+        return Ok(Value::Int(n as i64));
     }
     let mut n = 0;
     for e in op::items(element)? {

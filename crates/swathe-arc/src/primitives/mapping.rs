@@ -37,12 +37,24 @@ fn sweep<'a, const N_ARGS: usize>(
     mut done: impl FnMut(&Column, usize),
 ) -> Result<()> {
     let mut together = n >= N_TOGETHER_MIN;
-    for from in (0..n).step_by(N_TOGETHER) {
+    let mut from = 0;
+    while from < n {
         let to = n.min(from + N_TOGETHER);
         if together {
             let args = columns(from..to).map(Rc::new);
-            if let Some(results) = columnwise::map(f, &args, to - from) {
+            if from == 0 && matches!(*args[0], Column::Values(_)) {
+                // Sets and the like gain little from being taken together, and the more there is to do for each
+                // the more would be done in vain if one fails: the first tells.
+                let before = meter::used();
+                let first = call(f, &one(0))?;
+                done(&Column::Values(vec![first].into()), 1);
+                from = 1;
+                together = meter::used().since(before).work <= WORK_TOGETHER_MAX;
+                continue;
+            }
+            if let Some(results) = columnwise::map(f, &args, to - from)? {
                 done(&results, to - from);
+                from = to;
                 continue;
             }
             together = false;
@@ -52,9 +64,13 @@ fn sweep<'a, const N_ARGS: usize>(
             results.push(call(f, &one(k))?);
         }
         done(&Column::Values(results.into()), to - from);
+        from = to;
     }
     Ok(())
 }
+
+/// Units of work for one element beyond which elements are taken one by one.
+const WORK_TOGETHER_MAX: u64 = 256;
 
 fn over_set(f: &Value, s: &Set, done: impl FnMut(&Column, usize)) -> Result<()> {
     let columns = |at: Range<usize>| [Column::of_set(s, at)];
@@ -431,7 +447,7 @@ fn int_keys(s: &Set, f: &Value) -> Option<Vec<i64>> {
     for from in (0..n).step_by(N_TOGETHER) {
         let to = n.min(from + N_TOGETHER);
         let elements = Rc::new(Column::of_set(s, from..to));
-        let column = columnwise::map(f, &[elements], to - from)?;
+        let column = columnwise::map(f, &[elements], to - from).ok()??;
         keys.extend_from_slice(&column.ints(to - from)?);
     }
     Some(keys)
