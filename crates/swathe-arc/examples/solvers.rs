@@ -17,9 +17,12 @@ use swathe_arc::{
     Evaluator, Fault, Grid, Library, Limits, Order, Task, Value, encode, parse, score,
 };
 
-/// As in the command-line program: values are many and small.
+/// That of the command-line program: values are many and small.
+#[path = "../../swathe-cli/src/allocator.rs"]
+mod allocator;
+
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: allocator::Allocator = allocator::Allocator;
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
