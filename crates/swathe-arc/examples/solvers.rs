@@ -249,7 +249,7 @@ fn slow(library: &Library, tasks: &[Task], step: usize) {
     }
     let mut by_primitive: Vec<_> = by_primitive.into_iter().collect();
     by_primitive.sort_by(|a, b| b.1.0.total_cmp(&a.1.0));
-    for (name, (s, n)) in by_primitive.iter().take(40) {
+    for (name, (s, n)) in by_primitive.iter().take(25) {
         println!(
             "{:5.1} % {:9.2} us each {}",
             100.0 * s / total,
@@ -257,10 +257,7 @@ fn slow(library: &Library, tasks: &[Task], step: usize) {
             name.unwrap_or("a function held in a variable")
         );
     }
-    for s in statements
-        .iter()
-        .take(std::env::var("TOP").map_or(60, |t| t.parse().expect("a number")))
-    {
+    for s in statements.iter().take(60) {
         let time = s.time.as_secs_f64();
         println!(
             "{:5.1} % {:9.1} us each {:6.1} ns/unit  {} {}",

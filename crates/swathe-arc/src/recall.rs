@@ -75,7 +75,7 @@ const N_ANSWERS: usize = 256;
 struct Answer {
     function: Rc<Closure>,
     object: Rc<Set>,
-    places: Vec<(i32, i32)>,
+    places: Places,
     /// The frames that were left: with fewer, the function might have run out of them.
     n_frames: u32,
     usage: Usage,
@@ -87,7 +87,9 @@ thread_local! {
     static ANY_KNOWN: Cell<bool> = const { Cell::new(false) };
 }
 
-fn question<'b>(arg: &'b Column) -> Option<(&'b Vec<(i32, i32)>, &'b Rc<Set>)> {
+type Places = Vec<(i32, i32)>;
+
+fn question<'b>(arg: &'b Column) -> Option<(&'b Places, &'b Rc<Set>)> {
     let Column::Two(a, b) = arg else {
         return None;
     };

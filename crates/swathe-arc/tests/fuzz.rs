@@ -1,6 +1,7 @@
 //! Random programs on random grids, and random text for the parser: no panic, and nothing that hangs.
 //!
-//! `SWATHE_FUZZ_SECONDS` says how long each test looks for trouble, `SWATHE_FUZZ_SEED` where it begins.
+//! `SWATHE_FUZZ_SECONDS` says how long each test looks for trouble, `SWATHE_FUZZ_SEED` where it begins. In continuous
+//! integration, which sets `CI`, the two short tests take half a minute each.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
@@ -17,12 +18,12 @@ const WALL_S_MAX: u64 = 60;
 
 #[test]
 fn random_programs() {
-    watched(seconds(5), programs_on_grids);
+    watched(seconds(short_s()), programs_on_grids);
 }
 
 #[test]
 fn random_text() {
-    watched(seconds(5), texts);
+    watched(seconds(short_s()), texts);
 }
 
 #[test]
@@ -102,6 +103,15 @@ fn what_was_found_before() {
     let lines = "    x = compose(x, x)\n".repeat(60);
     let text = format!("def p(I):\n    x = identity\n{lines}    y = initset(x)\n    return x\n");
     assert!(outcome(&text).is_ok_and(|text| text.len() < 100_000));
+}
+
+/// A few seconds at a desk.
+fn short_s() -> u64 {
+    if std::env::var_os("CI").is_some() {
+        30
+    } else {
+        5
+    }
 }
 
 /// How long to look: what the environment says, or this many seconds.

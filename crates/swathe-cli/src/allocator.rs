@@ -35,6 +35,15 @@ fn list(n_bytes: usize) -> (usize, usize) {
     }
 }
 
+/// The size of the blocks in a list.
+fn bytes_of_list(k: usize) -> usize {
+    if k < 64 {
+        (k + 1) * 16
+    } else {
+        (k - 62) * 1024
+    }
+}
+
 #[inline]
 fn is_kept(layout: Layout) -> bool {
     layout.size() <= KEPT_BYTES_MAX && layout.align() <= ALIGN
@@ -81,23 +90,17 @@ impl Drop for AtEnd {
     fn drop(&mut self) {
         STATE.set(State::Closed);
         LISTS.with(|lists| {
-            for k in 0..N_LISTS {
-                let n_bytes = if k < 64 {
-                    (k + 1) * 16
-                } else {
-                    (k - 62) * 1024
+            for (k, list) in lists.iter().enumerate() {
+                let closed = Free {
+                    first: null_mut(),
+                    n_room: 0,
                 };
-                let mut block = lists[k]
-                    .replace(Free {
-                        first: null_mut(),
-                        n_room: 0,
-                    })
-                    .first;
+                let mut block = list.replace(closed).first;
                 while !block.is_null() {
                     // SAFETY: a kept block holds the address of the next, and came from mimalloc with this layout.
                     unsafe {
                         let next = block.cast::<*mut u8>().read();
-                        MiMalloc.dealloc(block, layout_of_list(n_bytes));
+                        MiMalloc.dealloc(block, layout_of_list(bytes_of_list(k)));
                         block = next;
                     }
                 }
@@ -116,11 +119,7 @@ fn open() -> bool {
     STATE.set(State::Open);
     LISTS.with(|lists| {
         for (k, list) in lists.iter().enumerate() {
-            let n_bytes = if k < 64 {
-                (k + 1) * 16
-            } else {
-                (k - 62) * 1024
-            };
+            let n_bytes = bytes_of_list(k);
             list.set(Free {
                 n_room: (LIST_BYTES_MAX / n_bytes) as u32,
                 ..list.get()
@@ -216,7 +215,8 @@ unsafe impl GlobalAlloc for Allocator {
         unsafe {
             if is_kept(layout) {
                 let (k, n_bytes) = list(layout.size());
-                if !keep(block, k) && !(open() && keep(block, k)) {
+                let is_taken = keep(block, k) || (open() && keep(block, k));
+                if !is_taken {
                     MiMalloc.dealloc(block, layout_of_list(n_bytes));
                 }
             } else if is_small(layout.size()) {
@@ -266,14 +266,7 @@ mod tests {
                 "{n_bytes} bytes"
             );
             assert_eq!(list(size), (k, size), "{n_bytes} bytes");
-            assert_eq!(
-                size,
-                if k < 64 {
-                    (k + 1) * 16
-                } else {
-                    (k - 62) * 1024
-                }
-            );
+            assert_eq!(size, bytes_of_list(k), "{n_bytes} bytes");
         }
     }
 

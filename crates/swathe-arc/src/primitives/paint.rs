@@ -112,7 +112,7 @@ fn packed_places(container: &Value) -> Option<Cow<'_, [u32]>> {
 }
 
 /// The packed elements of sets, whatever their order.
-fn content(sets: &[Rc<Set>]) -> Vec<u32> {
+pub(crate) fn content(sets: &[Rc<Set>]) -> Vec<u32> {
     let parts = sets.iter().filter_map(|s| s.packed());
     parts.flat_map(|(items, _)| items).copied().collect()
 }
@@ -160,7 +160,8 @@ fn painted(grid: &Value, obj: &Value, under: Option<&Value>) -> Result {
     {
         meter::build(g.cells().len() + items.len(), 1)?;
         let mut board = Painting::new(&g, under);
-        if !board.put_all(items) && !(under.is_none() && board.put_last(s, items)) {
+        let is_done = board.put_all(items) || (under.is_none() && board.put_last(s, items));
+        if !is_done {
             board = Painting::new(&g, under);
             let in_order = s.packed_in_order().expect("the set is packed");
             in_order.iter().for_each(|&x| board.put(x));
