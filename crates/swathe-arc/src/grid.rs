@@ -83,7 +83,7 @@ pub struct KnownGrid {
     grid: Grid,
     background: Cell<Option<i8>>,
     /// Connected components, kept because programs ask for the objects of one grid in several ways.
-    labels: [OnceCell<Rc<Labels>>; 4],
+    labels: [OnceCell<Rc<Labels>>; 6],
     /// Where each colour is, kept because programs look for many objects in one grid.
     planes: OnceCell<Box<Planes>>,
 }

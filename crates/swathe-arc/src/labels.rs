@@ -70,19 +70,17 @@ pub(crate) fn objects(
     background: Option<i8>,
 ) -> Result {
     meter::build(grid.cells().len(), 8)?;
-    let slot = usize::from(univalued) * 2 + usize::from(diagonal);
-    let labels = if univalued {
-        // The background's own components are labelled too and left out below.
-        grid.labels(slot)
-            .get_or_init(|| Rc::new(label(grid, true, diagonal, None)))
-            .clone()
-    } else if background.is_some() {
-        // A grid has one background, so this labelling can be kept as well.
-        grid.labels(slot)
-            .get_or_init(|| Rc::new(label(grid, false, diagonal, background)))
-            .clone()
-    } else {
-        Rc::new(label(grid, false, diagonal, None))
+    let made = || Rc::new(label(grid, univalued, diagonal, background));
+    // A grid has one background. Everything as one object is hardly ever asked for twice.
+    let slot = match (univalued, background) {
+        (true, Some(_)) => Some(0),
+        (true, None) => Some(2),
+        (false, Some(_)) => Some(4),
+        (false, None) => None,
+    };
+    let labels = match slot {
+        Some(slot) => (grid.labels(slot + usize::from(diagonal)).get_or_init(made)).clone(),
+        None => made(),
     };
     let hashes = labels.hashes.get_or_init(|| {
         labels
@@ -91,13 +89,7 @@ pub(crate) fn objects(
             .map(|c| hash::set(c.iter().map(|&p| packed::hash(p, true))))
             .collect()
     });
-    let kept: Vec<u32> = (0..labels.components.len() as u32)
-        .filter(|&k| {
-            let color = packed::color(labels.components[k as usize][0]);
-            !univalued || background.is_none_or(|b| i32::from(b) != color)
-        })
-        .collect();
-    if kept.is_empty() {
+    if hashes.is_empty() {
         return Ok(set::empty());
     }
     let growth = Rc::new(Growth {
@@ -109,24 +101,20 @@ pub(crate) fn objects(
         background,
         visits: OnceCell::new(),
     });
-    let items: Vec<Value> = kept
-        .iter()
-        .map(|&k| {
-            let object = set::packed(
-                labels.components[k as usize].clone(),
-                true,
-                Recipe::Grown(growth.clone(), k),
-            );
+    let items: Vec<Value> = (0..)
+        .zip(&labels.components)
+        .map(|(k, component)| {
+            let recipe = Recipe::Grown(growth.clone(), k);
+            let object = set::packed(component.clone(), true, recipe);
             if let Value::Set(s) = &object {
                 s.set_hash(hashes[k as usize]);
             }
             object
         })
         .collect();
-    let hashes: Vec<u64> = kept.iter().map(|&k| hashes[k as usize]).collect();
     let (nesting, _) = nesting_of(items.iter())?;
-    let recipe = Recipe::Objects(growth, kept);
-    Ok(set::general(items, Some(hashes), recipe, nesting))
+    let recipe = Recipe::Objects(growth);
+    Ok(set::general(items, Some(hashes.clone()), recipe, nesting))
 }
 
 /// Finds the components, scanning row by row.
@@ -227,9 +215,6 @@ impl Growth {
             };
             let (mut rank, mut n_occupied) = (0, 0);
             self.for_each_index(|at| {
-                if self.univalued && self.background == Some(self.grid.cells()[at as usize]) {
-                    return;
-                }
                 let k = self.labels.label[at as usize];
                 if k == NO_LABEL || visits.rank[k as usize] != u32::MAX {
                     return;
@@ -261,8 +246,8 @@ impl Growth {
         });
     }
 
-    /// The table of the set of the objects with these numbers, which are added as the reference visits them.
-    pub(crate) fn outer_table(&self, hashes: &[u64], kept: &[u32]) -> Table {
+    /// The table of the set of the objects, which are added as the reference visits them.
+    pub(crate) fn outer_table(&self, hashes: &[u64]) -> Table {
         let hash_of = |k: u32| hashes[k as usize];
         let build = |sequence: &[u32]| {
             let mut table = Table::new();
@@ -282,7 +267,7 @@ impl Growth {
             return table;
         }
         let visits = self.visits();
-        sequence.sort_unstable_by_key(|&k| visits.rank[kept[k as usize] as usize]);
+        sequence.sort_unstable_by_key(|&k| visits.rank[k as usize]);
         build(&sequence)
     }
 

@@ -42,8 +42,8 @@ pub(crate) enum Recipe {
     MergedLines(Rc<Set>, Vec<Straight>, bool),
     /// An object grown from a grid.
     Grown(Rc<Growth>, u32),
-    /// The objects of a grid with these numbers, as the reference comes to them.
-    Objects(Rc<Growth>, Vec<u32>),
+    /// The objects of a grid, as the reference comes to them.
+    Objects(Rc<Growth>),
     /// `parent.union({x})`: the parent's items, then x if it is new.
     Inserted(Rc<Set>, Value),
     /// The temporary tables of a primitive, rebuilt.
@@ -149,7 +149,7 @@ pub(crate) fn layout(set: &Set, recipe: &Recipe) -> Layout {
             chained(set, &as_set(in_order))
         }
         Recipe::Grown(growth, k) => by_table(set, &growth.replay(*k)),
-        Recipe::Objects(growth, kept) => Layout::of_table(&growth.outer_table(&set.hashes(), kept)),
+        Recipe::Objects(growth) => Layout::of_table(&growth.outer_table(&set.hashes())),
         Recipe::Inserted(parent, value) => inserted(set, parent, value),
         Recipe::Rebuilt(build) => by_table(set, &build()),
     }

@@ -1,7 +1,7 @@
 //! Where pieces are and how large: edges, corners, centres, distances.
 
 use super::collection::packed_set;
-use super::paint::sides;
+use super::paint::{content, sides};
 use super::patch::{shifted, to_indices};
 use crate::fault::{Fault, Result};
 use crate::meter;
@@ -9,6 +9,7 @@ use crate::operator as op;
 use crate::packed::{self, Bounds};
 use crate::value::Value;
 use crate::value_table::ValueTable;
+use std::borrow::Cow;
 
 /// The bounds of a packed patch that is not empty.
 pub(crate) fn bounds(patch: &Value) -> Option<Bounds> {
@@ -316,6 +317,12 @@ fn distance(a: &Value, b: &Value) -> Result {
             least_distance(s.bounds(), x, t.bounds(), y).into(),
         ));
     }
+    if let (Some(x), Some(y)) = (places(a), places(b)) {
+        meter::build(x.len(), 16)?;
+        x.iter().try_for_each(|_| meter::build(y.len(), 16))?;
+        let (s, t) = (Bounds::of(&x), Bounds::of(&y));
+        return Ok(Value::Int(least_distance(s, &x, t, &y).into()));
+    }
     let mut best: Option<Value> = None;
     for p in op::items(&to_indices(a)?)? {
         let (ai, aj) = op::unpack(&p)?;
@@ -331,6 +338,20 @@ fn distance(a: &Value, b: &Value) -> Result {
         }
     }
     best.ok_or(Fault::ValueError)
+}
+
+/// The packed places of a set, or of a tuple of the places of sets, in any order.
+fn places(patch: &Value) -> Option<Cow<'_, [u32]>> {
+    match patch {
+        Value::Tuple(t) => match t.chained()? {
+            (sets, false) => Some(Cow::Owned(content(sets))),
+            _ => None,
+        },
+        _ => match packed_set(patch)? {
+            (_, items, false) => Some(Cow::Borrowed(items)),
+            _ => None,
+        },
+    }
 }
 
 fn absolute(v: &Value) -> Result {

@@ -2,6 +2,7 @@
 
 use super::collection::{minus, packed_set};
 use super::extent::{bounds, corner, height_of, left, top, width_of};
+use super::paint::content;
 use crate::distinct;
 use crate::fault::{Fault, Result};
 use crate::meter;
@@ -126,11 +127,33 @@ pub(crate) fn shifted(patch: &Value, directions: &Value) -> Result {
             ));
         }
     }
+    if let (Value::Tuple(t), &Value::Pair(di, dj)) = (patch, directions)
+        && let Some((sets, is_cell)) = t.chained()
+        && packed::fits(di.into(), dj.into())
+        && sets.iter().all(|s| s.bounds().moved(di, dj).fits())
+    {
+        meter::build(t.len(), 16)?;
+        meter::build(t.len(), 16)?;
+        return Ok(chain_shifted(sets, is_cell, packed::step(di, dj)));
+    }
     if op::len(patch)? == 0 {
         return Ok(patch.clone());
     }
     let (di, dj) = op::unpack(directions)?;
     map_places(patch, |i, j| Ok((op::add(i, &di)?, op::add(j, &dj)?)))
+}
+
+/// The set of the elements of sets, moved by a packed step and inserted one set after the other.
+fn chain_shifted(sets: &[Rc<Set>], is_cell: bool, step: u32) -> Value {
+    let moved = content(sets).into_iter().map(|x| x.wrapping_add(step));
+    let items = distinct::cells(moved.collect());
+    let sets = sets.to_vec();
+    let rebuild = move || {
+        let in_order = sets.iter().filter_map(|s| s.packed_in_order());
+        let moved = in_order.flatten().map(|x| x.wrapping_add(step));
+        PackedTable::collect(is_cell, moved)
+    };
+    set::packed(items, is_cell, Recipe::Rebuilt(Box::new(rebuild)))
 }
 
 /// The patch with every place mapped; cells keep their colour.
