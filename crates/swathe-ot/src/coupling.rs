@@ -37,11 +37,11 @@ pub(crate) fn links(
     let mut all = Vec::with_capacity(n_links);
     let mut near: Vec<(f64, usize)> = Vec::new();
     let mut found: Vec<Entry> = Vec::new();
-    for (n, (y, x)) in source.pixels().enumerate() {
+    for n in 0..source.n_places() {
         if n % 64 == 0 && watch.stopped() {
             return Err(Failure::Stopped);
         }
-        let (row, lane) = source.place(y, x);
+        let (row, lane, y, x) = source.nth_place(n);
         let log_mass = source.log_mass[row][lane];
         if log_mass <= DEAD {
             continue;

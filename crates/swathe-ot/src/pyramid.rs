@@ -22,6 +22,9 @@ pub(crate) struct Pyramid {
 
 /// No level is narrower than this.
 const SIDE_MIN: usize = 16;
+/// Frames with so few pairs of live pixels per pixel of their box are solved as lists: then a sum
+/// over all pairs takes no longer than one over the grid.
+const LISTED_PAIRS_PER_PX: usize = 8;
 
 impl Pyramid {
     /// Builds the levels: pixels are summed two by two, anchored at the live box. The images of
@@ -46,6 +49,11 @@ impl Pyramid {
         problem.unit_pixels(&pair.source, problem.mass_src, a);
         problem.unit_pixels(&pair.target, problem.mass_tgt, b);
         self.n_levels = 0;
+        let n_live = |image: &[f64]| image[..shape.n_px()].iter().filter(|m| **m > 0.0).count();
+        if n_live(a).saturating_mul(n_live(b)) <= LISTED_PAIRS_PER_PX * shape.n_px() {
+            self.set_lists(a, b, problem);
+            return;
+        }
         loop {
             let finest = self.n_levels == 0;
             if self.levels.len() == self.n_levels {
@@ -80,6 +88,22 @@ impl Pyramid {
             halve(b, shape, half);
             (shape, px) = (half, 2.0 * px);
         }
+    }
+
+    /// One level, of lists.
+    fn set_lists(&mut self, a: &[f64], b: &[f64], problem: &Problem) {
+        let counting = problem.reference == Reference::Counting;
+        let n_px = problem.shape.n_px();
+        if self.levels.is_empty() {
+            self.levels.push(Level::default());
+        }
+        let level = &mut self.levels[0];
+        for (side, image, along_y) in [(&mut level.source, a, true), (&mut level.target, b, false)]
+        {
+            side.set_list(&image[..n_px], counting, problem.shape, along_y);
+        }
+        level.px = problem.work_px;
+        self.n_levels = 1;
     }
 
     pub(crate) fn levels(&self) -> &[Level] {

@@ -120,10 +120,12 @@ pub fn need(live: Shape, settings: &Settings) -> Need {
             engine_bytes(line, size_of::<f32>()) + engine_bytes(line, size_of::<f64>())
         }
     };
+    // Lists of pixels take no more than panels, except for the end of their last block.
+    let list_end = LANES * (9 * wide + history_rows(depth_for(0), 1) * size_of::<Row<f32>>());
     let maps = if settings.fields { 5 } else { 0 } + if settings.potentials { 2 } else { 0 };
     let (links, listing) = coupling_bytes(n_px, settings);
     Need {
-        scratch_bytes: sides + history + panels * wide + engines + (1 << 14),
+        scratch_bytes: sides + history + panels * wide + engines + list_end + (1 << 14),
         // Rows of marginals and moments.
         pair_bytes: (6 * (line + LANES) * wide).saturating_add(listing) + (1 << 14),
         solution_bytes: (maps * n_px * size_of::<f64>()).saturating_add(links),

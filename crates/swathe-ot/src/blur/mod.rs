@@ -4,6 +4,7 @@
 mod certificate;
 mod direct;
 mod kernel;
+mod listed;
 mod moments;
 mod panel;
 mod real;

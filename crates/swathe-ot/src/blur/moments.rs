@@ -1,5 +1,6 @@
 use super::direct::{Lines, row_top};
 use super::kernel::Kernel;
+use super::listed::listed_moments;
 use super::panel::{GridSide, turn};
 use super::real::{Real, exp_row, log_row};
 use super::separable::{Between, Blur, BlurScratch, first_block, pass, second_block};
@@ -33,6 +34,10 @@ pub(crate) fn moment_sums<T: Real>(
     watch: &Watch<'_>,
     take: &mut dyn FnMut(usize, MomentRows<'_, T>),
 ) {
+    if from.is_list() {
+        listed_moments(path, blur.first.c, from, to, potential, watch, take);
+        return;
+    }
     between.resize(from, to);
     let n_turned = to.n_blocks * from.n_lanes;
     let [mean, square] = lent.map(|panel| &mut panel[..n_turned]);

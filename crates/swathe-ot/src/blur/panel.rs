@@ -53,7 +53,13 @@ pub(crate) struct GridSide {
     pub live: Vec<Span>,
     pub total: f64,
     pub n_live: usize,
+    /// Coordinates (y, x) of the live pixels in reading order, if they are kept as a list: then
+    /// panels hold them one after the other, and lines and lanes mean nothing.
+    list: Vec<[u32; 2]>,
 }
+
+/// Rows of a block of a list.
+const LISTED_ROWS: usize = 16;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Measure {
@@ -79,6 +85,7 @@ impl GridSide {
         };
         let live = PixelBox::around_live(image, shape).unwrap_or(empty);
         let (h, w) = (live.shape.h_px, live.shape.w_px);
+        self.list.clear();
         (self.n_line, self.n_lanes) = if along_y { (h, w) } else { (w, h) };
         (self.line_start, self.lane_start) = if along_y {
             (live.y0_px, live.x0_px)
@@ -137,6 +144,69 @@ impl GridSide {
                 }
             }
         }
+    }
+
+    /// Lays out the live pixels of an image of positive total as a list, reusing memory. The
+    /// reference measure is the mass, or one per pixel.
+    pub(crate) fn set_list(&mut self, image: &[f64], counting: bool, shape: Shape, along_y: bool) {
+        let n_live = image.iter().filter(|m| **m > 0.0).count();
+        let n_filled = n_live.div_ceil(LANES);
+        self.n_line = n_filled.min(LISTED_ROWS);
+        self.n_blocks = n_filled.div_ceil(self.n_line.max(1));
+        (self.n_lanes, self.line_start, self.lane_start) = (LANES, 0, 0);
+        self.along_y = along_y;
+        self.measure = if counting {
+            Measure::One
+        } else {
+            Measure::Mass
+        };
+        let n_rows = self.n_rows();
+        refill(&mut self.mass, n_rows, [0.0; LANES]);
+        refill(&mut self.log_mass, n_rows, [DEAD; LANES]);
+        let whole = Span {
+            start: 0,
+            end: self.n_line,
+        };
+        refill(&mut self.live, self.n_blocks, whole);
+        refill(&mut self.list, n_live, [0; 2]);
+        (self.total, self.n_live) = (0.0, 0);
+        for (at, mass) in image.iter().enumerate().filter(|(_, m)| **m > 0.0) {
+            let n = self.n_live;
+            self.list[n] = [(at / shape.w_px) as u32, (at % shape.w_px) as u32];
+            self.mass[n / LANES][n % LANES] = *mass;
+            self.log_mass[n / LANES][n % LANES] = mass.log2();
+            self.total += mass;
+            self.n_live += 1;
+        }
+    }
+
+    /// Whether the pixels are kept as a list.
+    pub(crate) fn is_list(&self) -> bool {
+        !self.list.is_empty()
+    }
+
+    /// The pixels of a list: logarithm of the mass plus a potential, and (y, x).
+    #[inline(always)]
+    pub(crate) fn listed<'a>(
+        &'a self,
+        potential: &'a [Row<f64>],
+    ) -> impl Iterator<Item = (f64, [f64; 2])> + 'a {
+        let logs = self.log_mass.as_flattened().iter();
+        let potentials = potential.as_flattened().iter();
+        let sums = logs.zip(potentials).map(|(log, potential)| log + potential);
+        let places = self.list.iter().map(|place| place.map(f64::from));
+        sums.zip(places)
+    }
+
+    /// Coordinates (y, x) of the pixels of a row of a list; zero beyond its end.
+    pub(crate) fn row_yx(&self, row: usize) -> [Row<f64>; 2] {
+        let mut places = [[0.0; LANES]; 2];
+        for lane in 0..LANES {
+            if let Some([y, x]) = self.list.get(row * LANES + lane) {
+                (places[0][lane], places[1][lane]) = (f64::from(*y), f64::from(*x));
+            }
+        }
+        places
     }
 
     /// log2 of mass per reference mass; `None`: zero everywhere, the product measure. What it
@@ -209,25 +279,46 @@ impl GridSide {
     ) {
         let row = b * self.n_line + i;
         if self.log_mass[row][lane] > DEAD {
+            if let Some([y, x]) = self.list.get(row * LANES + lane) {
+                f(row, lane, *y as usize, *x as usize);
+                return;
+            }
             let (i, n) = (i + self.line_start, b * LANES + lane + self.lane_start);
             let (y, x) = if self.along_y { (i, n) } else { (n, i) };
             f(row, lane, y, x);
         }
     }
 
-    /// The pixels (y, x) of the side's box in reading order.
-    pub(crate) fn pixels(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
-        let along_line = self.line_start..self.line_start + self.n_line;
-        let across = self.lane_start..self.lane_start + self.n_lanes;
-        let (rows, columns) = if self.along_y {
-            (along_line, across)
+    /// Number of places in reading order: the pixels of the box, or of the list.
+    pub(crate) fn n_places(&self) -> usize {
+        if self.is_list() {
+            self.n_live
         } else {
-            (across, along_line)
-        };
-        rows.flat_map(move |y| columns.clone().map(move |x| (y, x)))
+            self.n_line * self.n_lanes
+        }
     }
 
-    /// Row and lane of a pixel inside the side's box.
+    /// Row, lane, y and x of the nth place in reading order.
+    pub(crate) fn nth_place(&self, n: usize) -> (usize, usize, usize, usize) {
+        if let Some([y, x]) = self.list.get(n) {
+            return (n / LANES, n % LANES, *y as usize, *x as usize);
+        }
+        let (y, x) = if self.along_y {
+            (
+                self.line_start + n / self.n_lanes,
+                self.lane_start + n % self.n_lanes,
+            )
+        } else {
+            (
+                self.lane_start + n / self.n_line,
+                self.line_start + n % self.n_line,
+            )
+        };
+        let (row, lane) = self.place(y, x);
+        (row, lane, y, x)
+    }
+
+    /// Row and lane of a pixel inside the box of a side that is not a list.
     pub(crate) fn place(&self, y: usize, x: usize) -> (usize, usize) {
         let (i, n) = if self.along_y { (y, x) } else { (x, y) };
         let (i, n) = (i - self.line_start, n - self.lane_start);
@@ -239,6 +330,7 @@ impl GridSide {
         let row = size_of::<Row<f64>>();
         (self.mass.capacity() + self.log_mass.capacity() + self.own_lean.capacity()) * row
             + self.live.capacity() * size_of::<Span>()
+            + self.list.capacity() * size_of::<[u32; 2]>()
     }
 }
 

@@ -1,5 +1,6 @@
 use super::direct::{Lines, direct_pass, exact_row};
 use super::kernel::Kernel;
+use super::listed::listed_blur;
 use super::panel::{GridSide, fit, turn};
 use super::source::Tiles;
 use super::tile::{Block, Readers, Sums, Term, tile_pass};
@@ -87,8 +88,8 @@ impl Between {
 }
 
 /// out = log2 of the blurred mass·2^potential: a pass along the input's lines, a transpose, and a
-/// pass along the output's. Between blocks of lines it is asked whether to stop; what is left is
-/// then not computed.
+/// pass along the output's; lists of pixels are summed term by term. Between blocks of lines it is
+/// asked whether to stop; what is left is then not computed.
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn blur<T: Real>(
     path: SimdPath,
@@ -101,6 +102,10 @@ pub(crate) fn blur<T: Real>(
     between: &mut Between,
     watch: &Watch<'_>,
 ) {
+    if from.is_list() {
+        listed_blur::<T>(path, blur.first.c, from, to, potential, out, watch);
+        return;
+    }
     first_half(path, blur, from, to, potential, scratch, between, watch);
     second_half(path, blur, from, to, out, scratch, between, watch);
 }
