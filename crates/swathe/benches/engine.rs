@@ -10,9 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use swathe::route::{LaneCost, Lot, choose};
 use swathe::{
-    Budget, Costs, DeviceKind, Limits, Need, Planned, Settings, Shape, Size, Source, Stop,
-    Workload, plan, solve_slice,
+    Budget, Costs, DeviceId, DeviceKind, Limits, Need, Planned, Settings, Shape, Size, Source,
+    Stop, Workload, plan, solve_slice,
 };
 
 fn main() {
@@ -293,6 +294,7 @@ fn planned(n: usize) -> Vec<Planned> {
                 scratch_bytes: 4096,
                 solution_bytes: 64,
             },
+            gpu: None,
         })
         .collect()
 }
@@ -301,7 +303,7 @@ fn learnt(problems: &[Planned]) -> Costs {
     let mut costs = Costs::default();
     for planned in problems {
         let took = Duration::from_micros(20);
-        costs.learn("w", &planned.size, DeviceKind::Cpu, 1, took);
+        costs.learn("w", &planned.size, DeviceId::Cpu, 1, took);
     }
     costs
 }
@@ -313,6 +315,7 @@ fn planning() {
         n_batches_at_once: 4,
         batch_size: swathe::BatchSize::Auto,
         batch_size_max: 4096,
+        gpu: None,
     };
     for (name, costs) in [("unknown", Costs::default()), ("known", learnt(&problems))] {
         let took = best(5, || {
@@ -346,12 +349,32 @@ fn decisions() {
     let took = best(10, || {
         let began = Instant::now();
         for planned in &problems {
-            black_box(costs.lane("w", &planned.size, DeviceKind::Cpu));
+            black_box(costs.lane("w", &planned.size, DeviceId::Cpu));
         }
         began.elapsed()
     });
     tell(
         "a cost looked up",
+        took.as_secs_f64() * 1e6 / 1e4,
+        "µs",
+        "< 1",
+    );
+    let lane = |us: u64| LaneCost::Takes(Duration::from_micros(us));
+    let lots: Vec<Lot> = (0..8)
+        .map(|k| Lot {
+            n_lanes: 1000 + 100 * k as usize,
+            lane: vec![lane(50 + 13 * k), lane(200 - 20 * k), lane(90 + 5 * k)],
+        })
+        .collect();
+    let took = best(10, || {
+        let began = Instant::now();
+        for k in 0..10_000 {
+            black_box(choose(k % 3, black_box(&lots), &[2, 1, 1]));
+        }
+        began.elapsed()
+    });
+    tell(
+        "who takes what, of 8 lots and 3 devices",
         took.as_secs_f64() * 1e6 / 1e4,
         "µs",
         "< 1",

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DeviceKind, Shape, Size};
+use crate::{DeviceId, Shape, Size};
 
 /// Measured times of problems, by workload, class, shape and device.
 ///
@@ -14,12 +14,12 @@ use crate::{DeviceKind, Shape, Size};
 ///
 /// ```
 /// use std::time::Duration;
-/// use swathe::{Costs, DeviceKind, Shape, Size};
+/// use swathe::{Costs, DeviceId, Shape, Size};
 /// let mut costs = Costs::default();
 /// let size = Size::of(Shape::new(&[60, 120]));
-/// assert_eq!(costs.lane("ot", &size, DeviceKind::Cpu), None);
-/// costs.learn("ot", &size, DeviceKind::Cpu, 10, Duration::from_millis(50));
-/// assert_eq!(costs.lane("ot", &size, DeviceKind::Cpu), Some(Duration::from_millis(5)));
+/// assert_eq!(costs.lane("ot", &size, DeviceId::Cpu), None);
+/// costs.learn("ot", &size, DeviceId::Cpu, 10, Duration::from_millis(50));
+/// assert_eq!(costs.lane("ot", &size, DeviceId::Cpu), Some(Duration::from_millis(5)));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(into = "Vec<CostRow>", from = "Vec<CostRow>")]
@@ -32,13 +32,14 @@ pub struct Costs {
 struct Key {
     class: u32,
     bin: Shape,
-    device: DeviceKind,
+    device: DeviceId,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Cost {
     n_samples: u64,
     lane_ns: f64,
+    n_lanes_best: Option<u64>,
 }
 
 /// One measured cost, as it is written down.
@@ -51,11 +52,14 @@ pub struct CostRow {
     /// Their shape, every extent rounded up to a power of two.
     pub bin: Shape,
     /// Where they ran.
-    pub device: DeviceKind,
+    pub device: DeviceId,
     /// How many problems were measured.
     pub n_samples: u64,
     /// Nanoseconds for one of them.
     pub lane_ns: f64,
+    /// The launch size of the best throughput, where launches were tried out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n_lanes_best: Option<u64>,
 }
 
 impl Costs {
@@ -65,12 +69,16 @@ impl Costs {
     /// Old measurements fade: a machine that got slower is noticed within so many problems.
     const N_SAMPLES_REMEMBERED: f64 = 1000.0;
 
+    /// What a batch weighs at least, so that a cost that was wrong to begin with, however often it
+    /// was measured elsewhere, is put right within twenty batches.
+    const WEIGHT_MIN: f64 = 0.2;
+
     /// Takes in that `n_lanes` problems of this size took this long together.
     pub fn learn(
         &mut self,
         workload: &str,
         size: &Size,
-        device: DeviceKind,
+        device: DeviceId,
         n_lanes: u64,
         took: Duration,
     ) {
@@ -87,20 +95,44 @@ impl Costs {
         let cost = rows.entry(Key::new(size, device)).or_insert(Cost {
             n_samples: 0,
             lane_ns,
+            n_lanes_best: None,
         });
         cost.n_samples += n_lanes;
         let weight = n_lanes as f64
             / (cost.n_samples as f64).min(Self::N_SAMPLES_REMEMBERED.max(n_lanes as f64));
+        let weight = weight.max(if n_lanes > 1 { Self::WEIGHT_MIN } else { 0.0 });
         cost.lane_ns += (lane_ns - cost.lane_ns) * weight;
     }
 
     /// What one problem of this size takes there, if enough were measured.
-    pub fn lane(&self, workload: &str, size: &Size, device: DeviceKind) -> Option<Duration> {
+    pub fn lane(&self, workload: &str, size: &Size, device: DeviceId) -> Option<Duration> {
         self.workloads
             .get(workload)?
             .get(&Key::new(size, device))
             .filter(|cost| cost.n_samples >= Self::N_SAMPLES_TRUSTED)
             .map(|cost| Duration::from_nanos(cost.lane_ns as u64))
+    }
+
+    /// The launch size of the best throughput for problems of this size there, if known.
+    pub fn n_lanes_best(&self, workload: &str, size: &Size, device: DeviceId) -> Option<u64> {
+        self.workloads
+            .get(workload)?
+            .get(&Key::new(size, device))?
+            .n_lanes_best
+    }
+
+    /// Keeps the launch size of the best throughput. The cost must have been measured.
+    pub(crate) fn keep_n_lanes_best(
+        &mut self,
+        workload: &str,
+        size: &Size,
+        device: DeviceId,
+        n_lanes: u64,
+    ) {
+        let rows = self.workloads.get_mut(workload);
+        if let Some(cost) = rows.and_then(|rows| rows.get_mut(&Key::new(size, device))) {
+            cost.n_lanes_best = Some(n_lanes);
+        }
     }
 
     /// A first idea while too few were measured to [trust](Self::lane): what they took, or else
@@ -109,7 +141,7 @@ impl Costs {
         &self,
         workload: &str,
         size: &Size,
-        device: DeviceKind,
+        device: DeviceId,
     ) -> Option<Duration> {
         let rows = self.workloads.get(workload)?;
         let lane_ns = match rows.get(&Key::new(size, device)) {
@@ -133,13 +165,14 @@ impl Costs {
                 device: key.device,
                 n_samples: cost.n_samples,
                 lane_ns: cost.lane_ns,
+                n_lanes_best: cost.n_lanes_best,
             })
         })
     }
 }
 
 impl Key {
-    fn new(size: &Size, device: DeviceKind) -> Key {
+    fn new(size: &Size, device: DeviceId) -> Key {
         Key {
             class: size.class,
             bin: size.shape.bin(),
@@ -169,6 +202,7 @@ impl From<Vec<CostRow>> for Costs {
             let cost = Cost {
                 n_samples: row.n_samples,
                 lane_ns: row.lane_ns,
+                n_lanes_best: row.n_lanes_best,
             };
             let rows = costs.workloads.entry(row.workload).or_default();
             rows.insert(key, cost);
@@ -185,29 +219,29 @@ mod tests {
     fn learns_forgets_and_is_written_down() {
         let size = Size::of(Shape::new(&[100]));
         let mut costs = Costs::default();
-        costs.learn("a", &size, DeviceKind::Cpu, 9, Duration::from_nanos(900));
+        costs.learn("a", &size, DeviceId::Cpu, 9, Duration::from_nanos(900));
         assert_eq!(
-            costs.lane("a", &size, DeviceKind::Cpu),
+            costs.lane("a", &size, DeviceId::Cpu),
             None,
             "nine are not enough"
         );
-        costs.learn("a", &size, DeviceKind::Cpu, 1, Duration::from_nanos(100));
+        costs.learn("a", &size, DeviceId::Cpu, 1, Duration::from_nanos(100));
         assert_eq!(
-            costs.lane("a", &size, DeviceKind::Cpu),
+            costs.lane("a", &size, DeviceId::Cpu),
             Some(Duration::from_nanos(100))
         );
         // A shape that was never met costs what the dearest of its class does, to begin with.
         let other = Size::of(Shape::new(&[5000]));
-        assert_eq!(costs.lane("a", &other, DeviceKind::Cpu), None);
-        let rough = costs.rough_lane("a", &other, DeviceKind::Cpu);
+        assert_eq!(costs.lane("a", &other, DeviceId::Cpu), None);
+        let rough = costs.rough_lane("a", &other, DeviceId::Cpu);
         assert_eq!(rough, Some(Duration::from_nanos(100)));
         let elsewhere = Size { class: 1, ..other };
-        assert_eq!(costs.rough_lane("a", &elsewhere, DeviceKind::Cpu), None);
+        assert_eq!(costs.rough_lane("a", &elsewhere, DeviceId::Cpu), None);
         // A machine that became ten times slower is believed after a few thousand problems.
         for _ in 0..5000 {
-            costs.learn("a", &size, DeviceKind::Cpu, 1, Duration::from_nanos(1000));
+            costs.learn("a", &size, DeviceId::Cpu, 1, Duration::from_nanos(1000));
         }
-        let lane = costs.lane("a", &size, DeviceKind::Cpu).unwrap().as_nanos();
+        let lane = costs.lane("a", &size, DeviceId::Cpu).unwrap().as_nanos();
         assert!((980..=1000).contains(&lane), "{lane}");
         let text = serde_json::to_string(&costs).unwrap();
         assert_eq!(serde_json::from_str::<Costs>(&text).unwrap(), costs);

@@ -1,8 +1,80 @@
 //! Devices: where batches run.
 
+use std::fmt;
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 
-use crate::DeviceKind;
+use crate::{DeviceKind, GpuFigures, GpuInfo};
+
+/// One of the devices of a run.
+///
+/// ```
+/// use swathe::DeviceId;
+/// assert_eq!(DeviceId::Gpu(2).to_string(), "gpu:2");
+/// assert_eq!("cpu".parse(), Ok(DeviceId::Cpu));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum DeviceId {
+    /// The processor, all cores together.
+    Cpu,
+    /// The graphics processor of this number.
+    Gpu(usize),
+}
+
+impl DeviceId {
+    /// What kind it is.
+    pub fn kind(self) -> DeviceKind {
+        match self {
+            DeviceId::Cpu => DeviceKind::Cpu,
+            DeviceId::Gpu(_) => DeviceKind::Gpu,
+        }
+    }
+}
+
+impl fmt::Display for DeviceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DeviceId::Cpu => f.write_str("cpu"),
+            DeviceId::Gpu(number) => write!(f, "gpu:{number}"),
+        }
+    }
+}
+
+impl FromStr for DeviceId {
+    type Err = DeviceParseError;
+
+    fn from_str(text: &str) -> Result<DeviceId, DeviceParseError> {
+        let number = |text: &str| text.strip_prefix("gpu:")?.parse().ok();
+        match text {
+            "cpu" => Ok(DeviceId::Cpu),
+            _ => number(text).map(DeviceId::Gpu).ok_or(DeviceParseError {
+                text: text.to_owned(),
+            }),
+        }
+    }
+}
+
+/// A text that is not a device.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}' is not a device: write cpu, or gpu:0 and so on")]
+pub struct DeviceParseError {
+    /// The text.
+    pub text: String,
+}
+
+impl Serialize for DeviceId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for DeviceId {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<DeviceId, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
 
 /// Something that batches run on. Closed: every device the engine knows is here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -10,6 +82,8 @@ use crate::DeviceKind;
 pub enum Device {
     /// The processor's cores.
     Cpu(Cpu),
+    /// A graphics processor.
+    Gpu(GpuUse),
 }
 
 impl Device {
@@ -17,8 +91,21 @@ impl Device {
     pub fn kind(&self) -> DeviceKind {
         match self {
             Device::Cpu(_) => DeviceKind::Cpu,
+            Device::Gpu(_) => DeviceKind::Gpu,
         }
     }
+}
+
+/// A graphics processor in a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GpuUse {
+    /// What is known of it.
+    #[serde(flatten)]
+    pub info: GpuInfo,
+    /// What it did.
+    pub figures: GpuFigures,
+    /// Why it was given up before the end of the run, if it was.
+    pub retired: Option<String>,
 }
 
 /// The processor and the memory beside it.

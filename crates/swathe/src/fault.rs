@@ -29,17 +29,29 @@ pub enum Point {
     Item,
     /// A part about to be written to the run folder.
     Store,
+    /// A buffer on a graphics processor.
+    Buffer,
+    /// Values about to be written to one.
+    Upload,
+    /// Values about to be read from one.
+    Readback,
+    /// A graphics processor about to be believed.
+    SelfTest,
 }
 
 impl Point {
     /// All points.
-    pub const ALL: [Point; 6] = [
+    pub const ALL: [Point; 10] = [
         Point::Reserve,
         Point::Pool,
         Point::Load,
         Point::Launch,
         Point::Item,
         Point::Store,
+        Point::Buffer,
+        Point::Upload,
+        Point::Readback,
+        Point::SelfTest,
     ];
 
     /// The word used in fault rules.
@@ -51,6 +63,10 @@ impl Point {
             Point::Launch => "launch",
             Point::Item => "item",
             Point::Store => "store",
+            Point::Buffer => "buffer",
+            Point::Upload => "upload",
+            Point::Readback => "readback",
+            Point::SelfTest => "selftest",
         }
     }
 }
@@ -73,9 +89,9 @@ pub enum Fault {
 /// | rule | strikes |
 /// |---|---|
 /// | `oom@17` | the 17th point of any kind (1-based) is refused |
-/// | `oom@load:3` | the third load is refused; likewise `reserve`, `pool`, `launch`, `store` |
+/// | `oom@load:3` | the third load is refused; likewise `reserve`, `pool`, `launch`, `store`, and on graphics processors `buffer`, `upload`, `readback`, `selftest` |
 /// | `oom%10:seed=7` | one point in ten, drawn with this seed; `oom%10:seed=7:load` loads only |
-/// | `lost@3` | the worker of the third launch is lost |
+/// | `lost@3` | the worker of the third launch is lost, or the graphics processor it runs on; `lost@upload:2` and so on at other points |
 /// | `slow@5=2s` | the fifth launch takes two seconds longer |
 /// | `slow%30=20ms:seed=1` | three launches in ten take 20 milliseconds longer |
 /// | `panic@item:42` | problem number 42 (0-based) panics every time it is tried |
@@ -332,7 +348,7 @@ fn parse_point(text: &str) -> Result<Point, &'static str> {
     Point::ALL
         .into_iter()
         .find(|point| point.name() == text)
-        .ok_or("the point is none of reserve, pool, load, launch, item, store")
+        .ok_or("the point is none of reserve, pool, load, launch, item, store, buffer, upload, readback, selftest")
 }
 
 fn parse_delay(text: &str) -> Option<Duration> {
@@ -370,7 +386,7 @@ mod tests {
             Some(Fault::Slow(Duration::from_millis(5)))
         );
         assert_eq!(faults.n_injected(), 4);
-        assert_eq!(faults.n_met(), [2, 0, 2, 1, 2, 0]);
+        assert_eq!(faults.n_met(), [2, 0, 2, 1, 2, 0, 0, 0, 0, 0]);
     }
 
     #[test]

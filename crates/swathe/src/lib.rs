@@ -71,11 +71,13 @@ mod bucket;
 mod cost;
 mod device;
 mod fault;
+mod gpu;
 mod memory;
 mod outcome;
 mod plan;
 mod pool;
 mod report;
+pub mod route;
 mod run;
 mod seed;
 mod settings;
@@ -88,21 +90,25 @@ mod workload;
 
 pub use bucket::{Bucket, Padding, bucket, waste};
 pub use cost::{CostRow, Costs};
-pub use device::{Cpu, Device, simd};
+pub use device::{Cpu, Device, DeviceId, DeviceParseError, GpuUse, simd};
 pub use fault::{Fault, FaultParseError, Faults, Point};
+pub use gpu::{
+    Access, Gpu, GpuBuffer, GpuError, GpuFigures, GpuInfo, GpuSearch, Gpus, Kernel, Recording,
+    Refused, RefusedReason,
+};
 pub use memory::{Budget, OutOfMemory, ReclaimerGuard, Reservation, ReserveError};
 pub use outcome::{Outcome, OutcomeKind, Unsolved};
-pub use plan::{Batch, Limits, Plan, Planned, plan};
+pub use plan::{Batch, GpuLane, GpuLimits, Limits, Plan, Planned, plan};
 pub use pool::{Pool, PoolFigures, Pooled};
 pub use report::{
-    Counts, Event, Launch, MemoryFigures, Mismatch, Phase, Remedy, Report, Setback, SetbackCause,
-    Verification, WorkerFigures,
+    Counts, Event, Launch, MemoryFigures, Mismatch, Phase, Remedy, Report, Route, RouteDevice,
+    Setback, SetbackCause, Verification, WorkerFigures,
 };
 pub use run::{Done, explain, run};
-pub use settings::{BatchSize, Observer, Settings};
+pub use settings::{BatchSize, Observer, Routing, Settings};
 pub use shape::{Shape, ShapeParseError};
 pub use slice::solve_slice;
 pub use source::Source;
 pub use spawn::{Run, spawn};
 pub use stop::Stop;
-pub use workload::{DeviceKind, Difference, Need, Size, Workload};
+pub use workload::{DeviceKind, Difference, Lane, Need, Size, Workload};

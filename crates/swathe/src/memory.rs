@@ -187,6 +187,13 @@ impl Budget {
         self.state().cap_bytes
     }
 
+    /// There is less than was thought: no more than what is used now and half of what was wanted.
+    pub(crate) fn learn_refusal(&self, wanted_bytes: u64) {
+        let mut state = self.state();
+        let reached_bytes = state.used_bytes + wanted_bytes / 2;
+        state.cap_bytes = state.cap_bytes.min(reached_bytes);
+    }
+
     /// The part of the budget that is free or can become so.
     pub(crate) fn reachable_bytes(&self) -> u64 {
         self.state().reachable_bytes()

@@ -7,16 +7,18 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::settings::BatchSize;
-use crate::{Costs, DeviceKind, Need, Shape, Size};
+use crate::{Costs, DeviceId, DeviceKind, Need, Padding, Shape, Size, bucket};
 
 /// Problems that are loaded and run together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
-    /// Where it runs.
+    /// Where it runs. What is planned for a graphics processor may run on any of them, and on the
+    /// CPU where that is measured to be faster.
     pub device: DeviceKind,
     /// The class all of its problems have.
     pub class: u32,
-    /// The smallest shape that all of its problems fit in.
+    /// The smallest shape that all of its problems fit in; on a graphics processor the shape that
+    /// they are padded to.
     pub shape: Shape,
     /// The problems, by number, in the order they run.
     pub problems: Vec<usize>,
@@ -42,6 +44,17 @@ pub struct Planned {
     pub size: Size,
     /// The memory it takes.
     pub need: Need,
+    /// How it can be launched on a graphics processor, if it can.
+    pub gpu: Option<GpuLane>,
+}
+
+/// A problem as a lane of a launch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GpuLane {
+    /// Its shape there.
+    pub form: Shape,
+    /// The device's memory it takes.
+    pub need: Need,
 }
 
 /// What a plan must keep to.
@@ -55,6 +68,17 @@ pub struct Limits {
     pub batch_size: BatchSize,
     /// Problems in a batch at most.
     pub batch_size_max: usize,
+    /// What launches on graphics processors keep to; `None` without any.
+    pub gpu: Option<GpuLimits>,
+}
+
+/// What launches on graphics processors keep to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GpuLimits {
+    /// How shapes are padded.
+    pub padding: Padding,
+    /// The memory of a launch.
+    pub launch_bytes_max: u64,
 }
 
 impl Limits {
@@ -62,12 +86,61 @@ impl Limits {
     pub const BATCH_TIME_MAX: Duration = Duration::from_millis(50);
 }
 
-/// Puts problems into batches for the CPU: pure, deterministic, O(n log n).
+/// Puts problems into batches: pure, deterministic, O(n log n).
 ///
-/// Problems of one affinity stay together, in the order their affinity first appears; a batch has
-/// one class. Shapes stay exact: a batch here is a unit of loading and of memory, its problems
-/// are solved one by one.
+/// On the CPU problems of one affinity stay together, in the order their affinity first appears; a
+/// batch has one class. Shapes stay exact: a batch there is a unit of loading and of memory, its
+/// problems are solved one by one. What can run on graphics processors is padded to common shapes.
 pub fn plan(workload: &str, problems: &[Planned], limits: &Limits, costs: &Costs) -> Plan {
+    let Some(gpu) = &limits.gpu else {
+        return plan_cpu(workload, problems, limits, costs);
+    };
+    let fits = |planned: &Planned, lane: &GpuLane| {
+        lane.need.total_bytes() <= gpu.launch_bytes_max
+            && planned.need.total_bytes() <= limits.budget_bytes
+    };
+    let (gpu_problems, cpu_problems): (Vec<Planned>, Vec<Planned>) = problems
+        .iter()
+        .partition(|planned| planned.gpu.is_some_and(|lane| fits(planned, &lane)));
+    let mut plan = plan_cpu(workload, &cpu_problems, limits, costs);
+    let forms: Vec<(usize, u32, Shape)> = gpu_problems
+        .iter()
+        .enumerate()
+        .filter_map(|(at, planned)| Some((at, planned.size.class, planned.gpu?.form)))
+        .collect();
+    let (buckets, unfit) = bucket(&forms, &gpu.padding);
+    // What no bucket of a list can take stays as it is, on the CPU.
+    let unfit: Vec<Planned> = unfit.into_iter().map(|at| gpu_problems[at]).collect();
+    plan.batches
+        .extend(plan_cpu(workload, &unfit, limits, costs).batches);
+    for bucket in buckets {
+        let members: Vec<&Planned> = bucket
+            .problems
+            .iter()
+            .map(|&at| &gpu_problems[at])
+            .collect();
+        let need = |planned: &Planned| planned.gpu.map_or(0, |lane| lane.need.total_bytes());
+        let lane_bytes = members.iter().map(|planned| need(planned)).max();
+        let lane_bytes = lane_bytes.unwrap_or(0).max(1);
+        let n_lanes_max = match limits.batch_size {
+            BatchSize::Auto => limits.batch_size_max,
+            BatchSize::Fixed(n) => n.min(limits.batch_size_max),
+        };
+        let n_lanes = (gpu.launch_bytes_max / lane_bytes).clamp(1, n_lanes_max.max(1) as u64);
+        for lanes in members.chunks(n_lanes as usize) {
+            plan.batches.push(Batch {
+                device: DeviceKind::Gpu,
+                class: bucket.class,
+                shape: bucket.shape,
+                problems: lanes.iter().map(|planned| planned.index).collect(),
+                bytes: lanes.iter().map(|planned| need(planned)).sum(),
+            });
+        }
+    }
+    plan
+}
+
+fn plan_cpu(workload: &str, problems: &[Planned], limits: &Limits, costs: &Costs) -> Plan {
     let mut plan = Plan::default();
     let mut batch: Option<OpenBatch> = None;
     let batch_bytes_max = limits.budget_bytes / (2 * limits.n_batches_at_once.max(1)) as u64;
@@ -79,7 +152,7 @@ pub fn plan(workload: &str, problems: &[Planned], limits: &Limits, costs: &Costs
         }
         let lane = match limits.batch_size {
             BatchSize::Auto => costs
-                .lane(workload, &planned.size, DeviceKind::Cpu)
+                .lane(workload, &planned.size, DeviceId::Cpu)
                 .unwrap_or_default(),
             BatchSize::Fixed(_) => Duration::ZERO,
         };
@@ -225,7 +298,12 @@ mod tests {
             scratch_bytes: 10,
             solution_bytes: 1,
         };
-        Planned { index, size, need }
+        Planned {
+            index,
+            size,
+            need,
+            gpu: None,
+        }
     }
 
     fn limits(budget_bytes: u64) -> Limits {
@@ -234,6 +312,7 @@ mod tests {
             n_batches_at_once: 2,
             batch_size: BatchSize::Auto,
             batch_size_max: 100,
+            gpu: None,
         }
     }
 
@@ -289,7 +368,7 @@ mod tests {
         costs.learn(
             "w",
             &problems[0].size,
-            DeviceKind::Cpu,
+            DeviceId::Cpu,
             10,
             Duration::from_millis(100),
         );
@@ -298,6 +377,40 @@ mod tests {
             groups(&plan).iter().map(Vec::len).collect::<Vec<_>>(),
             [5, 5, 5, 5]
         );
+    }
+
+    #[test]
+    fn what_can_be_launched_is_padded_and_the_rest_stays_on_the_cpu() {
+        let lane = |extent: u32| GpuLane {
+            form: Shape::new(&[extent]),
+            need: Need {
+                lane_bytes: 4 * u64::from(extent),
+                ..Need::default()
+            },
+        };
+        let mut problems: Vec<Planned> = (0..10)
+            .map(|k| planned(k, 7 + k as u32 % 2, 0, 0))
+            .collect();
+        for problem in &mut problems[..8] {
+            problem.gpu = Some(lane(problem.size.shape.extents()[0]));
+        }
+        // Too large for any launch.
+        problems[7].gpu = Some(lane(1000));
+        let limits = Limits {
+            gpu: Some(GpuLimits {
+                padding: Padding::Multiple(8),
+                launch_bytes_max: 100,
+            }),
+            ..limits(10_000)
+        };
+        let plan = plan("w", &problems, &limits, &Costs::default());
+        assert_eq!(
+            groups(&plan),
+            [vec![7, 8, 9], vec![0, 1, 2], vec![3, 4, 5], vec![6]]
+        );
+        assert_eq!(plan.batches[0].device, DeviceKind::Cpu);
+        assert_eq!(plan.batches[1].device, DeviceKind::Gpu);
+        assert_eq!(plan.batches[1].shape, Shape::new(&[8]));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::device::Device;
 use crate::pool::PoolFigures;
-use crate::{Costs, DeviceKind, Difference, OutcomeKind, Shape};
+use crate::{Costs, DeviceId, Difference, OutcomeKind, Shape};
 
 /// The figures of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -35,6 +35,11 @@ pub struct Report {
     pub verification: Verification,
     /// What problems were measured to take.
     pub costs: Costs,
+    /// Where problems that could run on graphics processors went, and why.
+    pub routes: Vec<Route>,
+    /// Problems that ran on the CPU because no kernel can do them, while graphics processors were
+    /// at hand.
+    pub n_cpu_only: u64,
     /// Whether the run was cancelled before every problem had its outcome.
     pub cancelled: bool,
 }
@@ -148,7 +153,7 @@ impl WorkerFigures {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Launch {
     /// Where it ran.
-    pub device: DeviceKind,
+    pub device: DeviceId,
     /// Which worker ran it.
     pub worker: usize,
     /// The class of its problems.
@@ -165,6 +170,50 @@ pub struct Launch {
     pub solve_start_ms: f64,
     /// When its last problem was solved.
     pub end_ms: f64,
+}
+
+/// Where problems of one class and padded shape went.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Route {
+    /// Their class.
+    pub class: u32,
+    /// The shape they are padded to.
+    pub padded: Shape,
+    /// The sum of their own volumes.
+    pub volume_real: u64,
+    /// How many there were.
+    pub n_problems: u64,
+    /// What each device did of them and what it was measured to take.
+    pub devices: Vec<RouteDevice>,
+    /// The device that is fastest for them, all its threads together.
+    pub choice: Option<DeviceId>,
+    /// How long the next best one would have taken for all of them, beside how long that one does.
+    pub other_ms: Option<f64>,
+    /// How long the chosen one takes for all of them.
+    pub choice_ms: Option<f64>,
+}
+
+impl Route {
+    /// The share of the launched volume that is padding, 0 to 1.
+    pub fn waste(&self) -> f64 {
+        let padded = self.padded.volume() as f64 * self.n_problems as f64;
+        if padded == 0.0 {
+            0.0
+        } else {
+            1.0 - self.volume_real as f64 / padded
+        }
+    }
+}
+
+/// A device's part in a [`Route`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RouteDevice {
+    /// The device.
+    pub device: DeviceId,
+    /// How many of the problems it solved.
+    pub n_lanes: u64,
+    /// What one of them takes there, in milliseconds; on the CPU on one thread.
+    pub lane_ms: Option<f64>,
 }
 
 /// Memory against the budget.
@@ -188,7 +237,7 @@ pub struct Setback {
     /// When, from the start of the run.
     pub at_ms: f64,
     /// On which device.
-    pub device: DeviceKind,
+    pub device: DeviceId,
     /// Why.
     pub cause: SetbackCause,
     /// How many problems it concerned.
@@ -213,6 +262,20 @@ pub enum SetbackCause {
         /// The problem it is stuck in.
         problem: usize,
     },
+    /// A graphics processor was lost.
+    DeviceLost,
+    /// A graphics processor did not answer in time.
+    DeviceTimedOut,
+    /// A launch came to nothing.
+    LaunchFailed {
+        /// What the driver or the kernel said.
+        message: String,
+    },
+    /// Kernels could not finish some problems of a launch.
+    HandedOver {
+        /// Why not.
+        reason: String,
+    },
 }
 
 /// What was done about a setback.
@@ -225,6 +288,12 @@ pub enum Remedy {
     Retried,
     /// A new worker took over what was left of it.
     Replaced,
+    /// The CPU takes it.
+    ToCpu,
+    /// The device was opened again, and the launch put back.
+    Reopened,
+    /// The device is not used any more, and the launch put back.
+    Retired,
 }
 
 /// What solving again showed.

@@ -7,6 +7,9 @@
 //! problem, and a new worker goes on with the rest.
 
 mod clock;
+mod fleet;
+mod gpu_worker;
+mod lots;
 mod queue;
 mod scratch;
 mod slot;
@@ -17,7 +20,7 @@ use std::any::Any;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -25,6 +28,8 @@ use std::time::{Duration, Instant};
 
 pub(crate) use worker::panic_message;
 
+use fleet::Fleet;
+use lots::Who;
 use queue::Queue;
 use scratch::ScratchRack;
 use slot::Slot;
@@ -36,8 +41,8 @@ use crate::report::{
     WorkerFigures,
 };
 use crate::{
-    Costs, DeviceKind, Limits, Need, Outcome, Plan, Planned, Remedy, Settings, Size, Source, Stop,
-    Workload, plan,
+    Costs, DeviceId, DeviceKind, GpuLane, Limits, Need, Outcome, Plan, Planned, Remedy, Settings,
+    Size, Source, Stop, Workload, plan,
 };
 
 /// A problem's outcome, as it is delivered.
@@ -47,7 +52,7 @@ pub struct Done<W: Workload> {
     /// What became of it.
     pub outcome: Outcome<W>,
     /// Where it was solved.
-    pub device: DeviceKind,
+    pub device: DeviceId,
     /// How long solving it took.
     pub took: Duration,
     /// How often it was started: more than once after a setback.
@@ -92,8 +97,10 @@ where
     W::Scratch: 'static,
 {
     let started = Instant::now();
-    let n_workers =
+    let n_cpu_workers =
         (settings.n_threads.max(1) + settings.n_prefetch).min(source.n_problems().max(1));
+    let fleet = Fleet::new(settings);
+    let n_workers = n_cpu_workers + Fleet::N_WORKERS_EACH * fleet.n_gpus();
     // Room for a few batches of outcomes: enough to keep workers going, few enough to hold back.
     let (sender, receiver) = sync_channel(4 * n_workers);
     let chosen = crate::seed::choose(source.n_problems(), settings.n_verify, settings.seed);
@@ -106,6 +113,9 @@ where
         queue: Queue::new(source.n_problems()),
         scratches: ScratchRack::new(settings.n_threads.max(1), &settings.memory),
         costs: Mutex::new(settings.costs.clone()),
+        n_learnt: AtomicU64::new(1),
+        fleet,
+        n_cpu_only: AtomicU64::new(0),
         slots: Mutex::default(),
         threads: Mutex::default(),
         n_hired: AtomicUsize::new(0),
@@ -115,8 +125,13 @@ where
     });
     // Whatever happens on this thread (`done` may panic), nobody is left working for nothing.
     let over = OverAtEnd(&shared);
-    for _ in 0..n_workers {
-        Shared::hire(&shared);
+    for _ in 0..n_cpu_workers {
+        Shared::hire(&shared, Who::Cpu);
+    }
+    for number in 0..shared.fleet.n_gpus() {
+        for _ in 0..Fleet::N_WORKERS_EACH {
+            Shared::hire(&shared, Who::Gpu(number));
+        }
     }
     let watchdog = watchdog::start(&shared);
     let collected = collect(&shared, &receiver, n_workers, done);
@@ -132,10 +147,14 @@ where
     let costs = lock(&shared.costs).clone();
     Report {
         workload: W::NAME.to_owned(),
-        devices: vec![Device::Cpu(Cpu {
+        devices: std::iter::once(Device::Cpu(Cpu {
             n_threads: settings.n_threads.max(1),
             ..Cpu::detect()
-        })],
+        }))
+        .chain(shared.fleet.devices())
+        .collect(),
+        routes: shared.fleet.routes::<W>(&costs, settings.n_threads),
+        n_cpu_only: shared.n_cpu_only.load(Ordering::Relaxed),
         cancelled: collected.counts.n_done() < collected.counts.n_problems,
         counts: collected.counts,
         wall_ms,
@@ -162,10 +181,17 @@ pub fn explain<W: Workload>(workload: &W, source: &Source<W>, settings: &Setting
         .filter_map(|index| {
             let sized = catch_unwind(AssertUnwindSafe(|| {
                 let size = source.size(index).ok()?;
-                Some((size, workload.need(&size, DeviceKind::Cpu)))
+                let need = workload.need(&size, DeviceKind::Cpu);
+                let gpu = gpu_lane(workload, &size).filter(|_| !settings.gpus.is_empty());
+                Some((size, need, gpu))
             }));
-            let (size, need) = sized.ok().flatten()?;
-            Some(Planned { index, size, need })
+            let (size, need, gpu) = sized.ok().flatten()?;
+            Some(Planned {
+                index,
+                size,
+                need,
+                gpu,
+            })
         })
         .collect();
     plan(W::NAME, &planned, &limits(settings), &settings.costs)
@@ -174,10 +200,26 @@ pub fn explain<W: Workload>(workload: &W, source: &Source<W>, settings: &Setting
 fn limits(settings: &Settings) -> Limits {
     Limits {
         budget_bytes: settings.memory.cap_bytes(),
-        n_batches_at_once: settings.n_threads.max(1) + settings.n_prefetch,
+        n_batches_at_once: settings.n_threads.max(1)
+            + settings.n_prefetch
+            + Fleet::N_WORKERS_EACH * settings.gpus.len(),
         batch_size: settings.batch_size,
         batch_size_max: settings.batch_size_max.max(1),
+        gpu: Fleet::limits(settings),
     }
+}
+
+/// How a problem of this size can be launched, if it can.
+fn gpu_lane<W: Workload>(workload: &W, size: &Size) -> Option<GpuLane> {
+    let form = workload.gpu_form(size)?;
+    let need = fleet::lane_need(
+        workload,
+        &Size {
+            shape: form,
+            ..*size
+        },
+    );
+    Some(GpuLane { form, need })
 }
 
 /// Ends a run for all of its threads when dropped.
@@ -202,6 +244,11 @@ struct Shared<W: Workload> {
     queue: Queue,
     scratches: ScratchRack<W>,
     costs: Mutex<Costs>,
+    /// Grows when something was learnt.
+    n_learnt: AtomicU64,
+    fleet: Fleet,
+    /// Problems that no kernel can do.
+    n_cpu_only: AtomicU64,
     slots: Mutex<Vec<Arc<Slot<W>>>>,
     /// By worker number; those of workers left behind are taken out and never joined.
     threads: Mutex<Vec<(usize, JoinHandle<()>)>>,
@@ -247,7 +294,7 @@ where
     W::Scratch: 'static,
 {
     /// Starts a worker.
-    fn hire(shared: &Arc<Self>) {
+    fn hire(shared: &Arc<Self>, who: Who) {
         // Deep recursion in a solver should meet the solver's own limit before the stack's end.
         const STACK_BYTES: usize = 16 << 20;
         let worker = shared.n_hired.fetch_add(1, Ordering::Relaxed);
@@ -258,7 +305,11 @@ where
             .name(format!("swathe-worker-{worker}"))
             .stack_size(STACK_BYTES)
             .spawn(move || {
-                if let Err(panic) = catch_unwind(AssertUnwindSafe(|| worker::work(&its, &slot))) {
+                let work = || match who {
+                    Who::Cpu => worker::work(&its, &slot),
+                    Who::Gpu(number) => gpu_worker::work(&its, &slot, number),
+                };
+                if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
                     its.send(Message::Broken(panic));
                 }
             })
@@ -274,10 +325,20 @@ impl<W: Workload> Shared<W> {
     }
 
     fn send_setback(&self, cause: SetbackCause, n_problems: usize, remedy: Remedy) {
+        self.send_setback_of(DeviceId::Cpu, cause, n_problems, remedy);
+    }
+
+    fn send_setback_of(
+        &self,
+        device: DeviceId,
+        cause: SetbackCause,
+        n_problems: usize,
+        remedy: Remedy,
+    ) {
         let at_ms = ms(self.started.elapsed());
         self.send(Message::Setback(Setback {
             at_ms,
-            device: DeviceKind::Cpu,
+            device,
             cause,
             n_problems,
             remedy,
@@ -306,6 +367,14 @@ impl<W: Workload> Shared<W> {
         Need {
             lane_bytes: need.lane_bytes + need.total_bytes(),
             ..need
+        }
+    }
+
+    /// How a problem can be launched on the graphics processors of this run, if it can.
+    fn gpu_lane(&self, size: &Size) -> Option<GpuLane> {
+        match self.fleet.n_gpus() {
+            0 => None,
+            _ => gpu_lane(&*self.workload, size),
         }
     }
 

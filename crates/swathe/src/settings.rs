@@ -8,7 +8,7 @@ use crate::device::Cpu;
 use crate::fault::Faults;
 use crate::memory::Budget;
 use crate::report::Event;
-use crate::{Costs, Padding, Stop};
+use crate::{Costs, Gpu, Padding, Stop};
 
 /// How a run should go about its work. None of it changes an answer.
 ///
@@ -29,6 +29,10 @@ pub struct Settings {
     pub batch_size_max: usize,
     /// How shapes are padded for launches that need equal ones.
     pub padding: Padding,
+    /// Graphics processors to use beside the CPU.
+    pub gpus: Vec<Gpu>,
+    /// Who takes what several devices could.
+    pub routing: Routing,
     /// The memory that may be used.
     pub memory: Budget,
     /// The time a problem may take to load, and again to be solved.
@@ -58,6 +62,8 @@ impl Default for Settings {
             batch_size: BatchSize::Auto,
             batch_size_max: 4096,
             padding: Padding::default(),
+            gpus: Vec::new(),
+            routing: Routing::Measured,
             memory: Budget::new(cpu.memory_default_bytes()),
             time_limit: Duration::from_secs(300),
             grace: Duration::from_millis(500),
@@ -69,6 +75,16 @@ impl Default for Settings {
             observer: None,
         }
     }
+}
+
+/// Who takes what several devices could.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Routing {
+    /// Whoever was measured to be best at it.
+    #[default]
+    Measured,
+    /// Graphics processors, as long as there is one that can.
+    Gpu,
 }
 
 /// How many problems a batch has.

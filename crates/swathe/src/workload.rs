@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Shape, Stop};
+use crate::{Gpu, GpuError, Shape, Stop};
 
 /// A kind of problem the engine can solve. The only public trait.
 ///
@@ -77,6 +77,39 @@ pub trait Workload: Send + Sync {
         stop: &Stop,
     ) -> Result<Self::Solution, Self::Failure>;
 
+    /// The shape in which a problem of this size can be launched on a graphics processor. `None`:
+    /// it runs on the CPU alone, and the plan says so.
+    ///
+    /// Problems of one class share a launch, padded to a common shape where theirs differ. Only
+    /// what the kernels can really do belongs here: element types, ranges and limits included.
+    fn gpu_form(&self, _size: &Size) -> Option<Shape> {
+        None
+    }
+
+    /// Solves problems together on a graphics processor: an entry for each, in their order.
+    ///
+    /// All of them have one class and a [form](Self::gpu_form) that fits in `padded`. The answer to
+    /// a problem depends on the problem alone, not on who shares its launch. Kernels have bounded
+    /// loops, and `stop` is looked at between launches (waiting for the device does so by itself).
+    ///
+    /// # Errors
+    /// If the launch as a whole came to nothing; the engine tries again with fewer problems,
+    /// elsewhere, or on the CPU.
+    fn solve_gpu(
+        &self,
+        _gpu: &Gpu,
+        _padded: Shape,
+        _problems: &[&Self::Problem],
+        _stop: &Stop,
+    ) -> Result<Vec<Lane<Self>>, GpuError>
+    where
+        Self: Sized,
+    {
+        Err(GpuError::Unsupported {
+            what: format!("{} has no kernels", Self::NAME),
+        })
+    }
+
     /// Whether two answers to one problem are the same, as far as this workload promises for
     /// answers from `on`. The default promises nothing and finds no difference.
     fn agree(
@@ -96,6 +129,14 @@ pub trait Workload: Send + Sync {
             format!("{} {class}", Self::NAME)
         }
     }
+}
+
+/// What became of a problem in a launch on a graphics processor.
+pub enum Lane<W: Workload> {
+    /// It is done, with an answer or a failure of its own.
+    Done(Result<W::Solution, W::Failure>),
+    /// The kernels cannot finish it: the CPU shall, and the report counts it.
+    ToCpu(String),
 }
 
 /// How large a problem is, known before it is loaded.
@@ -124,11 +165,15 @@ impl Size {
 }
 
 /// The memory a problem takes.
+///
+/// On a graphics processor these are bytes of the device's memory; what the host holds meanwhile
+/// is the CPU's need without its scratch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Need {
     /// While it is in flight: the loaded problem.
     pub lane_bytes: u64,
-    /// While it is solved: the worker's scratch, kept for the next problem.
+    /// While it is solved: the worker's scratch, kept for the next problem; on a graphics
+    /// processor what a launch takes besides its lanes.
     pub scratch_bytes: u64,
     /// From solving until its outcome is taken: the answer.
     pub solution_bytes: u64,

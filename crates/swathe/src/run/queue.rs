@@ -2,12 +2,14 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+use super::lots::{Lots, Who};
 use super::{Done, Shared, WAIT_MAX, limits, lock};
 use crate::settings::BatchSize;
-use crate::{Costs, DeviceKind, Outcome, Planned, Shape, Workload, plan};
+use crate::{Costs, DeviceId, DeviceKind, Outcome, Planned, Shape, Size, Workload, plan};
 
 /// Problems that a worker takes at once.
 pub(super) struct Range {
@@ -16,6 +18,8 @@ pub(super) struct Range {
     pub(super) problems: VecDeque<Planned>,
     /// Which try this is, from 1.
     pub(super) n_attempts: u32,
+    /// The size they are padded to, if they are to be launched on a graphics processor.
+    pub(super) padded: Option<Size>,
 }
 
 impl Range {
@@ -68,8 +72,12 @@ struct State {
     /// Problems below this number have been planned.
     planned_to: usize,
     todo: VecDeque<Range>,
-    /// Problems in `todo`.
+    /// Launches that graphics processors take next: what was cut or put back.
+    launches: VecDeque<Range>,
+    /// Problems in `todo` and `launches`.
     n_todo: usize,
+    /// What several devices could take.
+    lots: Lots,
     /// Problems that workers have: they may yet come back.
     n_in_flight: usize,
 }
@@ -91,7 +99,9 @@ impl Queue {
             n_problems,
             planned_to: 0,
             todo: VecDeque::new(),
+            launches: VecDeque::new(),
             n_todo: 0,
+            lots: Lots::default(),
             n_in_flight: 0,
         };
         Queue {
@@ -101,28 +111,24 @@ impl Queue {
     }
 
     /// The next range, waiting for one that may come back; `End` when there will be none.
-    pub(super) fn claim<W: Workload>(&self, shared: &Shared<W>) -> Claim<W> {
+    pub(super) fn claim<W: Workload>(&self, shared: &Shared<W>, who: Who) -> Claim<W> {
         let mut state = lock(&self.state);
         loop {
             if shared.stop.is_cancelled() {
                 return Claim::End;
             }
-            if let Some(mut range) = state.todo.pop_front() {
-                let n_rest = state.n_todo + (state.n_problems - state.planned_to);
-                let n = n_claimed(shared, &range, n_rest);
-                state.n_todo -= n;
-                state.n_in_flight += n;
-                if n == range.problems.len() {
-                    return Claim::Range(range);
-                }
-                let claimed = Range {
-                    problems: range.problems.drain(..n).collect(),
-                    ..range
-                };
-                state.todo.push_front(range);
-                return Claim::Range(claimed);
+            if let Who::Gpu(number) = who
+                && shared.fleet.member(number).is_retired()
+            {
+                return Claim::End;
             }
-            if state.planned_to < state.n_problems {
+            if let Some(range) = state.next(shared, who) {
+                state.n_in_flight += range.problems.len();
+                return Claim::Range(range);
+            }
+            // Graphics processors look ahead for their work, but not without end.
+            let may_plan = who == Who::Cpu || state.n_todo < 2 * Queue::WINDOW;
+            if state.planned_to < state.n_problems && may_plan {
                 let settled = plan_window(&mut state, shared);
                 self.moved.notify_all();
                 if !settled.is_empty() {
@@ -131,7 +137,8 @@ impl Queue {
                 }
                 continue;
             }
-            if state.n_in_flight == 0 {
+            let n_left = state.n_todo + state.lots.n_lanes() + state.n_in_flight;
+            if n_left == 0 && state.planned_to == state.n_problems {
                 return Claim::End;
             }
             let wait = self.moved.wait_timeout(state, WAIT_MAX);
@@ -157,8 +164,25 @@ impl Queue {
             }
             state.n_in_flight -= range.problems.len();
             state.n_todo += range.problems.len();
-            state.todo.push_front(range);
+            match range.padded {
+                None => state.todo.push_front(range),
+                Some(_) => state.launches.push_front(range),
+            }
         }
+        self.moved.notify_all();
+    }
+
+    /// No graphics processor is left: the CPU takes what was meant for them.
+    pub(super) fn all_to_cpu(&self) {
+        let mut state = lock(&self.state);
+        let mut launches = std::mem::take(&mut state.launches);
+        for range in &mut launches {
+            range.padded = None;
+        }
+        let lots = state.lots.drain();
+        state.n_todo += lots.iter().map(|range| range.problems.len()).sum::<usize>();
+        state.todo.extend(launches);
+        state.todo.extend(lots);
         self.moved.notify_all();
     }
 
@@ -168,11 +192,44 @@ impl Queue {
     }
 }
 
-/// How many of a range's problems a worker takes at once.
-fn n_claimed<W: Workload>(shared: &Shared<W>, range: &Range, n_rest: usize) -> usize {
-    let n_problems = range.problems.len();
-    if let BatchSize::Fixed(_) = shared.settings.batch_size {
-        return n_problems;
+impl State {
+    fn next<W: Workload>(&mut self, shared: &Shared<W>, who: Who) -> Option<Range> {
+        let taken = match who {
+            Who::Cpu => self.todo.pop_front().map(|mut range| {
+                let n_rest =
+                    self.n_todo + self.lots.n_lanes() + (self.n_problems - self.planned_to);
+                let n = n_claimed(shared, range.problems.iter(), n_rest);
+                if n == range.problems.len() {
+                    return range;
+                }
+                let claimed = Range {
+                    problems: range.problems.drain(..n).collect(),
+                    ..range
+                };
+                self.todo.push_front(range);
+                claimed
+            }),
+            Who::Gpu(_) => self.launches.pop_front(),
+        };
+        match taken {
+            Some(range) => {
+                self.n_todo -= range.problems.len();
+                Some(range)
+            }
+            None => self.lots.take(shared, who),
+        }
+    }
+}
+
+/// How many of these problems a worker of the CPU takes at once, of so many that are left in all.
+pub(super) fn n_claimed<'a, W: Workload>(
+    shared: &Shared<W>,
+    problems: impl ExactSizeIterator<Item = &'a Planned>,
+    n_rest: usize,
+) -> usize {
+    let n_problems = problems.len();
+    if let BatchSize::Fixed(n) = shared.settings.batch_size {
+        return n_problems.min(n.max(1));
     }
     // Near the end everybody gets less, so that all workers end at about the same time.
     let n_fair = match shared.settings.n_threads {
@@ -181,8 +238,7 @@ fn n_claimed<W: Workload>(shared: &Shared<W>, range: &Range, n_rest: usize) -> u
     };
     let costs = lock(&shared.costs);
     let n_max = n_problems.min(n_fair).max(1);
-    let problems = range.problems.iter().take(n_max);
-    n_in_time(W::NAME, problems, &costs, Queue::CLAIM_TIME)
+    n_in_time(W::NAME, problems.take(n_max), &costs, Queue::CLAIM_TIME)
 }
 
 /// How many problems from the front take about this long; one while nothing is known.
@@ -200,14 +256,14 @@ fn n_in_time<'a>(
         let bin = planned.size.shape.bin();
         let sure = match known {
             Some((known_bin, lane)) if known_bin == bin => Some(lane),
-            _ => costs.lane(workload, &planned.size, DeviceKind::Cpu),
+            _ => costs.lane(workload, &planned.size, DeviceId::Cpu),
         };
         let lane = if let Some(lane) = sure {
             known = Some((bin, lane));
             lane
         } else {
             n_unsure += 1;
-            match costs.rough_lane(workload, &planned.size, DeviceKind::Cpu) {
+            match costs.rough_lane(workload, &planned.size, DeviceId::Cpu) {
                 Some(lane) if n_unsure <= Queue::N_UNSURE_MAX => lane,
                 _ => return n.max(1),
             }
@@ -231,7 +287,7 @@ fn plan_window<W: Workload>(state: &mut State, shared: &Shared<W>) -> Vec<Done<W
         settled.push(Done {
             index,
             outcome,
-            device: DeviceKind::Cpu,
+            device: DeviceId::Cpu,
             took,
             n_attempts: 1,
         });
@@ -244,6 +300,7 @@ fn plan_window<W: Workload>(state: &mut State, shared: &Shared<W>) -> Vec<Done<W
                 index,
                 size,
                 need: shared.need(index, &size),
+                gpu: shared.gpu_lane(&size),
             })
         }));
         match sized {
@@ -257,7 +314,10 @@ fn plan_window<W: Workload>(state: &mut State, shared: &Shared<W>) -> Vec<Done<W
             ),
         }
     }
-    let limits = limits(&shared.settings);
+    let mut limits = limits(&shared.settings);
+    if !shared.fleet.is_alive() {
+        limits.gpu = None;
+    }
     let plan = plan(W::NAME, &planned, &limits, &lock(&shared.costs));
     for (index, wanted_bytes) in plan.too_large {
         settle(
@@ -274,11 +334,20 @@ fn plan_window<W: Workload>(state: &mut State, shared: &Shared<W>) -> Vec<Done<W
             let at = planned.partition_point(|planned| planned.index < *index);
             planned[at]
         });
+        if batch.device == DeviceKind::Gpu {
+            state.lots.add(shared, batch.class, batch.shape, problems);
+            continue;
+        }
         let range = Range {
             class: batch.class,
             problems: problems.collect(),
             n_attempts: 1,
+            padded: None,
         };
+        if shared.fleet.n_gpus() > 0 {
+            let n_problems = range.problems.len() as u64;
+            shared.n_cpu_only.fetch_add(n_problems, Ordering::Relaxed);
+        }
         state.n_todo += range.problems.len();
         state.todo.push_back(range);
     }

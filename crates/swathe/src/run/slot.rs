@@ -35,10 +35,19 @@ pub(super) struct Hand<W: Workload> {
     pub(super) checked: Checked,
     /// The figures of the range, as far as they are known.
     pub(super) launch: Option<Launch>,
+    /// The launch that is on a graphics processor right now.
+    pub(super) on_gpu: Option<OnGpu>,
     /// Whether the worker has a turn to solve.
     pub(super) has_turn: bool,
     /// The worker was left behind: whatever it brings is too late.
     pub(super) abandoned: bool,
+}
+
+/// A launch on a graphics processor.
+pub(super) struct OnGpu {
+    pub(super) number: usize,
+    pub(super) problems: Vec<Planned>,
+    pub(super) since: Instant,
 }
 
 #[derive(Clone, Copy)]
@@ -61,6 +70,7 @@ impl<W: Workload> Slot<W> {
             scratch_reservation: None,
             checked: Checked::default(),
             launch: None,
+            on_gpu: None,
             has_turn: false,
             abandoned: false,
         };

@@ -6,12 +6,13 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::lots::Who;
 use super::queue::Range;
 use super::slot::Slot;
 use super::worker::ended;
 use super::{Done, Message, Shared, lock, ms};
 use crate::report::{Remedy, SetbackCause};
-use crate::{DeviceKind, Outcome, Workload};
+use crate::{DeviceId, Outcome, Workload};
 
 pub(super) fn start<W>(shared: &Arc<Shared<W>>) -> JoinHandle<()>
 where
@@ -68,6 +69,9 @@ where
     W::Scratch: 'static,
 {
     let (limit, grace) = (shared.settings.time_limit, shared.settings.grace);
+    if look_at_gpu(shared, slot, cancelled_at) {
+        return;
+    }
     let mut hand = slot.hand();
     let Some(current) = hand.current else { return };
     let spent = current.since.elapsed();
@@ -124,7 +128,7 @@ where
         done.push(Done {
             index,
             outcome,
-            device: DeviceKind::Cpu,
+            device: DeviceId::Cpu,
             took: spent,
             n_attempts,
         });
@@ -135,11 +139,12 @@ where
             Remedy::Replaced,
         );
         shared.send(Message::Hired);
-        Shared::hire(shared);
+        Shared::hire(shared, Who::Cpu);
         shared.queue.put_back([Range {
             class,
             problems: rest.into(),
             n_attempts,
+            padded: None,
         }]);
     }
     shared.send(Message::Outcomes {
@@ -150,4 +155,77 @@ where
     });
     shared.queue.settle(n_settled);
     shared.send(Message::Abandoned);
+}
+
+/// Whether a worker has a launch on a graphics processor. If the driver does not come back from it,
+/// the worker and the device are left behind, and the CPU takes the problems.
+fn look_at_gpu<W>(shared: &Arc<Shared<W>>, slot: &Slot<W>, cancelled_at: Option<Instant>) -> bool
+where
+    W: Workload + 'static,
+    W::Problem: 'static,
+    W::Solution: 'static,
+    W::Failure: 'static,
+    W::Scratch: 'static,
+{
+    let (limit, grace) = (shared.settings.time_limit, shared.settings.grace);
+    let mut hand = slot.hand();
+    let Some(launched) = &hand.on_gpu else {
+        return false;
+    };
+    let spent = launched.since.elapsed();
+    if spent > limit {
+        slot.stop.expire();
+    }
+    // Drivers look at the clock by themselves and are given the time to do so.
+    let overdue = spent > 2 * limit + grace;
+    let left_over = cancelled_at.is_some_and(|at| at.elapsed() > grace);
+    if !overdue && !left_over {
+        return true;
+    }
+    hand.abandoned = true;
+    let Some(launched) = hand.on_gpu.take() else {
+        return true;
+    };
+    let done = std::mem::take(&mut hand.done);
+    let mut rest = std::mem::take(&mut hand.refused);
+    rest.extend(launched.problems);
+    let checked = std::mem::take(&mut hand.checked);
+    if let Some(stuck) = &mut hand.reservation {
+        stuck.strand();
+    }
+    let (class, n_attempts) = (hand.class, hand.n_attempts);
+    drop(hand);
+    shared.forget(slot.worker);
+    shared
+        .fleet
+        .member(launched.number)
+        .retire("its driver does not come back");
+    shared.n_learnt.fetch_add(1, Ordering::Release);
+    let n_done = done.len();
+    let n_settled = if cancelled_at.is_some() {
+        n_done + rest.len()
+    } else {
+        let device = shared.fleet.id(launched.number);
+        let cause = SetbackCause::DeviceTimedOut;
+        shared.send_setback_of(device, cause, rest.len(), Remedy::Retired);
+        shared.queue.put_back([Range {
+            class,
+            problems: rest.into(),
+            n_attempts: n_attempts + 1,
+            padded: None,
+        }]);
+        if !shared.fleet.is_alive() {
+            shared.queue.all_to_cpu();
+        }
+        n_done
+    };
+    shared.send(Message::Outcomes {
+        launch: None,
+        done,
+        checked,
+        _held: None,
+    });
+    shared.queue.settle(n_settled);
+    shared.send(Message::Abandoned);
+    true
 }

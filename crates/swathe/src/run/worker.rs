@@ -3,9 +3,11 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::clock::Clock;
+use super::lots::Who;
 use super::queue::{Claim, Range};
 use super::scratch::Held;
 use super::slot::Slot;
@@ -13,7 +15,7 @@ use super::{Checked, Done, Message, Shared, lock, ms};
 use crate::fault::{Fault, Point};
 use crate::memory::{Reservation, ReserveError};
 use crate::report::{Launch, Mismatch, Phase, Remedy, SetbackCause};
-use crate::{DeviceKind, Difference, Outcome, Planned, Size, Workload};
+use crate::{DeviceId, DeviceKind, Difference, Outcome, Planned, Size, Workload};
 
 /// How a range left its worker.
 enum Left {
@@ -36,26 +38,18 @@ where
     let mut clock = Clock::new(slot.worker);
     loop {
         clock.enter(Phase::Idle);
-        match shared.queue.claim(shared) {
+        match shared.queue.claim(shared, Who::Cpu) {
             Claim::End => break,
             Claim::Settled(done) => {
                 clock.enter(Phase::Deliver);
-                let n = done.len();
-                let checked = Checked::default();
-                shared.send(Message::Outcomes {
-                    done,
-                    launch: None,
-                    checked,
-                    _held: None,
-                });
-                shared.queue.settle(n);
+                settle_at_once(shared, done);
             }
             Claim::Range(range) => match carry(shared, slot, range, &mut clock) {
                 Left::Behind => {}
                 Left::Abandoned => return,
                 Left::Lost => {
                     shared.send(Message::Hired);
-                    Shared::hire(shared);
+                    Shared::hire(shared, Who::Cpu);
                     break;
                 }
             },
@@ -102,7 +96,7 @@ fn carry<W: Workload>(shared: &Shared<W>, slot: &Slot<W>, range: Range, clock: &
     }
 
     let launch = Launch {
-        device: DeviceKind::Cpu,
+        device: DeviceId::Cpu,
         worker: slot.worker,
         class: range.class,
         shape: range.shape(),
@@ -138,7 +132,11 @@ fn carry<W: Workload>(shared: &Shared<W>, slot: &Slot<W>, range: Range, clock: &
 }
 
 /// Memory was refused: two halves may find room where the whole did not.
-fn put_back_smaller<W: Workload>(shared: &Shared<W>, mut range: Range, wanted_bytes: u64) {
+pub(super) fn put_back_smaller<W: Workload>(
+    shared: &Shared<W>,
+    mut range: Range,
+    wanted_bytes: u64,
+) {
     let n_problems = range.problems.len();
     let cause = SetbackCause::OutOfMemory { wanted_bytes };
     if n_problems > 1 {
@@ -203,11 +201,16 @@ fn give_up<W: Workload>(
         .map(|planned| Done {
             index: planned.index,
             outcome: outcome(planned),
-            device: DeviceKind::Cpu,
+            device: DeviceId::Cpu,
             took: Duration::ZERO,
             n_attempts: range.n_attempts,
         })
         .collect();
+    settle_at_once(shared, done);
+}
+
+/// Delivers outcomes that needed no solver.
+pub(super) fn settle_at_once<W: Workload>(shared: &Shared<W>, done: Vec<Done<W>>) {
     let n_settled = done.len();
     shared.send(Message::Outcomes {
         done,
@@ -218,7 +221,7 @@ fn give_up<W: Workload>(
     shared.queue.settle(n_settled);
 }
 
-fn take_in_hand<W: Workload>(
+pub(super) fn take_in_hand<W: Workload>(
     slot: &Slot<W>,
     range: Range,
     lanes_held: Reservation,
@@ -235,7 +238,7 @@ fn take_in_hand<W: Workload>(
 }
 
 /// Loads all problems in hand; `None` if the worker was left behind meanwhile.
-fn load_all<W: Workload>(shared: &Shared<W>, slot: &Slot<W>) -> Option<()> {
+pub(super) fn load_all<W: Workload>(shared: &Shared<W>, slot: &Slot<W>) -> Option<()> {
     let mut last: Option<(Planned, Loaded<W>)> = None;
     loop {
         let planned = {
@@ -252,7 +255,7 @@ fn load_all<W: Workload>(shared: &Shared<W>, slot: &Slot<W>) -> Option<()> {
                 Some((planned, Loaded::Refused)) => hand.refused.push(planned),
                 Some((planned, Loaded::Outcome(outcome))) => {
                     let took = Duration::ZERO;
-                    let device = DeviceKind::Cpu;
+                    let device = DeviceId::Cpu;
                     hand.done.push(Done {
                         index: planned.index,
                         outcome,
@@ -354,7 +357,7 @@ fn solve_all<W: Workload>(
             let n_attempts = hand.n_attempts;
             match last.take() {
                 Some((planned, Solved::Outcome(outcome), took)) => {
-                    let device = DeviceKind::Cpu;
+                    let device = DeviceId::Cpu;
                     hand.done.push(Done {
                         index: planned.index,
                         outcome,
@@ -388,7 +391,7 @@ fn solve_all<W: Workload>(
         if let Solved::Outcome(Outcome::Solved(solution)) = &solved {
             tally.add(&planned.size, took);
             if shared.is_verified(planned.index, &planned.size) {
-                verify(shared, slot, planned.index, solution);
+                verify(shared, slot, planned.index, solution, DeviceKind::Cpu);
                 now = Instant::now();
             }
         }
@@ -445,7 +448,13 @@ fn solve_one<W: Workload>(
 }
 
 /// Loads and solves a problem once more, with fresh scratch, and compares.
-fn verify<W: Workload>(shared: &Shared<W>, slot: &Slot<W>, index: usize, solution: &W::Solution) {
+pub(super) fn verify<W: Workload>(
+    shared: &Shared<W>,
+    slot: &Slot<W>,
+    index: usize,
+    solution: &W::Solution,
+    on: DeviceKind,
+) {
     slot.begin_again();
     let workload = &*shared.workload;
     let compared = catch_unwind(AssertUnwindSafe(|| {
@@ -453,7 +462,7 @@ fn verify<W: Workload>(shared: &Shared<W>, slot: &Slot<W>, index: usize, solutio
         let reference = workload
             .solve(&problem, &mut workload.scratch(), &slot.stop)
             .ok()?;
-        Some(workload.agree(&reference, solution, DeviceKind::Cpu).err())
+        Some(workload.agree(&reference, solution, on).err())
     }));
     if slot.stop.requested() {
         return;
@@ -476,7 +485,7 @@ fn verify<W: Workload>(shared: &Shared<W>, slot: &Slot<W>, index: usize, solutio
 }
 
 /// Hands over what came of a range, and puts back what was refused on the way.
-fn deliver<W: Workload>(
+pub(super) fn deliver<W: Workload>(
     shared: &Shared<W>,
     slot: &Slot<W>,
     n_claimed: usize,
@@ -489,6 +498,7 @@ fn deliver<W: Workload>(
         class: hand.class,
         problems: std::mem::take(&mut hand.refused).into(),
         n_attempts: hand.n_attempts,
+        padded: None,
     };
     let checked = std::mem::take(&mut hand.checked);
     let launch = hand.launch.take();
@@ -594,7 +604,9 @@ impl Tally {
     fn flush<W: Workload>(self, shared: &Shared<W>) {
         let mut costs = lock(&shared.costs);
         for (size, n, took) in self.rows {
-            costs.learn(W::NAME, &size, DeviceKind::Cpu, n, took);
+            costs.learn(W::NAME, &size, DeviceId::Cpu, n, took);
         }
+        drop(costs);
+        shared.n_learnt.fetch_add(1, Ordering::Release);
     }
 }

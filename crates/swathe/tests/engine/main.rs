@@ -2,6 +2,7 @@
 
 mod background;
 mod faults;
+mod gpu;
 mod memory;
 mod plans;
 mod poison;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use swathe::{
-    BatchSize, Budget, Costs, DeviceKind, Limits, Need, Padding, Planned, Settings, Shape, Size,
+    BatchSize, Budget, Costs, DeviceId, Limits, Need, Padding, Planned, Settings, Shape, Size,
     bucket, explain, plan, waste,
 };
 
@@ -39,6 +39,7 @@ fn planned() -> impl Strategy<Value = Vec<Planned>> {
                 ..Size::of(shape)
             },
             need,
+            gpu: None,
         })
         .collect()
     })
@@ -56,6 +57,7 @@ fn limits() -> impl Strategy<Value = Limits> {
             n_batches_at_once,
             batch_size,
             batch_size_max,
+            gpu: None,
         },
     )
 }
@@ -71,7 +73,7 @@ proptest! {
         if let Some(lane_us) = lane_us {
             for planned in &problems {
                 let took = std::time::Duration::from_micros(lane_us * 10);
-                costs.learn("w", &planned.size, DeviceKind::Cpu, 10, took);
+                costs.learn("w", &planned.size, DeviceId::Cpu, 10, took);
             }
         }
         let plan = plan("w", &problems, &limits, &costs);

@@ -226,7 +226,7 @@ fn costs_are_those_of_solving() {
     assert_eq!(report.verification.n_checked, 40);
     let lane = report
         .costs
-        .lane("sieve", &fields[0].size(), swathe::DeviceKind::Cpu);
+        .lane("sieve", &fields[0].size(), swathe::DeviceId::Cpu);
     let lane = lane.expect("forty are enough");
     assert!(lane >= Duration::from_millis(2), "{lane:?}");
     assert!(lane < Duration::from_millis(6), "{lane:?}");

@@ -10,8 +10,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use swathe::{
-    Budget, DeviceKind, Difference, Faults, Need, OutcomeKind, Pool, Pooled, Report, Settings,
-    Shape, Size, Source, Stop, Workload,
+    Access, Budget, DeviceKind, Difference, Faults, Gpu, GpuError, Kernel, Lane, Need, OutcomeKind,
+    Pool, Pooled, Report, Settings, Shape, Size, Source, Stop, Workload,
+};
+
+pub(crate) const SUM_PRIMES: Kernel = Kernel {
+    name: "sieve.sum_primes",
+    wgsl: &[include_str!("sieve.wgsl")],
+    entry: "sum_primes",
+    bindings: &[Access::Read, Access::Write],
 };
 
 pub(crate) struct Sieve {
@@ -52,6 +59,12 @@ pub(crate) enum Twist {
     },
     /// Answers differently every time.
     AnswersAnything,
+    /// Kernels cannot do it.
+    NeedsCpu,
+    /// The launch it is in panics.
+    LaunchPanics,
+    /// The launch it is in waits and polls.
+    LaunchLoops,
 }
 
 pub(crate) struct Loaded {
@@ -186,7 +199,12 @@ impl Twist {
     /// What must become of such a problem.
     pub(crate) fn kind(self) -> OutcomeKind {
         match self {
-            Twist::None | Twist::Takes { .. } | Twist::AnswersAnything => OutcomeKind::Solved,
+            Twist::None
+            | Twist::Takes { .. }
+            | Twist::AnswersAnything
+            | Twist::NeedsCpu
+            | Twist::LaunchPanics
+            | Twist::LaunchLoops => OutcomeKind::Solved,
             Twist::Panics | Twist::LoadPanics | Twist::SizePanics => OutcomeKind::Panicked,
             Twist::Fails | Twist::LoadFails | Twist::SizeFails => OutcomeKind::Failed,
             Twist::HasWrongSize => OutcomeKind::WrongSize,
@@ -209,11 +227,18 @@ impl Workload for Sieve {
         problem.field.size()
     }
 
-    fn need(&self, size: &Size, _: DeviceKind) -> Need {
+    fn need(&self, size: &Size, on: DeviceKind) -> Need {
         let [n_rows, n_columns] = size.shape.extents() else {
             panic!("a field has two extents");
         };
         let (n_rows, n_columns) = (u64::from(*n_rows), u64::from(*n_columns));
+        if on == DeviceKind::Gpu {
+            return Need {
+                lane_bytes: 4 * n_rows * (n_columns + 1),
+                scratch_bytes: 1024,
+                solution_bytes: 0,
+            };
+        }
         Need {
             // A pooled buffer may have room for twice as many.
             lane_bytes: 2 * 4 * n_rows * n_columns,
@@ -270,6 +295,58 @@ impl Workload for Sieve {
             sums[0] += 1 + self.n_random.fetch_add(1, Ordering::Relaxed);
         }
         Ok(sums)
+    }
+
+    fn gpu_form(&self, size: &Size) -> Option<Shape> {
+        // Fields of a single column stay on the CPU.
+        (size.shape.extents()[1] > 1).then_some(size.shape)
+    }
+
+    fn solve_gpu(
+        &self,
+        gpu: &Gpu,
+        padded: Shape,
+        problems: &[&Loaded],
+        stop: &Stop,
+    ) -> Result<Vec<Lane<Sieve>>, GpuError> {
+        let [n_rows, n_columns] = padded.extents() else {
+            panic!("a field has two extents");
+        };
+        let volume = padded.volume() as usize;
+        let mut cells = vec![0; problems.len() * volume];
+        for (lane, problem) in cells.chunks_exact_mut(volume).zip(problems) {
+            if problem.field.twist == Twist::LaunchPanics {
+                panic!("a launch on purpose");
+            }
+            if problem.field.twist == Twist::LaunchLoops {
+                let _ = self.loop_and_poll::<()>(stop);
+                return Err(GpuError::Stopped);
+            }
+            let rows = problem.cells.chunks(problem.field.n_columns as usize);
+            for (row, cells) in lane.chunks_exact_mut(*n_columns as usize).zip(rows) {
+                row[..cells.len()].copy_from_slice(cells);
+            }
+        }
+        let n_rows_all = problems.len() as u32 * n_rows;
+        let cells = gpu.upload(&cells)?;
+        let sums = gpu.buffer(4 * u64::from(n_rows_all))?;
+        let mut recording = gpu.record();
+        let parameters = [n_rows_all, *n_columns];
+        let n_groups = u64::from(n_rows_all.div_ceil(64));
+        recording.launch(&SUM_PRIMES, &parameters, &[&cells, &sums], n_groups)?;
+        recording.run(stop)?;
+        let sums: Vec<u32> = gpu.read(&sums, n_rows_all as usize, stop)?;
+        let lanes = sums.chunks_exact(*n_rows as usize).zip(problems);
+        let lanes = lanes.map(|(sums, Loaded { field, .. })| match field.twist {
+            Twist::Fails => Lane::Done(Err(Refusal::Refused { seed: field.seed })),
+            Twist::None => {
+                let sums = sums.iter().take(field.n_rows as usize);
+                Lane::Done(Ok(sums.map(|&sum| u64::from(sum)).collect()))
+            }
+            Twist::AnswersAnything => Lane::Done(Ok(vec![0; field.n_rows as usize])),
+            _ => Lane::ToCpu("it is twisted".to_owned()),
+        });
+        Ok(lanes.collect())
     }
 
     fn agree(

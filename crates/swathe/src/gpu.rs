@@ -1,0 +1,428 @@
+//! Graphics processors: buffers, kernels and what can go wrong with them.
+//!
+//! A [`Gpu`] is all that a workload's [`solve_gpu`](crate::Workload::solve_gpu) sees of a device:
+//! it makes buffers, records launches of [`Kernel`]s written in WGSL and reads results back. Every
+//! call that a driver can refuse returns a [`GpuError`], never panics, and is a point where a
+//! [fault](crate::Faults) can strike on purpose.
+
+mod adapter;
+mod buffer;
+mod error;
+mod kernel;
+mod open;
+mod recording;
+mod self_test;
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+pub use adapter::{GpuSearch, Gpus, Refused, RefusedReason};
+pub use buffer::GpuBuffer;
+pub use error::GpuError;
+pub use kernel::{Access, Kernel};
+pub use recording::Recording;
+
+use buffer::Shelf;
+use open::Open;
+
+use crate::memory::{Budget, ReclaimerGuard};
+use crate::{Fault, Faults, Point, Stop};
+
+/// An open graphics processor. A clone is the same device.
+#[derive(Clone)]
+pub struct Gpu(Arc<Inner>);
+
+struct Inner {
+    adapter: wgpu::Adapter,
+    info: GpuInfo,
+    /// The device as it is open now, for everybody who uses it; another one after a loss.
+    open: Arc<Mutex<Arc<Open>>>,
+    /// Buffers that wait to be used again.
+    shelf: Arc<Shelf>,
+    memory: Budget,
+    _reclaimer: ReclaimerGuard,
+    faults: Faults,
+    /// How long one submission may take.
+    time_limit: Duration,
+    counters: Counters,
+}
+
+#[derive(Default)]
+struct Counters {
+    n_submissions: AtomicU64,
+    n_dispatches: AtomicU64,
+    uploaded_bytes: AtomicU64,
+    downloaded_bytes: AtomicU64,
+}
+
+/// What is known of a graphics processor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GpuInfo {
+    /// Its number, as in `--device gpu:0,2`.
+    pub number: usize,
+    /// What its driver calls it.
+    pub name: String,
+    /// The driver and its version.
+    pub driver: String,
+    /// How it is reached: `vulkan`, `metal`, `dx12`.
+    pub backend: String,
+    /// Whether it is no hardware at all: its memory and its work are the processor's.
+    pub software: bool,
+    /// The most that one buffer may hold.
+    pub buffer_bytes_max: u64,
+    /// The most that a kernel can see of one buffer.
+    pub binding_bytes_max: u64,
+}
+
+/// What a graphics processor did in a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GpuFigures {
+    /// How often work was handed to the device.
+    pub n_submissions: u64,
+    /// Kernels launched.
+    pub n_dispatches: u64,
+    /// Bytes written to the device.
+    pub uploaded_bytes: u64,
+    /// Bytes read back.
+    pub downloaded_bytes: u64,
+    /// Buffers taken.
+    pub n_buffers: u64,
+    /// Of these, those that had been used before.
+    pub n_buffers_reused: u64,
+    /// The most memory that was held at once, of a device with memory of its own.
+    pub peak_bytes: u64,
+}
+
+impl Gpu {
+    /// Where a driver does not say how much memory there is, a run assumes this much and learns
+    /// from refusals.
+    const MEMORY_ASSUMED_BYTES: u64 = 2 << 30;
+
+    fn new(
+        adapter: wgpu::Adapter,
+        info: GpuInfo,
+        open: Arc<Mutex<Arc<Open>>>,
+        use_of: UseOf,
+    ) -> Gpu {
+        let shelf = Arc::new(Shelf::default());
+        let weak = Arc::downgrade(&shelf);
+        let reclaimer = use_of.memory.on_shortage(move || {
+            if let Some(shelf) = weak.upgrade() {
+                shelf.clear();
+            }
+        });
+        Gpu(Arc::new(Inner {
+            adapter,
+            info,
+            open,
+            shelf,
+            memory: use_of.memory,
+            _reclaimer: reclaimer,
+            faults: use_of.faults,
+            time_limit: use_of.time_limit,
+            counters: Counters::default(),
+        }))
+    }
+
+    /// The same device for one run: with its faults, limits and figures. A software device takes
+    /// its buffers from the host's memory.
+    pub(crate) fn for_run(&self, host: &Budget, faults: &Faults, time_limit: Duration) -> Gpu {
+        let memory = if self.0.info.software {
+            host.clone()
+        } else {
+            Budget::with_faults(self.0.memory.cap_bytes(), faults.clone())
+        };
+        Gpu::new(
+            self.0.adapter.clone(),
+            self.0.info.clone(),
+            Arc::clone(&self.0.open),
+            UseOf {
+                memory,
+                faults: faults.clone(),
+                time_limit,
+            },
+        )
+    }
+
+    /// The same device with so much memory, where it has its own.
+    pub fn with_memory(&self, bytes: u64) -> Gpu {
+        Gpu::new(
+            self.0.adapter.clone(),
+            self.0.info.clone(),
+            Arc::clone(&self.0.open),
+            UseOf {
+                memory: Budget::new(bytes),
+                faults: self.0.faults.clone(),
+                time_limit: self.0.time_limit,
+            },
+        )
+    }
+
+    /// What is known of it.
+    pub fn info(&self) -> &GpuInfo {
+        &self.0.info
+    }
+
+    /// What it has done since it was opened, or since the run began.
+    pub fn figures(&self) -> GpuFigures {
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let counters = &self.0.counters;
+        let (n_buffers, n_buffers_reused) = self.0.shelf.n_taken_reused();
+        GpuFigures {
+            n_submissions: get(&counters.n_submissions),
+            n_dispatches: get(&counters.n_dispatches),
+            uploaded_bytes: get(&counters.uploaded_bytes),
+            downloaded_bytes: get(&counters.downloaded_bytes),
+            n_buffers,
+            n_buffers_reused,
+            peak_bytes: if self.0.info.software {
+                0
+            } else {
+                self.0.memory.peak_bytes()
+            },
+        }
+    }
+
+    /// How many kernels were compiled since it was opened: a launch that compiles one takes longer.
+    pub(crate) fn n_compiled(&self) -> usize {
+        self.open().n_ready()
+    }
+
+    /// The memory it may use.
+    pub(crate) fn memory(&self) -> &Budget {
+        &self.0.memory
+    }
+
+    /// A buffer of so many bytes, its contents whatever they are.
+    pub fn buffer(&self, bytes: u64) -> Result<GpuBuffer, GpuError> {
+        self.take_buffer(bytes, buffer::Purpose::Storage)
+    }
+
+    /// A buffer of so many bytes, all zero.
+    pub fn zeroed(&self, bytes: u64) -> Result<GpuBuffer, GpuError> {
+        let buffer = self.buffer(bytes)?;
+        let open = self.open();
+        open.guarded(0, || {
+            let mut encoder = open.device.create_command_encoder(&Default::default());
+            encoder.clear_buffer(&buffer.raw, 0, None);
+            open.queue.submit([encoder.finish()]);
+        })?;
+        Ok(buffer)
+    }
+
+    /// A buffer with these values.
+    pub fn upload<T: bytemuck::NoUninit>(&self, values: &[T]) -> Result<GpuBuffer, GpuError> {
+        let bytes: &[u8] = bytemuck::cast_slice(values);
+        let buffer = self.buffer(bytes.len() as u64)?;
+        self.write(&buffer, values)?;
+        Ok(buffer)
+    }
+
+    /// Writes values to the beginning of a buffer.
+    pub fn write<T: bytemuck::NoUninit>(
+        &self,
+        buffer: &GpuBuffer,
+        values: &[T],
+    ) -> Result<(), GpuError> {
+        let bytes: &[u8] = bytemuck::cast_slice(values);
+        let n_bytes = bytes.len() as u64;
+        let open = self.open();
+        self.strike(Point::Upload, n_bytes, &open)?;
+        if n_bytes == 0 {
+            return open.check();
+        }
+        open.guarded(n_bytes, || {
+            // Writes come in words of four bytes.
+            let (words, rest) = bytes.split_at(bytes.len() / 4 * 4);
+            if !words.is_empty() {
+                open.queue.write_buffer(&buffer.raw, 0, words);
+            }
+            if !rest.is_empty() {
+                let mut last = [0; 4];
+                last[..rest.len()].copy_from_slice(rest);
+                open.queue
+                    .write_buffer(&buffer.raw, words.len() as u64, &last);
+            }
+        })?;
+        self.0
+            .counters
+            .uploaded_bytes
+            .fetch_add(n_bytes, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Begins to record launches.
+    pub fn record(&self) -> Recording<'_> {
+        Recording::new(self)
+    }
+
+    /// The first `n` values of a buffer.
+    pub fn read<T: bytemuck::Pod>(
+        &self,
+        buffer: &GpuBuffer,
+        n: usize,
+        stop: &Stop,
+    ) -> Result<Vec<T>, GpuError> {
+        let n_bytes = (n * size_of::<T>()) as u64;
+        let open = self.open();
+        self.strike(Point::Readback, n_bytes, &open)?;
+        if n_bytes == 0 {
+            open.check()?;
+            return Ok(Vec::new());
+        }
+        let copied_bytes = n_bytes.next_multiple_of(4);
+        let staging = self.take_buffer(copied_bytes, buffer::Purpose::Readback)?;
+        let mapped = Arc::new(Mutex::new(None));
+        let result = Arc::clone(&mapped);
+        let submission = open.guarded(copied_bytes, || {
+            let mut encoder = open.device.create_command_encoder(&Default::default());
+            encoder.copy_buffer_to_buffer(&buffer.raw, 0, &staging.raw, 0, copied_bytes);
+            let submission = open.queue.submit([encoder.finish()]);
+            staging
+                .raw
+                .map_async(wgpu::MapMode::Read, ..copied_bytes, move |outcome| {
+                    *result.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+                });
+            submission
+        })?;
+        let waited = self.wait(&open, submission, Duration::ZERO, stop);
+        if let Err(error) = waited {
+            // Whatever becomes of the mapping, nobody can use this buffer again.
+            staging.discard();
+            return Err(error);
+        }
+        let outcome = mapped.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if !matches!(outcome, Some(Ok(()))) {
+            staging.discard();
+            open.check()?;
+            return Err(GpuError::Kernel {
+                kernel: "readback",
+                message: "the buffer could not be mapped".to_owned(),
+            });
+        }
+        let values = match staging.raw.get_mapped_range(..n_bytes) {
+            Ok(view) => bytemuck::pod_collect_to_vec::<u8, T>(&view),
+            Err(error) => {
+                staging.discard();
+                open.check()?;
+                return Err(GpuError::Kernel {
+                    kernel: "readback",
+                    message: error.to_string(),
+                });
+            }
+        };
+        staging.raw.unmap();
+        self.0
+            .counters
+            .downloaded_bytes
+            .fetch_add(n_bytes, Ordering::Relaxed);
+        Ok(values)
+    }
+
+    /// Opens the device again after it was lost or did not answer.
+    pub(crate) fn reopen(&self) -> Result<(), GpuError> {
+        self.0.shelf.clear();
+        let mut open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
+        *open = Arc::new(open::open(&self.0.adapter, &self.0.info.name)?);
+        Ok(())
+    }
+
+    fn open(&self) -> Arc<Open> {
+        Arc::clone(&self.0.open.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn take_buffer(&self, bytes: u64, purpose: buffer::Purpose) -> Result<GpuBuffer, GpuError> {
+        let open = self.open();
+        self.strike(Point::Buffer, bytes, &open)?;
+        let limit_bytes = self.0.info.buffer_bytes_max;
+        if bytes > limit_bytes {
+            return Err(GpuError::TooLarge {
+                wanted_bytes: bytes,
+                limit_bytes,
+            });
+        }
+        let taken = self.0.shelf.take(&self.0.memory, &open, bytes, purpose);
+        if let Err(GpuError::OutOfMemory { free_bytes: 0, .. }) = taken
+            && !self.0.info.software
+        {
+            self.0.memory.learn_refusal(bytes);
+        }
+        taken
+    }
+
+    /// A point where a fault can strike. A loss is real: the device is destroyed, and what follows
+    /// must notice.
+    fn strike(&self, point: Point, wanted_bytes: u64, open: &Open) -> Result<Duration, GpuError> {
+        match self.0.faults.strike(point, None) {
+            None => Ok(Duration::ZERO),
+            Some(Fault::Slow(delay)) => Ok(delay),
+            Some(Fault::OutOfMemory) => Err(GpuError::OutOfMemory {
+                wanted_bytes,
+                free_bytes: 0,
+            }),
+            Some(Fault::Lost | Fault::Panic) => {
+                open.device.destroy();
+                Ok(Duration::ZERO)
+            }
+        }
+    }
+
+    /// Waits for a submission, looking at the stop and the clock.
+    fn wait(
+        &self,
+        open: &Open,
+        submission: wgpu::SubmissionIndex,
+        delay: Duration,
+        stop: &Stop,
+    ) -> Result<(), GpuError> {
+        const SLICE: Duration = Duration::from_millis(20);
+        let start = Instant::now();
+        loop {
+            let late = start.elapsed() < delay;
+            let polled = if late {
+                std::thread::sleep(SLICE.min(delay));
+                Err(wgpu::PollError::Timeout)
+            } else {
+                open.device.poll(wgpu::PollType::Wait {
+                    submission_index: Some(submission.clone()),
+                    timeout: Some(SLICE),
+                })
+            };
+            open.check()?;
+            match polled {
+                Ok(_) => return Ok(()),
+                Err(wgpu::PollError::Timeout) => {}
+                Err(error) => {
+                    return Err(GpuError::Kernel {
+                        kernel: "wait",
+                        message: error.to_string(),
+                    });
+                }
+            }
+            if stop.requested() {
+                return Err(GpuError::Stopped);
+            }
+            if start.elapsed() > self.0.time_limit {
+                return Err(GpuError::TimedOut {
+                    after: self.0.time_limit,
+                });
+            }
+        }
+    }
+}
+
+struct UseOf {
+    memory: Budget,
+    faults: Faults,
+    time_limit: Duration,
+}
+
+impl fmt::Debug for Gpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Gpu({} {})", self.0.info.number, self.0.info.name)
+    }
+}

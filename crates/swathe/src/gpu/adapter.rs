@@ -1,0 +1,172 @@
+//! Finding graphics processors, and saying why one is not used.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Gpu, GpuError, GpuInfo, UseOf, open, self_test};
+use crate::{Budget, Faults};
+
+/// Which graphics processors to look for.
+#[derive(Clone, Debug)]
+pub struct GpuSearch {
+    /// Take software devices too. They compute on the processor, slower than the CPU code does:
+    /// good for tests alone.
+    pub software: bool,
+    /// Open every one so many times, each as a device of its own: tests work with many devices on
+    /// a machine that has one.
+    pub n_copies: usize,
+    /// Faults on purpose: a refused self-test.
+    pub faults: Faults,
+}
+
+impl Default for GpuSearch {
+    fn default() -> GpuSearch {
+        GpuSearch {
+            software: false,
+            n_copies: 1,
+            faults: Faults::none(),
+        }
+    }
+}
+
+/// The graphics processors of a machine.
+#[derive(Clone, Debug, Default)]
+pub struct Gpus {
+    /// Those that passed the self-test, in a fixed order.
+    pub usable: Vec<Gpu>,
+    /// Those that are there and are not used.
+    pub refused: Vec<Refused>,
+}
+
+/// A graphics processor that is not used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// What its driver calls it.
+    pub name: String,
+    /// Why not.
+    pub reason: RefusedReason,
+}
+
+/// Why a graphics processor is not used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RefusedReason {
+    /// It is a program, not hardware.
+    Software,
+    /// It cannot be opened.
+    Closed {
+        /// What the driver said.
+        message: String,
+    },
+    /// It computes something wrong.
+    SelfTest {
+        /// What it got wrong.
+        message: String,
+    },
+}
+
+impl fmt::Display for RefusedReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RefusedReason::Software => {
+                f.write_str("a software device, slower than the CPU itself; SWATHE_SOFTWARE_GPU=1 takes it all the same")
+            }
+            RefusedReason::Closed { message } => write!(f, "cannot be opened: {message}"),
+            RefusedReason::SelfTest { message } => write!(f, "failed the self-test: {message}"),
+        }
+    }
+}
+
+impl Gpus {
+    /// Looks for graphics processors, opens them and tests them. Takes up to a second.
+    pub fn find(search: &GpuSearch) -> Gpus {
+        let mut gpus = Gpus::default();
+        let mut adapters = open::now(instance().enumerate_adapters(wgpu::Backends::all()));
+        // Hardware first, the fastest kind first; otherwise as the driver lists them.
+        adapters.sort_by_key(|adapter| rank(adapter.get_info().device_type));
+        for adapter in adapters {
+            let info = adapter.get_info();
+            let software = info.device_type == wgpu::DeviceType::Cpu;
+            if software && !search.software {
+                gpus.refused.push(Refused {
+                    name: info.name,
+                    reason: RefusedReason::Software,
+                });
+                continue;
+            }
+            for _ in 0..search.n_copies.max(1) {
+                match try_open(&adapter, gpus.usable.len(), search) {
+                    Ok(gpu) => gpus.usable.push(gpu),
+                    Err(reason) => {
+                        gpus.refused.push(Refused {
+                            name: info.name.clone(),
+                            reason,
+                        });
+                        break;
+                    }
+                }
+            }
+        }
+        gpus
+    }
+}
+
+fn try_open(
+    adapter: &wgpu::Adapter,
+    number: usize,
+    search: &GpuSearch,
+) -> Result<Gpu, RefusedReason> {
+    let info = adapter.get_info();
+    let limits = adapter.limits();
+    let closed = |error: GpuError| RefusedReason::Closed {
+        message: error.to_string(),
+    };
+    let open = open::open(adapter, &info.name).map_err(closed)?;
+    let described = GpuInfo {
+        number,
+        name: info.name,
+        driver: format!("{} {}", info.driver, info.driver_info)
+            .trim()
+            .to_owned(),
+        backend: info.backend.to_str().to_owned(),
+        software: info.device_type == wgpu::DeviceType::Cpu,
+        buffer_bytes_max: limits.max_buffer_size,
+        binding_bytes_max: limits.max_storage_buffer_binding_size,
+    };
+    let gpu = Gpu::new(
+        adapter.clone(),
+        described,
+        Arc::new(Mutex::new(Arc::new(open))),
+        UseOf {
+            memory: Budget::new(Gpu::MEMORY_ASSUMED_BYTES),
+            faults: Faults::none(),
+            time_limit: Duration::from_secs(60),
+        },
+    );
+    self_test::run(&gpu, &search.faults).map_err(|message| RefusedReason::SelfTest { message })?;
+    Ok(gpu)
+}
+
+/// One for the process: every instance loads the drivers anew.
+fn instance() -> &'static wgpu::Instance {
+    static INSTANCE: OnceLock<wgpu::Instance> = OnceLock::new();
+    INSTANCE.get_or_init(|| {
+        let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
+        // Debug builds would ask for validation layers, which nobody has.
+        descriptor.flags = wgpu::InstanceFlags::empty();
+        wgpu::Instance::new(descriptor)
+    })
+}
+
+fn rank(kind: wgpu::DeviceType) -> u8 {
+    match kind {
+        wgpu::DeviceType::DiscreteGpu => 0,
+        wgpu::DeviceType::IntegratedGpu => 1,
+        wgpu::DeviceType::VirtualGpu => 2,
+        wgpu::DeviceType::Other => 3,
+        wgpu::DeviceType::Cpu => 4,
+    }
+}

@@ -1,0 +1,322 @@
+//! Routes: which device takes which problems, by what they were measured to take.
+//!
+//! The devices of a run work from one queue. Problems that several of them could solve lie in
+//! [`Lot`]s; a device that has nothing to do asks which lot to take from, and how much. Three
+//! rules make the whole run short: everybody takes what they are best at *compared with the
+//! others*; nobody takes more than would last until the end; and what is left at the end is not
+//! taken by a device that would still be at it when another had done it all.
+
+use std::time::Duration;
+
+/// Problems of one kind that several devices could solve, as the router sees them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lot {
+    /// How many are left.
+    pub n_lanes: usize,
+    /// What one of them takes on each device; `None` where nothing is known yet.
+    pub lane: Vec<LaneCost>,
+}
+
+/// What a lane takes on a device.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LaneCost {
+    /// The device cannot do it.
+    Never,
+    /// Nothing was measured yet.
+    Unknown,
+    /// Measured.
+    Takes(Duration),
+}
+
+/// What a device should do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// Take up to so many lanes from the lot of this number.
+    Take {
+        /// The lot.
+        lot: usize,
+        /// How many lanes at most.
+        n_lanes: usize,
+    },
+    /// Leave what there is to the others.
+    Leave,
+}
+
+/// Lanes that a device takes of which it is not known how long they take.
+const N_PROBE: usize = 4;
+
+/// A device is worth waiting for only if it is clearly faster: measurements scatter.
+const HYSTERESIS: f64 = 1.25;
+
+/// What a device should take. `n_at_once[d]` is how many lanes device `d` solves side by side, each
+/// in the time that its [`LaneCost`] says: threads of the CPU, 1 for a device that solves whole
+/// batches and whose lane costs are shares of them.
+///
+/// ```
+/// use std::time::Duration;
+/// use swathe::route::{Choice, LaneCost, Lot, choose};
+/// let ms = |ms| LaneCost::Takes(Duration::from_millis(ms));
+/// let lots = [
+///     Lot { n_lanes: 100, lane: vec![ms(10), ms(1)] },
+///     Lot { n_lanes: 100, lane: vec![ms(10), ms(8)] },
+/// ];
+/// // The first lot is what the second device is best at; the first device takes from the other.
+/// assert!(matches!(choose(1, &lots, &[2, 1]), Choice::Take { lot: 0, .. }));
+/// assert!(matches!(choose(0, &lots, &[2, 1]), Choice::Take { lot: 1, .. }));
+/// ```
+pub fn choose(device: usize, lots: &[Lot], n_at_once: &[usize]) -> Choice {
+    let mut best: Option<(f64, usize)> = None;
+    for (number, lot) in lots.iter().enumerate() {
+        if lot.n_lanes == 0 {
+            continue;
+        }
+        let advantage = match lot.lane[device] {
+            LaneCost::Never => continue,
+            // To know is worth a batch.
+            LaneCost::Unknown => f64::INFINITY,
+            LaneCost::Takes(lane) => rival(device, lot, n_at_once) / seconds(lane),
+        };
+        if best.is_none_or(|(most, _)| advantage > most) {
+            best = Some((advantage, number));
+        }
+    }
+    let Some((_, number)) = best else {
+        return Choice::Leave;
+    };
+    let lot = &lots[number];
+    let LaneCost::Takes(lane) = lot.lane[device] else {
+        return match is_worth_a_probe(device, lots, n_at_once) {
+            true => Choice::Take {
+                lot: number,
+                n_lanes: N_PROBE.min(lot.n_lanes),
+            },
+            false => Choice::Leave,
+        };
+    };
+    // Alone, each device would need so long for all that is left; together they need this.
+    let mut rate_together = 0.0;
+    for other in 0..n_at_once.len() {
+        let alone = alone(other, lots, n_at_once);
+        if alone.is_finite() {
+            rate_together += 1.0 / alone.max(1e-12);
+            // Who would still be at its first lane when another had done it all, leaves it.
+            if other != device && seconds(lane) > HYSTERESIS * alone {
+                return Choice::Leave;
+            }
+        }
+    }
+    let together = if rate_together > 0.0 {
+        1.0 / rate_together
+    } else {
+        f64::INFINITY
+    };
+    // Half of it: what is taken now cannot be shared out again.
+    let n_lanes = (0.5 * together / seconds(lane)).min(lot.n_lanes as f64) as usize;
+    Choice::Take {
+        lot: number,
+        n_lanes: n_lanes.max(1),
+    }
+}
+
+/// Whether to try a device on lanes it was never measured with: not for a rest that the others, as
+/// far as they are known, will have done in a moment. The CPU, which is device 0, always tries.
+fn is_worth_a_probe(device: usize, lots: &[Lot], n_at_once: &[usize]) -> bool {
+    const WORTH: f64 = 0.2;
+    device == 0
+        || (0..n_at_once.len())
+            .filter(|&other| other != device)
+            .all(|other| {
+                let rest = alone(other, lots, n_at_once);
+                let is_out = lots.iter().all(|lot| lot.lane[other] == LaneCost::Never);
+                // The CPU is measured soon; another device that nobody knows may be waiting likewise.
+                is_out || rest > WORTH && (rest.is_finite() || other != 0)
+            })
+}
+
+/// What the other devices, the best of them, need for a lane of this lot.
+fn rival(device: usize, lot: &Lot, n_at_once: &[usize]) -> f64 {
+    let mut least = f64::INFINITY;
+    for (other, lane) in lot.lane.iter().enumerate() {
+        if let LaneCost::Takes(lane) = lane
+            && other != device
+        {
+            least = least.min(seconds(*lane) / n_at_once[other].max(1) as f64);
+        }
+    }
+    least
+}
+
+/// What a device would need for all that is left; infinite if there is something it cannot do.
+fn alone(device: usize, lots: &[Lot], n_at_once: &[usize]) -> f64 {
+    let (mut sum, mut longest) = (0.0, 0.0f64);
+    for lot in lots.iter().filter(|lot| lot.n_lanes > 0) {
+        match lot.lane[device] {
+            LaneCost::Never | LaneCost::Unknown => return f64::INFINITY,
+            LaneCost::Takes(lane) => {
+                sum += lot.n_lanes as f64 * seconds(lane);
+                longest = longest.max(seconds(lane));
+            }
+        }
+    }
+    // No lane is done sooner for being the only one. (Nor can two devices then leave the same lanes
+    // to each other: the one whose longest lane is shorter takes them.)
+    longest.max(sum / n_at_once[device].max(1) as f64)
+}
+
+fn seconds(lane: Duration) -> f64 {
+    lane.as_secs_f64().max(1e-12)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: f64) -> LaneCost {
+        LaneCost::Takes(Duration::from_secs_f64(ms / 1e3))
+    }
+
+    /// Carries the choices out on devices that need exactly what is said; the time until the last
+    /// lane is done.
+    fn simulate(mut lots: Vec<Lot>, n_at_once: &[usize], lanes_max: usize) -> f64 {
+        // Every thread is a worker of its own.
+        let mut free: Vec<(f64, usize)> = n_at_once
+            .iter()
+            .enumerate()
+            .flat_map(|(device, &n)| std::iter::repeat_n((0.0, device), n))
+            .collect();
+        let mut end = 0.0f64;
+        while lots.iter().any(|lot| lot.n_lanes > 0) {
+            free.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let taken = free
+                .iter()
+                .position(|&(_, device)| choose(device, &lots, n_at_once) != Choice::Leave);
+            let at = taken.expect("somebody takes what is left");
+            let (now, device) = free[at];
+            let Choice::Take { lot, n_lanes } = choose(device, &lots, n_at_once) else {
+                unreachable!()
+            };
+            let LaneCost::Takes(lane) = lots[lot].lane[device] else {
+                panic!("costs are known here")
+            };
+            let n_lanes = n_lanes.min(lanes_max);
+            lots[lot].n_lanes -= n_lanes;
+            free[at].0 = now + n_lanes as f64 * lane.as_secs_f64();
+            end = end.max(free[at].0);
+        }
+        end
+    }
+
+    /// The shortest time two devices need if problems could be cut: the first takes from the lots
+    /// it is relatively best at until both end at once.
+    fn best(lots: &[Lot], n_at_once: &[usize]) -> f64 {
+        let cost = |lot: &Lot, device: usize| match lot.lane[device] {
+            LaneCost::Takes(lane) => {
+                lot.n_lanes as f64 * lane.as_secs_f64() / n_at_once[device] as f64
+            }
+            _ => f64::INFINITY,
+        };
+        let mut order: Vec<&Lot> = lots.iter().collect();
+        order.sort_by(|a, b| (cost(a, 0) / cost(a, 1)).total_cmp(&(cost(b, 0) / cost(b, 1))));
+        let mut least = f64::INFINITY;
+        for cut in 0..order.len() {
+            let before: f64 = order[..cut].iter().map(|lot| cost(lot, 0)).sum();
+            let after: f64 = order[cut + 1..].iter().map(|lot| cost(lot, 1)).sum();
+            let (first, second) = (cost(order[cut], 0), cost(order[cut], 1));
+            let share = ((after + second - before) / (first + second)).clamp(0.0, 1.0);
+            least = least.min((before + share * first).max(after + (1.0 - share) * second));
+        }
+        least
+    }
+
+    #[test]
+    fn two_devices_of_known_cost_end_within_five_percent_of_the_best() {
+        let mut state = 7u64;
+        let mut draw = |low: f64, high: f64| {
+            state = crate::seed::mix(state);
+            let share = (state >> 11) as f64 / (1u64 << 53) as f64;
+            low * (high / low).powf(share)
+        };
+        let mut worst = 0.0f64;
+        for _ in 0..300 {
+            let n_lots = 1 + draw(1.0, 8.0) as usize;
+            let lots: Vec<Lot> = (0..n_lots)
+                .map(|_| Lot {
+                    n_lanes: draw(400.0, 4000.0) as usize,
+                    lane: vec![ms(draw(0.1, 10.0)), ms(draw(0.05, 10.0))],
+                })
+                .collect();
+            let n_at_once = [2, 1];
+            let ratio = simulate(lots.clone(), &n_at_once, 64) / best(&lots, &n_at_once);
+            worst = worst.max(ratio);
+        }
+        assert!((0.999..1.05).contains(&worst), "{worst}");
+    }
+
+    #[test]
+    fn what_only_one_can_do_is_done_by_that_one() {
+        let lots = [
+            Lot {
+                n_lanes: 10,
+                lane: vec![ms(1.0), LaneCost::Never],
+            },
+            Lot {
+                n_lanes: 10,
+                lane: vec![ms(1.0), ms(5.0)],
+            },
+        ];
+        assert!(matches!(
+            choose(0, &lots, &[1, 1]),
+            Choice::Take { lot: 0, .. }
+        ));
+        assert!(matches!(
+            choose(1, &lots, &[1, 1]),
+            Choice::Take { lot: 1, .. }
+        ));
+        assert_eq!(choose(1, &lots[..1], &[1, 1]), Choice::Leave);
+    }
+
+    #[test]
+    fn a_slow_device_leaves_the_last_lanes_to_the_fast_one() {
+        let lots = [Lot {
+            n_lanes: 10,
+            lane: vec![ms(1.0), ms(50.0)],
+        }];
+        assert_eq!(choose(1, &lots, &[1, 1]), Choice::Leave);
+        assert!(matches!(
+            choose(0, &lots, &[1, 1]),
+            Choice::Take { lot: 0, .. }
+        ));
+        let many = [Lot {
+            n_lanes: 1000,
+            ..lots[0].clone()
+        }];
+        assert!(matches!(
+            choose(1, &many, &[1, 1]),
+            Choice::Take { lot: 0, .. }
+        ));
+    }
+
+    #[test]
+    fn the_unknown_is_tried_with_few() {
+        let lot = |n_lanes: usize, cpu: LaneCost| {
+            let lane = vec![cpu, LaneCost::Unknown];
+            [Lot { n_lanes, lane }]
+        };
+        let probe = Choice::Take {
+            lot: 0,
+            n_lanes: N_PROBE,
+        };
+        assert_eq!(choose(1, &lot(1000, ms(1.0)), &[1, 1]), probe);
+        assert_eq!(choose(1, &lot(1000, LaneCost::Never), &[1, 1]), probe);
+        // Ten milliseconds' worth is left to the CPU, and so is what nobody has measured.
+        assert_eq!(choose(1, &lot(10, ms(1.0)), &[1, 1]), Choice::Leave);
+        let unknown = lot(1000, LaneCost::Unknown);
+        assert_eq!(choose(1, &unknown, &[1, 1]), Choice::Leave);
+        assert_eq!(choose(0, &unknown, &[1, 1]), probe);
+        // Two devices that nobody knows do not wait for each other.
+        let lane = vec![LaneCost::Never, LaneCost::Unknown, LaneCost::Unknown];
+        let lots = [Lot { n_lanes: 20, lane }];
+        assert_eq!(choose(1, &lots, &[1, 1, 1]), probe);
+        assert_eq!(choose(2, &lots, &[1, 1, 1]), probe);
+    }
+}

@@ -1,0 +1,355 @@
+//! The fleet: the graphics processors of a run, and what they turned out to be good for.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::{WAIT_MAX, lock};
+use crate::report::{Route, RouteDevice};
+use crate::{
+    Costs, Device, DeviceId, Gpu, GpuLimits, GpuUse, Need, Routing, Settings, Shape, Size, Stop,
+    Workload,
+};
+
+pub(super) struct Fleet {
+    members: Vec<Member>,
+    routing: Routing,
+    routes: Mutex<BTreeMap<(u32, Shape), Tally>>,
+}
+
+pub(super) struct Member {
+    pub(super) gpu: Gpu,
+    /// Whether a launch is on the device; the other worker loads meanwhile.
+    busy: Mutex<bool>,
+    freed: Condvar,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    retired: Option<String>,
+    n_losses: u32,
+    n_failures: HashMap<u32, u32>,
+    banned: HashSet<u32>,
+    climbs: HashMap<(u32, Shape), Climb>,
+}
+
+/// What became of the problems of one class and padded shape.
+#[derive(Default)]
+struct Tally {
+    n_problems: u64,
+    volume_real: u64,
+    n_lanes: Vec<u64>,
+    /// One of them, padded.
+    size: Option<Size>,
+    /// One of them as it is.
+    real: Option<Size>,
+}
+
+impl Fleet {
+    /// A worker loads the next launch while the other one's runs.
+    pub(super) const N_WORKERS_EACH: usize = 2;
+
+    pub(super) fn new(settings: &Settings) -> Fleet {
+        let members = settings.gpus.iter().map(|gpu| Member {
+            gpu: gpu.for_run(&settings.memory, &settings.faults, settings.time_limit),
+            busy: Mutex::new(false),
+            freed: Condvar::new(),
+            state: Mutex::default(),
+        });
+        Fleet {
+            members: members.collect(),
+            routing: settings.routing,
+            routes: Mutex::default(),
+        }
+    }
+
+    pub(super) fn n_gpus(&self) -> usize {
+        self.members.len()
+    }
+
+    pub(super) fn member(&self, number: usize) -> &Member {
+        &self.members[number]
+    }
+
+    /// How reports and costs call the device of this place.
+    pub(super) fn id(&self, number: usize) -> DeviceId {
+        DeviceId::Gpu(self.members[number].gpu.info().number)
+    }
+
+    /// Whether any device is left.
+    pub(super) fn is_alive(&self) -> bool {
+        self.members.iter().any(|member| !member.is_retired())
+    }
+
+    /// Whether the CPU leaves problems of this class to the graphics processors.
+    pub(super) fn keeps(&self, class: u32) -> bool {
+        self.routing == Routing::Gpu && self.members.iter().any(|member| member.can(class))
+    }
+
+    pub(super) fn limits(settings: &Settings) -> Option<GpuLimits> {
+        let launch_bytes_max = settings.gpus.iter().map(|gpu| {
+            let memory = match gpu.info().software {
+                true => settings.memory.cap_bytes(),
+                false => gpu.memory().cap_bytes(),
+            };
+            gpu.info().binding_bytes_max.min(memory / 4)
+        });
+        Some(GpuLimits {
+            padding: settings.padding.clone(),
+            launch_bytes_max: launch_bytes_max.min()?,
+        })
+    }
+
+    /// Problems of a padded shape were planned.
+    pub(super) fn count_planned(&self, padded: Size, real: Size, n_problems: u64, volume: u64) {
+        let mut routes = lock(&self.routes);
+        let tally = routes.entry((padded.class, padded.shape)).or_default();
+        tally.n_problems += n_problems;
+        tally.volume_real = tally.volume_real.saturating_add(volume);
+        tally.size = Some(padded);
+        tally.real = Some(real);
+        tally.n_lanes.resize(self.members.len(), 0);
+    }
+
+    /// A device has answered so many of them.
+    pub(super) fn count_done(&self, number: usize, class: u32, padded: Shape, n_lanes: u64) {
+        let mut routes = lock(&self.routes);
+        let tally = routes.entry((class, padded)).or_default();
+        tally.n_lanes.resize(self.members.len(), 0);
+        tally.n_lanes[number] += n_lanes;
+    }
+
+    pub(super) fn devices(&self) -> impl Iterator<Item = Device> {
+        self.members.iter().map(|member| {
+            Device::Gpu(GpuUse {
+                info: member.gpu.info().clone(),
+                figures: member.gpu.figures(),
+                retired: lock(&member.state).retired.clone(),
+            })
+        })
+    }
+
+    pub(super) fn routes<W: Workload>(&self, costs: &Costs, n_threads: usize) -> Vec<Route> {
+        let routes = lock(&self.routes);
+        let rows = routes.iter().filter_map(|(&(class, padded), tally)| {
+            let ms = |lane: Duration| lane.as_secs_f64() * 1e3;
+            let cpu_lane = tally
+                .real
+                .and_then(|size| costs.lane(W::NAME, &size, DeviceId::Cpu));
+            let n_gpu: u64 = tally.n_lanes.iter().sum();
+            let mut devices = vec![RouteDevice {
+                device: DeviceId::Cpu,
+                n_lanes: tally.n_problems.saturating_sub(n_gpu),
+                lane_ms: cpu_lane.map(ms),
+            }];
+            for (number, &n_lanes) in tally.n_lanes.iter().enumerate() {
+                let device = self.id(number);
+                let lane = costs.lane(W::NAME, &tally.size?, device);
+                devices.push(RouteDevice {
+                    device,
+                    n_lanes,
+                    lane_ms: lane.map(ms),
+                });
+            }
+            let mut totals: Vec<(f64, DeviceId)> = devices
+                .iter()
+                .filter_map(|part| {
+                    let n_at_once = match part.device {
+                        DeviceId::Cpu => n_threads.max(1),
+                        DeviceId::Gpu(_) => 1,
+                    };
+                    let total_ms = part.lane_ms? * tally.n_problems as f64 / n_at_once as f64;
+                    Some((total_ms, part.device))
+                })
+                .collect();
+            totals.sort_by(|a, b| a.0.total_cmp(&b.0));
+            Some(Route {
+                class,
+                padded,
+                volume_real: tally.volume_real,
+                n_problems: tally.n_problems,
+                choice: totals.first().map(|&(_, device)| device),
+                choice_ms: totals.first().map(|&(ms, _)| ms),
+                other_ms: totals.get(1).map(|&(ms, _)| ms),
+                devices,
+            })
+        });
+        rows.collect()
+    }
+}
+
+impl Member {
+    /// So many losses and a device is not trusted any more.
+    const N_LOSSES_MAX: u32 = 3;
+    /// So many failed launches and a class is left to the CPU.
+    const N_FAILURES_MAX: u32 = 3;
+
+    /// Waits until the device is free; `None` if it is retired or the run cancelled first.
+    pub(super) fn turn(&self, stop: &Stop) -> Option<Turn<'_>> {
+        let mut busy = lock(&self.busy);
+        loop {
+            if self.is_retired() || stop.is_cancelled() {
+                return None;
+            }
+            if !*busy {
+                *busy = true;
+                return Some(Turn(self));
+            }
+            let wait = self.freed.wait_timeout(busy, WAIT_MAX);
+            busy = wait.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    pub(super) fn is_retired(&self) -> bool {
+        lock(&self.state).retired.is_some()
+    }
+
+    /// Whether it takes problems of this class.
+    pub(super) fn can(&self, class: u32) -> bool {
+        let state = lock(&self.state);
+        state.retired.is_none() && !state.banned.contains(&class)
+    }
+
+    pub(super) fn retire(&self, reason: &str) {
+        lock(&self.state)
+            .retired
+            .get_or_insert_with(|| reason.to_owned());
+    }
+
+    /// Opens the device again after a loss; `false` if it is retired instead.
+    pub(super) fn recover(&self, reason: &str) -> bool {
+        let n_losses = {
+            let mut state = lock(&self.state);
+            state.n_losses += 1;
+            state.n_losses
+        };
+        if n_losses > Self::N_LOSSES_MAX {
+            self.retire(&format!("{reason} {n_losses} times"));
+            return false;
+        }
+        match self.gpu.reopen() {
+            Ok(()) => true,
+            Err(error) => {
+                self.retire(&format!("{reason}, then {error}"));
+                false
+            }
+        }
+    }
+
+    /// A launch of this class came to nothing; after a few of them the CPU takes the class.
+    pub(super) fn count_failure(&self, class: u32) {
+        let mut state = lock(&self.state);
+        let n_failures = state.n_failures.entry(class).or_default();
+        *n_failures += 1;
+        if *n_failures >= Self::N_FAILURES_MAX {
+            state.banned.insert(class);
+        }
+    }
+
+    /// Lanes to try next, and whether anything was tried before.
+    pub(super) fn n_lanes_next(&self, class: u32, padded: Shape, best: Option<u64>) -> usize {
+        let mut state = lock(&self.state);
+        let climb = state.climbs.entry((class, padded));
+        climb.or_insert_with(|| Climb::new(best)).n_next
+    }
+
+    /// Takes in what a launch took; the launch size of the best throughput so far.
+    pub(super) fn learn(
+        &self,
+        class: u32,
+        padded: Shape,
+        n_lanes: usize,
+        took: Duration,
+    ) -> Option<u64> {
+        let mut state = lock(&self.state);
+        let climb = state.climbs.entry((class, padded));
+        let climb = climb.or_insert_with(|| Climb::new(None));
+        climb.learn(n_lanes, took);
+        climb.best.map(|(n_lanes, _)| n_lanes as u64)
+    }
+}
+
+/// The right to use a device, until dropped.
+pub(super) struct Turn<'a>(&'a Member);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        *lock(&self.0.busy) = false;
+        self.0.freed.notify_one();
+    }
+}
+
+/// Looks for the launch size of the best throughput: twice as many as long as that pays.
+#[derive(Debug)]
+struct Climb {
+    n_next: usize,
+    /// Lanes, and lanes in a second.
+    best: Option<(usize, f64)>,
+}
+
+impl Climb {
+    const N_FIRST: usize = 4;
+    /// What it must bring to go on.
+    const GAIN: f64 = 1.05;
+
+    fn new(best: Option<u64>) -> Climb {
+        Climb {
+            n_next: best.map_or(Climb::N_FIRST, |n| n.max(1) as usize),
+            best: None,
+        }
+    }
+
+    fn learn(&mut self, n_lanes: usize, took: Duration) {
+        // The rest of a lot says nothing about full launches.
+        if n_lanes * 2 < self.n_next {
+            return;
+        }
+        let rate = n_lanes as f64 / took.as_secs_f64().max(1e-9);
+        match self.best {
+            Some((n_best, rate_best)) if n_lanes > n_best => {
+                if rate > rate_best * Climb::GAIN {
+                    self.best = Some((n_lanes, rate));
+                    self.n_next = n_lanes * 2;
+                } else {
+                    self.n_next = n_best;
+                }
+            }
+            Some((n_best, rate_best)) if n_lanes == n_best => {
+                self.best = Some((n_best, 0.5 * (rate + rate_best)));
+            }
+            Some(_) => {}
+            None => {
+                self.best = Some((n_lanes, rate));
+                self.n_next = n_lanes * 2;
+            }
+        }
+    }
+}
+
+/// The memory a lane takes on a device, padded.
+pub(super) fn lane_need<W: Workload>(workload: &W, padded: &Size) -> Need {
+    workload.need(padded, crate::DeviceKind::Gpu)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launches_grow_while_that_pays() {
+        let mut climb = Climb::new(None);
+        // A fixed cost of 1 ms and 10 us a lane: from 1,024 lanes on little is gained.
+        let took = |n: usize| Duration::from_secs_f64(1e-3 + 1e-5 * n as f64);
+        for _ in 0..20 {
+            let n = climb.n_next;
+            climb.learn(n, took(n));
+        }
+        let (n_best, _) = climb.best.unwrap();
+        assert_eq!(climb.n_next, n_best);
+        assert!((512..=2048).contains(&n_best), "{n_best}");
+        // A small rest changes nothing.
+        climb.learn(3, took(3));
+        assert_eq!(climb.n_next, n_best);
+    }
+}

@@ -1,0 +1,214 @@
+//! Lots: problems that several devices could take.
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+
+use super::fleet::lane_need;
+use super::queue::Range;
+use super::{Shared, lock};
+use crate::route::{Choice, LaneCost, Lot, choose};
+use crate::settings::BatchSize;
+use crate::{DeviceId, Limits, Planned, Shape, Size, Workload};
+
+#[derive(Default)]
+pub(super) struct Lots {
+    /// What the router sees; the problems themselves have the same numbers.
+    costs: Vec<Lot>,
+    kinds: Vec<Kind>,
+    n_lanes: usize,
+    /// The measured costs that were last looked at.
+    version: u64,
+}
+
+struct Kind {
+    /// The padded size of its problems.
+    padded: Size,
+    lane_bytes: u64,
+    launch_bytes: u64,
+    problems: VecDeque<Planned>,
+}
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Who {
+    Cpu,
+    Gpu(usize),
+}
+
+impl Who {
+    fn device(self) -> usize {
+        match self {
+            Who::Cpu => 0,
+            Who::Gpu(number) => number + 1,
+        }
+    }
+}
+
+impl Lots {
+    pub(super) fn n_lanes(&self) -> usize {
+        self.n_lanes
+    }
+
+    /// Adds problems of one class that are padded alike.
+    pub(super) fn add<W: Workload>(
+        &mut self,
+        shared: &Shared<W>,
+        class: u32,
+        padded: Shape,
+        problems: impl Iterator<Item = Planned>,
+    ) {
+        let problems: Vec<Planned> = problems.collect();
+        let Some(first) = problems.first() else {
+            return;
+        };
+        let padded = Size {
+            shape: padded,
+            class,
+            ..first.size
+        };
+        let volumes = problems.iter().filter_map(|planned| planned.gpu);
+        let volume = volumes.map(|lane| lane.form.volume());
+        shared.fleet.count_planned(
+            padded,
+            first.size,
+            problems.len() as u64,
+            volume.fold(0, u64::saturating_add),
+        );
+        let known = self
+            .kinds
+            .iter()
+            .position(|kind| kind.padded.class == class && kind.padded.shape == padded.shape);
+        let at = known.unwrap_or_else(|| {
+            let need = lane_need(&*shared.workload, &padded);
+            self.kinds.push(Kind {
+                padded,
+                lane_bytes: need.lane_bytes.saturating_add(need.solution_bytes),
+                launch_bytes: need.scratch_bytes,
+                problems: VecDeque::new(),
+            });
+            self.costs.push(Lot {
+                n_lanes: 0,
+                lane: vec![LaneCost::Unknown; 1 + shared.fleet.n_gpus()],
+            });
+            self.kinds.len() - 1
+        });
+        self.n_lanes += problems.len();
+        self.costs[at].n_lanes += problems.len();
+        self.kinds[at].problems.extend(problems);
+        self.refresh(shared);
+    }
+
+    /// A range for whoever asks, if it should take one.
+    pub(super) fn take<W: Workload>(&mut self, shared: &Shared<W>, who: Who) -> Option<Range> {
+        if self.n_lanes == 0 {
+            return None;
+        }
+        if self.version != shared.n_learnt.load(Ordering::Acquire) {
+            self.refresh(shared);
+        }
+        let mut n_at_once = vec![1; 1 + shared.fleet.n_gpus()];
+        n_at_once[0] = shared.settings.n_threads.max(1);
+        let Choice::Take { lot, n_lanes } = choose(who.device(), &self.costs, &n_at_once) else {
+            return None;
+        };
+        let n_lanes = match who {
+            Who::Cpu => {
+                let problems = self.kinds[lot].problems.iter().take(n_lanes);
+                super::queue::n_claimed(shared, problems, self.n_lanes)
+            }
+            Who::Gpu(number) => n_lanes.min(self.n_launched(shared, lot, number)).max(1),
+        };
+        self.n_lanes -= n_lanes;
+        self.costs[lot].n_lanes -= n_lanes;
+        let kind = &mut self.kinds[lot];
+        Some(Range {
+            class: kind.padded.class,
+            problems: kind.problems.drain(..n_lanes).collect(),
+            n_attempts: 1,
+            padded: match who {
+                Who::Cpu => None,
+                Who::Gpu(_) => Some(kind.padded),
+            },
+        })
+    }
+
+    /// How many lanes of a lot a graphics processor takes at once.
+    fn n_launched<W: Workload>(&self, shared: &Shared<W>, lot: usize, number: usize) -> usize {
+        let Kind { padded, .. } = self.kinds[lot];
+        let kind = &self.kinds[lot];
+        let settings = &shared.settings;
+        let member = shared.fleet.member(number);
+        let n_max = match settings.batch_size {
+            BatchSize::Fixed(n) => n.max(1),
+            BatchSize::Auto => {
+                let device = shared.fleet.id(number);
+                let costs = lock(&shared.costs);
+                let best = costs.n_lanes_best(W::NAME, &padded, device);
+                let n_next = member.n_lanes_next(padded.class, padded.shape, best);
+                match costs.lane(W::NAME, &padded, device) {
+                    None => n_next,
+                    Some(lane) => {
+                        let time = Limits::BATCH_TIME_MAX.as_secs_f64();
+                        n_next.min((time / lane.as_secs_f64().max(1e-9)) as usize)
+                    }
+                }
+            }
+        };
+        let limits = super::limits(settings);
+        let launch_bytes_max = limits.gpu.map_or(0, |gpu| gpu.launch_bytes_max);
+        let n_fit = launch_bytes_max.saturating_sub(kind.launch_bytes) / kind.lane_bytes.max(1);
+        // What the host holds of them meanwhile.
+        let host_bytes_max = limits.budget_bytes / (2 * limits.n_batches_at_once.max(1)) as u64;
+        let host_bytes = kind.problems.front().map_or(1, |planned| {
+            planned.need.lane_bytes + planned.need.solution_bytes
+        });
+        let n_held = host_bytes_max / host_bytes.max(1);
+        n_max
+            .min(settings.batch_size_max.max(1))
+            .min(n_fit.min(n_held) as usize)
+            .max(1)
+    }
+
+    /// Everything there is, for the CPU: no graphics processor is left.
+    pub(super) fn drain(&mut self) -> Vec<Range> {
+        self.n_lanes = 0;
+        for lot in &mut self.costs {
+            lot.n_lanes = 0;
+        }
+        let ranges = self.kinds.iter_mut().map(|kind| Range {
+            class: kind.padded.class,
+            problems: std::mem::take(&mut kind.problems),
+            n_attempts: 1,
+            padded: None,
+        });
+        ranges.filter(|range| !range.problems.is_empty()).collect()
+    }
+
+    /// Looks the costs up again.
+    fn refresh<W: Workload>(&mut self, shared: &Shared<W>) {
+        self.version = shared.n_learnt.load(Ordering::Acquire);
+        let costs = lock(&shared.costs);
+        for (kind, lot) in self.kinds.iter().zip(&mut self.costs) {
+            let class = kind.padded.class;
+            let takes = |lane: Option<std::time::Duration>| match lane {
+                Some(lane) => LaneCost::Takes(lane),
+                None => LaneCost::Unknown,
+            };
+            if let Some(first) = kind.problems.front() {
+                lot.lane[0] = if shared.fleet.keeps(class) {
+                    LaneCost::Never
+                } else {
+                    let lane = costs.lane(W::NAME, &first.size, DeviceId::Cpu);
+                    takes(lane.or_else(|| costs.rough_lane(W::NAME, &first.size, DeviceId::Cpu)))
+                };
+            }
+            for number in 0..shared.fleet.n_gpus() {
+                lot.lane[1 + number] = if shared.fleet.member(number).can(class) {
+                    takes(costs.lane(W::NAME, &kind.padded, shared.fleet.id(number)))
+                } else {
+                    LaneCost::Never
+                };
+            }
+        }
+    }
+}

@@ -1,0 +1,432 @@
+//! The engine with graphics processors, whatever they do.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use swathe::{
+    BatchSize, Budget, Device, DeviceId, Faults, Gpu, GpuSearch, Gpus, OutcomeKind, Padding, Point,
+    RefusedReason, Remedy, Report, Routing, SetbackCause, Settings,
+};
+
+use crate::sieve::{Field, SUM_PRIMES, Sieve, Twist, check, fields, mix, run};
+
+/// So many devices to test with. Software devices do: they are what continuous integration has.
+fn gpus(n: usize) -> Option<Vec<Gpu>> {
+    static ALL: OnceLock<Vec<Gpu>> = OnceLock::new();
+    some_of(ALL.get_or_init(|| open(4)), n)
+}
+
+/// Devices that nobody else works with: for tests that lose them.
+fn own_gpus(n: usize) -> Option<Vec<Gpu>> {
+    some_of(&open(n), n)
+}
+
+fn open(n_copies: usize) -> Vec<Gpu> {
+    let search = GpuSearch {
+        software: true,
+        n_copies,
+        ..GpuSearch::default()
+    };
+    Gpus::find(&search).usable
+}
+
+fn some_of(all: &[Gpu], n: usize) -> Option<Vec<Gpu>> {
+    if all.len() < n {
+        println!("SKIPPED: no graphics processor, not even a software one (mesa-vulkan-drivers)");
+        return None;
+    }
+    Some(all[..n].to_vec())
+}
+
+fn settings(gpus: &[Gpu], faults: &Faults) -> Settings {
+    Settings {
+        n_threads: 2,
+        n_prefetch: 1,
+        batch_size: BatchSize::Fixed(16),
+        gpus: gpus.to_vec(),
+        routing: Routing::Gpu,
+        memory: Budget::with_faults(4 << 20, faults.clone()),
+        faults: faults.clone(),
+        ..Settings::default()
+    }
+}
+
+/// Runs with these faults and checks every answer and that all memory came back.
+fn check_with(fields: &Arc<Vec<Field>>, gpus: &[Gpu], faults: &Faults) -> Report {
+    let settings = settings(gpus, faults);
+    let budget = settings.memory.clone();
+    let sieve = Sieve::with_faults(&budget, faults.clone());
+    let report = check(&sieve, fields, &settings);
+    drop((settings, sieve));
+    assert_eq!(budget.used_bytes(), 0, "memory is still reserved");
+    report
+}
+
+fn n_on_gpus(report: &Report) -> u64 {
+    let parts = report.routes.iter().flat_map(|route| &route.devices);
+    let parts = parts.filter(|part| part.device != DeviceId::Cpu);
+    parts.map(|part| part.n_lanes).sum()
+}
+
+#[test]
+fn the_kernel_is_valid() {
+    SUM_PRIMES.validate().unwrap();
+}
+
+#[test]
+fn one_and_four_devices_answer_like_the_cpu() {
+    for n in [1, 4] {
+        let Some(gpus) = gpus(n) else { return };
+        let fields = Arc::new(fields(600, 1));
+        let report = check_with(&fields, &gpus, &Faults::none());
+        let n_single: u64 = fields.iter().filter(|field| field.n_columns == 1).count() as u64;
+        assert_eq!(report.n_cpu_only, n_single);
+        assert_eq!(n_on_gpus(&report), 600 - n_single);
+        assert_eq!(report.n_setbacks, 0, "{:?}", report.setbacks);
+        let uses = report.devices.iter().filter_map(|device| match device {
+            Device::Gpu(gpu) => Some(gpu),
+            Device::Cpu(_) => None,
+        });
+        let uses: Vec<_> = uses.collect();
+        assert_eq!(uses.len(), n);
+        for gpu in uses {
+            assert!(gpu.figures.n_dispatches > 0, "{gpu:?}");
+            assert!(gpu.figures.n_buffers_reused > 0, "{gpu:?}");
+            assert_eq!(gpu.retired, None);
+        }
+    }
+}
+
+#[test]
+fn batches_orders_and_paddings_change_nothing() {
+    let Some(gpus) = gpus(2) else { return };
+    for size in [1, 2, 3, 7, 32, 1000] {
+        for order in 0..2 {
+            let mut fields = fields(300, 2);
+            if order == 1 {
+                fields.reverse();
+            }
+            let fields = Arc::new(fields);
+            for padding in [
+                Padding::Exact,
+                Padding::Multiple(4),
+                Padding::Auto { n_buckets_max: 2 },
+            ] {
+                let settings = Settings {
+                    batch_size: BatchSize::Fixed(size),
+                    padding,
+                    ..settings(&gpus, &Faults::none())
+                };
+                let report = check(&Sieve::new(&settings.memory), &fields, &settings);
+                assert!(n_on_gpus(&report) > 200);
+            }
+        }
+    }
+}
+
+#[test]
+fn each_point_refused_in_turn() {
+    let Some(gpus) = gpus(1) else { return };
+    let fields = Arc::new(fields(120, 3));
+    let counted = Faults::count_only();
+    check_with(&fields, &gpus, &counted);
+    let met = counted.n_met();
+    for (point, n) in Point::ALL.into_iter().zip(met) {
+        let is_elsewhere = matches!(point, Point::Store | Point::SelfTest);
+        assert_eq!(n > 0, !is_elsewhere, "{point:?} was met {n} times");
+    }
+    let n_points: u64 = met.iter().sum();
+    for k in 1..=n_points {
+        let faults: Faults = format!("oom@{k}").parse().unwrap();
+        check_with(&fields, &gpus, &faults);
+    }
+    for (point, n) in Point::ALL.into_iter().zip(met) {
+        let on_gpu = matches!(point, Point::Buffer | Point::Upload | Point::Readback);
+        for k in (1..=n).filter(|_| on_gpu) {
+            let faults: Faults = format!("oom@{}:{k}", point.name()).parse().unwrap();
+            let report = check_with(&fields, &gpus, &faults);
+            if faults.n_injected() > 0 {
+                let remedies: Vec<Remedy> = report.setbacks.iter().map(|s| s.remedy).collect();
+                assert!(
+                    matches!(remedies[..], [Remedy::Split] | [Remedy::ToCpu]),
+                    "{remedies:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_lost_device_is_never_taken_for_a_full_one() {
+    let Some(gpus) = own_gpus(1) else { return };
+    let fields = Arc::new(fields(150, 4));
+    let mut n_lost = 0;
+    for point in ["launch", "upload", "readback", "buffer"] {
+        for k in 1..=6 {
+            let faults: Faults = format!("lost@{point}:{k}").parse().unwrap();
+            let report = check_with(&fields, &gpus, &faults);
+            for setback in &report.setbacks {
+                let of_gpu = setback.device != DeviceId::Cpu;
+                assert!(
+                    !of_gpu || setback.cause == SetbackCause::DeviceLost,
+                    "{setback:?}"
+                );
+                n_lost += u64::from(of_gpu);
+                assert!(!of_gpu || setback.remedy == Remedy::Reopened);
+            }
+        }
+    }
+    assert!(n_lost >= 20, "only {n_lost} losses");
+}
+
+#[test]
+fn a_device_that_is_lost_again_and_again_is_retired_and_the_others_go_on() {
+    let Some(gpus) = own_gpus(2) else { return };
+    let fields = Arc::new(fields(300, 5));
+    let faults: Faults = "lost%100:upload".parse().unwrap();
+    let report = check_with(&fields, &gpus, &faults);
+    assert_eq!(n_on_gpus(&report), 0);
+    for device in &report.devices {
+        if let Device::Gpu(gpu) = device {
+            assert!(gpu.retired.is_some(), "{gpu:?}");
+        }
+    }
+    let remedies = report.setbacks.iter().map(|setback| setback.remedy);
+    assert_eq!(remedies.filter(|&r| r == Remedy::Retired).count(), 2);
+    // The same devices serve the next run: nothing of a loss stays with them.
+    let report = check_with(&fields, &gpus, &Faults::none());
+    assert!(n_on_gpus(&report) > 200);
+}
+
+#[test]
+fn a_seeded_share_of_everything() {
+    for n in [1, 4] {
+        let Some(gpus) = own_gpus(n) else { return };
+        for seed in 0..6 {
+            let fields = Arc::new(fields(200, seed));
+            for rule in [
+                format!("oom%10:seed={seed}"),
+                format!("oom%10:seed={seed},lost%10:seed={seed}"),
+                format!("lost%20:seed={seed}:readback"),
+            ] {
+                check_with(&fields, &gpus, &rule.parse().unwrap());
+            }
+        }
+    }
+}
+
+/// A device with room for one lane finishes everything, and no launch is cut more often than it
+/// can be halved.
+#[test]
+fn a_device_that_fits_one_lane_halves_its_way_there() {
+    let Some(gpus) = gpus(1) else { return };
+    // Shapes alike, so that all share one bucket; 32 lanes want 32 x 64 bytes.
+    let fields: Vec<Field> = (0..64).map(|k| Field::new(mix(k), 4, 4)).collect();
+    let fields = Arc::new(fields);
+    let faults: Faults = "oom%100:upload".parse().unwrap();
+    let settings = Settings {
+        batch_size: BatchSize::Fixed(32),
+        ..settings(&gpus, &faults)
+    };
+    let report = check(&Sieve::new(&settings.memory), &fields, &settings);
+    let n_cut = report.setbacks.iter().filter(|s| s.remedy == Remedy::Split);
+    let n_to_cpu = report.setbacks.iter().filter(|s| s.remedy == Remedy::ToCpu);
+    // Two classes in two launches each at most; a launch of B lanes is cut B - 1 times in all,
+    // and every lane ends on the CPU after at most log2 B cuts.
+    assert_eq!(n_to_cpu.count(), 64);
+    assert!(n_cut.count() <= 63);
+    let n_attempts_max = 1 + 5 + 1;
+    let mut worst = 0;
+    swathe::run(
+        &Sieve::new(&settings.memory),
+        &Sieve::new(&settings.memory).source(&fields),
+        &settings,
+        &mut |done| {
+            worst = worst.max(done.n_attempts);
+            std::ops::ControlFlow::Continue(())
+        },
+    );
+    assert!(worst <= n_attempts_max, "{worst}");
+}
+
+#[test]
+fn slow_devices_time_out_and_the_cpu_takes_over() {
+    let Some(gpus) = own_gpus(1) else { return };
+    let fields = Arc::new(fields(60, 7));
+    let faults: Faults = "slow@launch:1=3s".parse().unwrap();
+    let settings = Settings {
+        n_threads: 1,
+        n_prefetch: 0,
+        time_limit: Duration::from_millis(300),
+        ..settings(&gpus, &faults)
+    };
+    let report = check(&Sieve::new(&settings.memory), &fields, &settings);
+    // The first launch of all may be the CPU's, which polls and is merely late.
+    if report.n_setbacks > 0 {
+        let causes: Vec<_> = report.setbacks.iter().map(|s| &s.cause).collect();
+        assert!(
+            causes.contains(&&SetbackCause::DeviceTimedOut),
+            "{causes:?}"
+        );
+    }
+}
+
+#[test]
+fn bad_problems_harm_nobody() {
+    let Some(gpus) = gpus(2) else { return };
+    for (twist, at) in [
+        (Twist::Fails, 40),
+        (Twist::NeedsCpu, 41),
+        (Twist::LaunchPanics, 42),
+        (Twist::Panics, 43),
+        (Twist::HasWrongSize, 44),
+        (Twist::LoadPanics, 45),
+    ] {
+        let mut fields = fields(200, 8);
+        fields[at] = Field::new(fields[at].seed, 3, 5).twisted(twist);
+        let fields = Arc::new(fields);
+        let settings = settings(&gpus, &Faults::none());
+        let report = check(&Sieve::new(&settings.memory), &fields, &settings);
+        let expect = match twist {
+            Twist::NeedsCpu | Twist::Panics => Some(SetbackCause::HandedOver {
+                reason: "it is twisted".to_owned(),
+            }),
+            Twist::LaunchPanics => Some(SetbackCause::LaunchFailed {
+                message: "a launch on purpose".to_owned(),
+            }),
+            _ => None,
+        };
+        let causes: Vec<_> = report.setbacks.iter().map(|s| s.cause.clone()).collect();
+        assert_eq!(causes, Vec::from_iter(expect), "{twist:?}");
+    }
+}
+
+#[test]
+fn a_launch_that_never_ends_is_given_up() {
+    let Some(gpus) = own_gpus(1) else { return };
+    let mut fields = fields(60, 9);
+    fields[10] = Field::new(fields[10].seed, 3, 5).twisted(Twist::LaunchLoops);
+    let fields = Arc::new(fields);
+    let settings = Settings {
+        time_limit: Duration::from_millis(300),
+        ..settings(&gpus, &Faults::none())
+    };
+    let report = check(&Sieve::new(&settings.memory), &fields, &settings);
+    let causes: Vec<_> = report.setbacks.iter().map(|s| s.cause.clone()).collect();
+    assert_eq!(causes, [SetbackCause::DeviceTimedOut]);
+}
+
+#[test]
+fn an_item_that_panics_does_so_alone() {
+    let Some(gpus) = gpus(1) else { return };
+    let fields = Arc::new(fields(50, 10));
+    let settings = settings(&gpus, &"panic@item:17".parse().unwrap());
+    let ran = run(&Sieve::new(&settings.memory), &fields, &settings);
+    for (k, kind) in ran.kinds.iter().enumerate() {
+        let expected = match k {
+            17 => OutcomeKind::Panicked,
+            _ => OutcomeKind::Solved,
+        };
+        assert_eq!(*kind, expected, "problem {k}");
+    }
+}
+
+#[test]
+fn wrong_answers_are_found_by_solving_again() {
+    let Some(gpus) = gpus(1) else { return };
+    let mut fields = fields(40, 11);
+    for field in &mut fields {
+        *field = Field::new(field.seed, 2, 30);
+    }
+    fields[7] = fields[7].twisted(Twist::AnswersAnything);
+    let fields = Arc::new(fields);
+    let settings = Settings {
+        n_verify: 40,
+        ..settings(&gpus, &Faults::none())
+    };
+    let ran = run(&Sieve::new(&settings.memory), &fields, &settings);
+    let verification = &ran.report.verification;
+    assert_eq!(verification.n_checked, 40);
+    let problems: Vec<usize> = verification.mismatches.iter().map(|m| m.problem).collect();
+    assert_eq!(problems, [7]);
+}
+
+#[test]
+fn a_run_is_cancelled_between_launches() {
+    let Some(gpus) = gpus(2) else { return };
+    let fields = Arc::new(fields(2000, 12));
+    let settings = settings(&gpus, &Faults::none());
+    let sieve = Sieve::new(&settings.memory);
+    let mut n_done = 0;
+    let report = swathe::run(&sieve, &sieve.source(&fields), &settings, &mut |_| {
+        n_done += 1;
+        match n_done < 100 {
+            true => std::ops::ControlFlow::Continue(()),
+            false => std::ops::ControlFlow::Break(()),
+        }
+    });
+    assert!(report.cancelled);
+    assert!(n_done < 2000);
+}
+
+/// Many lanes in one launch: more workgroups than a grid is wide.
+#[test]
+fn sixty_five_thousand_lanes() {
+    let Some(gpus) = gpus(1) else { return };
+    let fields: Vec<Field> = (0..65_536).map(|k| Field::new(mix(k) & !1, 1, 2)).collect();
+    let fields = Arc::new(fields);
+    let settings = Settings {
+        batch_size: BatchSize::Fixed(65_536),
+        batch_size_max: 65_536,
+        memory: Budget::new(1 << 30),
+        ..settings(&gpus, &Faults::none())
+    };
+    let report = check(&Sieve::new(&settings.memory), &fields, &settings);
+    assert_eq!(n_on_gpus(&report), 65_536);
+    assert!(report.n_setbacks == 0, "{:?}", report.setbacks);
+}
+
+/// With measured costs the faster device gets the work; on a software device that is the CPU.
+#[test]
+fn routes_are_measured_and_told() {
+    let Some(gpus) = gpus(1) else { return };
+    let fields: Vec<Field> = (0..6000).map(|k| Field::new(mix(k) & !1, 5, 200)).collect();
+    let fields = Arc::new(fields);
+    let settings = Settings {
+        batch_size: BatchSize::Auto,
+        routing: Routing::Measured,
+        memory: Budget::new(64 << 20),
+        ..settings(&gpus, &Faults::none())
+    };
+    let report = check(&Sieve::new(&settings.memory), &fields, &settings);
+    assert_eq!(report.routes.len(), 1);
+    let route = &report.routes[0];
+    assert_eq!(route.n_problems, 6000);
+    let n_lanes: u64 = route.devices.iter().map(|part| part.n_lanes).sum();
+    assert_eq!(n_lanes, 6000);
+    let cpu = &route.devices[0];
+    assert!(cpu.lane_ms.is_some() && cpu.n_lanes > 0);
+    assert!(route.choice.is_some() && route.choice_ms.is_some());
+    assert_eq!(route.waste(), 0.0);
+}
+
+#[test]
+fn a_device_that_fails_its_self_test_is_refused() {
+    if gpus(1).is_none() {
+        return;
+    }
+    let search = GpuSearch {
+        software: true,
+        faults: "oom@selftest:1".parse().unwrap(),
+        ..GpuSearch::default()
+    };
+    let found = Gpus::find(&search);
+    assert!(found.usable.is_empty());
+    assert!(matches!(
+        found.refused[0].reason,
+        RefusedReason::SelfTest { .. }
+    ));
+    let hardware = Gpus::find(&GpuSearch::default());
+    let refused = hardware.refused.iter().map(|refused| &refused.reason);
+    assert!(refused.into_iter().any(|r| *r == RefusedReason::Software));
+}
