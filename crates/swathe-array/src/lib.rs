@@ -1,8 +1,11 @@
 //! Batched XOR, matrix products, element-wise maps and lattices.
 
+mod agree;
 mod array;
 mod batch;
 mod element;
+mod fit;
+mod gpu;
 mod key_stream;
 pub mod lattice;
 pub mod map;

@@ -102,7 +102,8 @@ pub fn map_into<T: Float>(
     Ok(apply(Lanes::Apart(input, out), map, simd))
 }
 
-fn check_operand<T>(n_elements: usize, map: Map<'_, T>) -> Result<(), MapError> {
+/// Whether a map's operand fits data of so many elements.
+pub(crate) fn check_operand<T>(n_elements: usize, map: Map<'_, T>) -> Result<(), MapError> {
     match map {
         Map::Add(Operand::Array(operand)) | Map::Multiply(Operand::Array(operand))
             if operand.len() != n_elements =>

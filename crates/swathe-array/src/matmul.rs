@@ -80,18 +80,7 @@ pub fn matmul_into<T: Float>(
         n_inner,
         n_cols,
     } = shape;
-    if n_rows.checked_mul(n_inner) != Some(a.len()) {
-        return Err(MatmulError::LeftLength {
-            shape,
-            n_elements: a.len(),
-        });
-    }
-    if n_inner.checked_mul(n_cols) != Some(b.len()) {
-        return Err(MatmulError::RightLength {
-            shape,
-            n_elements: b.len(),
-        });
-    }
+    check_operands(a.len(), b.len(), shape)?;
     if n_rows.checked_mul(n_cols) != Some(out.len()) {
         return Err(MatmulError::OutLength {
             shape,
@@ -107,6 +96,27 @@ pub fn matmul_into<T: Float>(
             out,
             shape,
             scratch,
+        });
+    }
+    Ok(())
+}
+
+/// Whether operands of so many elements have the extents of a product.
+pub(crate) fn check_operands(
+    n_left: usize,
+    n_right: usize,
+    shape: ProductShape,
+) -> Result<(), MatmulError> {
+    if shape.n_rows.checked_mul(shape.n_inner) != Some(n_left) {
+        return Err(MatmulError::LeftLength {
+            shape,
+            n_elements: n_left,
+        });
+    }
+    if shape.n_inner.checked_mul(shape.n_cols) != Some(n_right) {
+        return Err(MatmulError::RightLength {
+            shape,
+            n_elements: n_right,
         });
     }
     Ok(())

@@ -75,6 +75,25 @@ impl Operation {
         }
     }
 
+    /// A number for each operation, the same in every version that keeps costs.
+    pub(crate) fn number(&self) -> u32 {
+        match self {
+            Operation::Xor(Key::Seed(_)) => 0,
+            Operation::Xor(_) => 1,
+            Operation::Matmul => 2,
+            Operation::Map(map) => match map {
+                MapKind::Add(_) => 3,
+                MapKind::Multiply(_) => 4,
+                MapKind::Square => 5,
+                MapKind::Sqrt => 6,
+                MapKind::Exp => 7,
+                MapKind::Log => 8,
+                MapKind::Abs => 9,
+                MapKind::Negate => 10,
+            },
+        }
+    }
+
     /// Whether items of this element type can be operated on.
     pub fn accepts(&self, dtype: Dtype) -> bool {
         let float = matches!(dtype, Dtype::F32 | Dtype::F64);

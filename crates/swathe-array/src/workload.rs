@@ -4,14 +4,16 @@ use std::borrow::Borrow;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use swathe::{DeviceKind, Difference, Need, Shape, Size, Stop, Workload};
+use swathe::{DeviceKind, Difference, Gpu, GpuError, Lane, Need, Shape, Size, Stop, Workload};
 
+use crate::agree::agree;
 use crate::element::{Float, Unsigned};
-use crate::map::{Map, MapError, Operand, map_into};
-use crate::matmul::{MatmulError, ProductShape, SCRATCH_BYTES_MAX, Scratch, matmul_into};
-use crate::operation::{Key, MapKind, MapOperand, Operation};
-use crate::xor::{XorError, XorKey, xor_in_place};
-use crate::{Array, Dtype, Elements, Simd};
+use crate::fit::{FloatWork, FromF64, Slice};
+use crate::map::{MapError, map_into};
+use crate::matmul::{MatmulError, SCRATCH_BYTES_MAX, Scratch, matmul_into};
+use crate::operation::Operation;
+use crate::xor::{XorError, xor_in_place};
+use crate::{Array, Dtype, Elements, Simd, gpu};
 
 /// One operation over many items.
 ///
@@ -49,6 +51,10 @@ pub struct Answer {
     pub array: Array,
     /// How many of its elements are NaN where no operand was: roots and logarithms of negatives.
     pub n_nan: u64,
+    /// How far its elements may be from those the CPU finds, where this cannot be told from the
+    /// elements: zero except for products from a graphics processor, whose sums may be rounded
+    /// more often than the CPU's.
+    pub error_max: f64,
 }
 
 /// Why an item has no result.
@@ -148,7 +154,7 @@ impl<A> ArrayWorkload<A> {
         };
         Size {
             shape,
-            class: dtype as u32,
+            class: self.operation.number() * N_DTYPES + dtype as u32,
             affinity: 0,
             work,
         }
@@ -162,10 +168,14 @@ fn extent(shape: &[usize]) -> u32 {
         .unwrap_or(u32::MAX)
 }
 
+/// Classes are numbered by operation, then by element type: different operations take different
+/// times, and nothing that is measured of one should be believed of another.
+const N_DTYPES: u32 = 8;
+
 fn dtype_of_class(class: u32) -> Dtype {
     [Dtype::U8, Dtype::U32, Dtype::U64, Dtype::F32, Dtype::F64]
         .into_iter()
-        .find(|dtype| *dtype as u32 == class)
+        .find(|dtype| *dtype as u32 == class % N_DTYPES)
         .unwrap_or(Dtype::F64)
 }
 
@@ -191,7 +201,10 @@ impl<A: Borrow<Array> + Send + Sync> Workload for ArrayWorkload<A> {
         })
     }
 
-    fn need(&self, size: &Size, _on: DeviceKind) -> Need {
+    fn need(&self, size: &Size, on: DeviceKind) -> Need {
+        if on == DeviceKind::Gpu {
+            return gpu::need(&self.operation, dtype_of_class(size.class), size.shape);
+        }
         /// The arrays' own extents and the bookkeeping around them.
         const OVERHEAD_BYTES: u64 = 256;
         let element_bytes = dtype_of_class(size.class).size_bytes() as u64;
@@ -221,19 +234,7 @@ impl<A: Borrow<Array> + Send + Sync> Workload for ArrayWorkload<A> {
         scratch: &mut Scratch,
         stop: &Stop,
     ) -> Result<Answer, ArrayFailure> {
-        let first: &Array = item.first.borrow();
-        let second = item
-            .second
-            .as_ref()
-            .map(|second| -> &Array { second.borrow() });
-        if !self.operation.accepts(first.dtype()) {
-            return Err(self.wrong_dtype(first.dtype()));
-        }
-        if self.operation.takes_two() && second.is_none() {
-            return Err(ArrayFailure::NoSecond {
-                operation: self.operation.to_string(),
-            });
-        }
+        let (first, second) = self.operands(item)?;
         match first.elements() {
             Elements::U8(data) => self.xor(first, data, second, stop),
             Elements::U32(data) => self.xor(first, data, second, stop),
@@ -243,18 +244,22 @@ impl<A: Borrow<Array> + Send + Sync> Workload for ArrayWorkload<A> {
         }
     }
 
-    fn agree(&self, reference: &Answer, other: &Answer, _on: DeviceKind) -> Result<(), Difference> {
-        let bits = |array: &Array| array_bits(array);
-        if reference.array.shape() == other.array.shape()
-            && bits(&reference.array) == bits(&other.array)
-        {
-            return Ok(());
-        }
-        Err(Difference {
-            field: "array".to_owned(),
-            expected: format!("{:?} {}", reference.array.shape(), reference.array.dtype()),
-            found: "other elements".to_owned(),
-        })
+    fn gpu_form(&self, size: &Size) -> Option<Shape> {
+        gpu::form(&self.operation, dtype_of_class(size.class), size.shape)
+    }
+
+    fn solve_gpu(
+        &self,
+        gpu: &Gpu,
+        _padded: Shape,
+        items: &[&Item<A>],
+        stop: &Stop,
+    ) -> Result<Vec<Lane<Self>>, GpuError> {
+        gpu::solve(self, gpu, items, stop)
+    }
+
+    fn agree(&self, reference: &Answer, other: &Answer, on: DeviceKind) -> Result<(), Difference> {
+        agree(&self.operation, reference, other, on)
     }
 
     fn class_name(&self, class: u32) -> String {
@@ -262,45 +267,7 @@ impl<A: Borrow<Array> + Send + Sync> Workload for ArrayWorkload<A> {
     }
 }
 
-/// The elements as bits: a NaN agrees with itself, zero does not agree with minus zero.
-fn array_bits(array: &Array) -> Vec<u64> {
-    match array.elements() {
-        Elements::U8(v) => v.iter().map(|&x| u64::from(x)).collect(),
-        Elements::U32(v) => v.iter().map(|&x| u64::from(x)).collect(),
-        Elements::U64(v) => v.clone(),
-        Elements::F32(v) => v.iter().map(|x| u64::from(x.to_bits())).collect(),
-        Elements::F64(v) => v.iter().map(|x| x.to_bits()).collect(),
-    }
-}
-
 impl<A> ArrayWorkload<A> {
-    fn wrong_dtype(&self, dtype: Dtype) -> ArrayFailure {
-        let takes = if matches!(self.operation, Operation::Xor(_)) {
-            "u8, u32 or u64"
-        } else {
-            "f32 or f64"
-        };
-        ArrayFailure::WrongDtype {
-            operation: self.operation.to_string(),
-            dtype,
-            takes,
-        }
-    }
-
-    fn mismatch(&self, first: &Array, second: &Array) -> ArrayFailure {
-        if first.dtype() != second.dtype() {
-            return ArrayFailure::DtypeMismatch {
-                first: first.dtype(),
-                second: second.dtype(),
-            };
-        }
-        ArrayFailure::ShapeMismatch {
-            operation: self.operation.to_string(),
-            first: first.shape().to_vec(),
-            second: second.shape().to_vec(),
-        }
-    }
-
     fn xor<T>(
         &self,
         first: &Array,
@@ -312,36 +279,13 @@ impl<A> ArrayWorkload<A> {
         T: Unsigned + Slice,
         Elements: From<Vec<T>>,
     {
-        let Operation::Xor(key) = &self.operation else {
-            return Err(self.wrong_dtype(first.dtype()));
-        };
-        fn elements_of<T: Slice>(array: &Array) -> Option<&[T]> {
-            T::slice(array.elements())
-        }
-        let key = match (key, second) {
-            (Key::Seed(seed), _) => XorKey::Seed(*seed),
-            (Key::Cycle(key), _) => {
-                XorKey::Cycle(elements_of(key).ok_or_else(|| self.mismatch(first, key))?)
-            }
-            (Key::Array(key), _) => {
-                XorKey::Array(elements_of(key).ok_or_else(|| self.mismatch(first, key))?)
-            }
-            (Key::Second, Some(second)) if second.shape() == first.shape() => {
-                XorKey::Array(elements_of(second).ok_or_else(|| self.mismatch(first, second))?)
-            }
-            (Key::Second, Some(second)) => return Err(self.mismatch(first, second)),
-            (Key::Second, None) => {
-                return Err(ArrayFailure::NoSecond {
-                    operation: self.operation.to_string(),
-                });
-            }
-        };
+        let key = self.xor_key(first, second)?;
         if stop.requested() {
             return Err(ArrayFailure::Stopped);
         }
         let mut out = data.to_vec();
         xor_in_place(&mut out, key, self.simd)?;
-        Ok(answer(first.shape(), out, 0))
+        Ok(Answer::new(first.shape(), out))
     }
 
     fn float<T>(
@@ -355,103 +299,35 @@ impl<A> ArrayWorkload<A> {
         T: Float + Slice + FromF64 + Default,
         Elements: From<Vec<T>>,
     {
-        let second = match second {
-            Some(array) => {
-                let data = T::slice(array.elements()).ok_or_else(|| self.mismatch(first, array))?;
-                Some((array, data))
+        match self.float_work(first, second)? {
+            FloatWork::Product { right, shape } => {
+                let mut out = vec![T::default(); shape.n_rows * shape.n_cols];
+                matmul_into(data, right, &mut out, shape, scratch, self.simd)?;
+                Ok(Answer::new(&[shape.n_rows, shape.n_cols], out))
             }
-            None => None,
-        };
-        match (&self.operation, second) {
-            (Operation::Matmul, Some((second, second_data))) => {
-                let (&[n_rows, n_inner], &[n_inner_too, n_cols]) = (first.shape(), second.shape())
-                else {
-                    return Err(self.mismatch(first, second));
-                };
-                if n_inner != n_inner_too {
-                    return Err(self.mismatch(first, second));
-                }
-                let shape = ProductShape {
-                    n_rows,
-                    n_inner,
-                    n_cols,
-                };
-                let n_out =
-                    crate::volume(&[n_rows, n_cols]).ok_or_else(|| self.mismatch(first, second))?;
-                let mut out = vec![T::default(); n_out];
-                matmul_into(data, second_data, &mut out, shape, scratch, self.simd)?;
-                Ok(answer(&[n_rows, n_cols], out, 0))
-            }
-            (Operation::Map(kind), second) => {
-                let operand = |operand: MapOperand| match (operand, second) {
-                    (MapOperand::Scalar(x), _) => Ok(Operand::Scalar(T::from_f64(x))),
-                    (MapOperand::Second, Some((array, data))) if array.shape() == first.shape() => {
-                        Ok(Operand::Array(data))
-                    }
-                    (MapOperand::Second, Some((array, _))) => Err(self.mismatch(first, array)),
-                    (MapOperand::Second, None) => Err(ArrayFailure::NoSecond {
-                        operation: self.operation.to_string(),
-                    }),
-                };
-                let map = match *kind {
-                    MapKind::Add(x) => Map::Add(operand(x)?),
-                    MapKind::Multiply(x) => Map::Multiply(operand(x)?),
-                    MapKind::Square => Map::Square,
-                    MapKind::Sqrt => Map::Sqrt,
-                    MapKind::Exp => Map::Exp,
-                    MapKind::Log => Map::Log,
-                    MapKind::Abs => Map::Abs,
-                    MapKind::Negate => Map::Negate,
-                };
+            FloatWork::Map(map) => {
                 let mut out = vec![T::default(); data.len()];
                 let n_nan = map_into(data, &mut out, map, self.simd)?;
-                Ok(answer(first.shape(), out, n_nan))
+                Ok(Answer {
+                    n_nan,
+                    ..Answer::new(first.shape(), out)
+                })
             }
-            _ => Err(self.wrong_dtype(first.dtype())),
         }
     }
 }
 
-fn answer<T>(shape: &[usize], out: Vec<T>, n_nan: u64) -> Answer
-where
-    Elements: From<Vec<T>>,
-{
-    let array = Array::new(shape.to_vec(), out).expect("an operation fills its result's shape");
-    Answer { array, n_nan }
-}
-
-/// The elements of one type, if an array has that type.
-trait Slice: Sized {
-    fn slice(elements: &Elements) -> Option<&[Self]>;
-}
-
-macro_rules! slice {
-    ($($variant:ident $type:ty),*) => {$(
-        impl Slice for $type {
-            fn slice(elements: &Elements) -> Option<&[$type]> {
-                match elements {
-                    Elements::$variant(data) => Some(data),
-                    _ => None,
-                }
-            }
+impl Answer {
+    /// A result of this shape, without NaN that were made.
+    pub(crate) fn new<T>(shape: &[usize], out: Vec<T>) -> Answer
+    where
+        Elements: From<Vec<T>>,
+    {
+        let array = Array::new(shape.to_vec(), out).expect("an operation fills its result's shape");
+        Answer {
+            array,
+            n_nan: 0,
+            error_max: 0.0,
         }
-    )*};
-}
-slice!(U8 u8, U32 u32, U64 u64, F32 f32, F64 f64);
-
-/// A scalar operand in an item's own precision.
-trait FromF64 {
-    fn from_f64(x: f64) -> Self;
-}
-
-impl FromF64 for f32 {
-    fn from_f64(x: f64) -> f32 {
-        x as f32
-    }
-}
-
-impl FromF64 for f64 {
-    fn from_f64(x: f64) -> f64 {
-        x
     }
 }

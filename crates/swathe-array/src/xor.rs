@@ -59,20 +59,24 @@ pub fn xor_part_in_place<T: Unsigned>(
     key: XorKey<'_, T>,
     simd: Simd,
 ) -> Result<(), XorError> {
+    check_key(data.len(), &key)?;
+    simd.run(Xor {
+        data,
+        first_idx,
+        key,
+    });
+    Ok(())
+}
+
+/// Whether a key fits data of so many elements.
+pub(crate) fn check_key<T>(n_elements: usize, key: &XorKey<'_, T>) -> Result<(), XorError> {
     match key {
-        XorKey::Array(key) if key.len() != data.len() => Err(XorError::KeyLength {
-            n_elements: data.len(),
+        XorKey::Array(key) if key.len() != n_elements => Err(XorError::KeyLength {
+            n_elements,
             n_key: key.len(),
         }),
         XorKey::Cycle([]) => Err(XorError::EmptyCycle),
-        key => {
-            simd.run(Xor {
-                data,
-                first_idx,
-                key,
-            });
-            Ok(())
-        }
+        _ => Ok(()),
     }
 }
 

@@ -186,7 +186,12 @@ mod tests {
             Array::new(vec![3000], long.clone()).unwrap(),
         ];
         for (index, array) in arrays.into_iter().enumerate() {
-            assert_eq!(rows.append(index, &Answer { array, n_nan: 0 }), 1);
+            let answer = Answer {
+                array,
+                n_nan: 0,
+                error_max: 0.0,
+            };
+            assert_eq!(rows.append(index, &answer), 1);
         }
         let columns = rows.take();
         let data = columns[4].as_binary::<i64>();
