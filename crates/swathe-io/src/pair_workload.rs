@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use swathe::{DeviceKind, Difference, Need, Size, Source, Stop, Workload};
+use swathe::{DeviceKind, Difference, Gpu, GpuError, Lane, Need, Size, Source, Stop, Workload};
 use swathe_ot::{
     CoordScale, Crop, Failure, Frame, Geometry, Pair, PixelBox, Scratch, Settings, Shape, Side,
     Solution, Summary, Transport, lift, place_live, solve_with, summarise,
@@ -115,7 +115,7 @@ impl PairWorkload {
                 let source = outline(Side::Source, pair.source)?;
                 let target = outline(Side::Target, pair.target)?;
                 let (geometry, _) = size_placing.place(pair, source, target)?;
-                Ok(size_of_work(geometry.work))
+                Ok(placed_size(&geometry))
             },
             move |index, _| {
                 let pair = &pairs[index];
@@ -156,8 +156,14 @@ fn failed(cache: &FrameCache, side: Side, number: usize, error: &Arc<FrameError>
     }
 }
 
-fn size_of_work(work: Shape) -> Size {
-    Size::of(swathe::Shape::new(&[work.h_px as u32, work.w_px as u32]))
+/// The work grid's size. Pairs of frames of other lengths are another class: their coordinates are
+/// scaled otherwise, so they cannot share a launch.
+fn placed_size(geometry: &Geometry) -> Size {
+    let (work, frame) = (geometry.work, geometry.frame);
+    Size {
+        class: frame.h_px.max(frame.w_px) as u32,
+        ..Size::of(swathe::Shape::new(&[work.h_px as u32, work.w_px as u32]))
+    }
 }
 
 /// Where pairs go on their frames.
@@ -210,13 +216,16 @@ impl Workload for PairWorkload {
     const NAME: &'static str = Transport::NAME;
 
     fn size(&self, problem: &PairProblem) -> Size {
-        size_of_work(problem.geometry.work)
+        placed_size(&problem.geometry)
     }
 
     /// What the solver needs; its solution's maps are gone when the answer is handed over, but are
     /// laid back on the frame's own pixels before.
     fn need(&self, size: &Size, on: DeviceKind) -> Need {
         let need = self.transport.need(size, on);
+        if on == DeviceKind::Gpu {
+            return need;
+        }
         let pool = self.settings().pool as u64;
         let lifted = 7 * size_of::<f64>() as u64 * size.shape.volume() * pool * pool;
         Need {
@@ -240,32 +249,38 @@ impl Workload for PairWorkload {
         scratch: &mut Scratch,
         stop: &Stop,
     ) -> Result<PairAnswer, PairFailure> {
-        let frame = problem.geometry.frame;
-        let settings = Settings {
-            // The frames are cut already; the scale is that of the original frame.
-            crop: Crop::Fixed,
-            coord_scale: match self.settings().coord_scale {
-                CoordScale::Auto => {
-                    CoordScale::Fixed(1.0 / frame.h_px.max(frame.w_px).max(1) as f64)
-                }
-                fixed => fixed,
-            },
-            ..self.settings().clone()
+        let settings = self.settings_for(problem);
+        let solution = solve_with(&problem.pair, &settings, scratch, &|| stop.requested());
+        self.answer(problem, solution)
+    }
+
+    fn gpu_form(&self, size: &Size) -> Option<swathe::Shape> {
+        self.transport.gpu_form(size)
+    }
+
+    fn solve_gpu(
+        &self,
+        gpu: &Gpu,
+        padded: swathe::Shape,
+        problems: &[&PairProblem],
+        stop: &Stop,
+    ) -> Result<Vec<Lane<PairWorkload>>, GpuError> {
+        let Some(first) = problems.first() else {
+            return Ok(Vec::new());
         };
-        let pair = &problem.pair;
-        let mut solution = solve_with(pair, &settings, scratch, &|| stop.requested())
-            .map_err(PairFailure::Solver)?;
-        let summary = summarise(&solution);
-        let (fields_path, coupling_path) = self.write(problem, &mut solution)?;
-        solution.fields = None;
-        solution.geometry = problem.geometry;
-        Ok(PairAnswer {
-            solution,
-            summary,
-            um_per_px: problem.um_per_px,
-            fields_path,
-            coupling_path,
-        })
+        // All of them have the first one's class, and so its scale.
+        let transport = Transport {
+            settings: self.settings_for(first),
+        };
+        let pairs: Vec<&Pair> = problems.iter().map(|problem| &problem.pair).collect();
+        let lanes = transport.solve_gpu_each(gpu, padded, &pairs, stop, |at, solution| {
+            self.answer(problems[at], solution)
+        })?;
+        let lanes = lanes.into_iter().map(|lane| match lane {
+            Ok(answer) => Lane::Done(answer),
+            Err(reason) => Lane::ToCpu(reason),
+        });
+        Ok(lanes.collect())
     }
 
     fn agree(
@@ -280,6 +295,41 @@ impl Workload for PairWorkload {
 }
 
 impl PairWorkload {
+    /// The settings for frames that are cut already; the scale is that of the original frame.
+    fn settings_for(&self, problem: &PairProblem) -> Settings {
+        let frame = problem.geometry.frame;
+        Settings {
+            crop: Crop::Fixed,
+            coord_scale: match self.settings().coord_scale {
+                CoordScale::Auto => {
+                    CoordScale::Fixed(1.0 / frame.h_px.max(frame.w_px).max(1) as f64)
+                }
+                fixed => fixed,
+            },
+            ..self.settings().clone()
+        }
+    }
+
+    /// Summarises a solution and writes what is too large for the table.
+    fn answer(
+        &self,
+        problem: &PairProblem,
+        solution: Result<Solution, Failure>,
+    ) -> Result<PairAnswer, PairFailure> {
+        let mut solution = solution.map_err(PairFailure::Solver)?;
+        let summary = summarise(&solution);
+        let (fields_path, coupling_path) = self.write(problem, &mut solution)?;
+        solution.fields = None;
+        solution.geometry = problem.geometry;
+        Ok(PairAnswer {
+            solution,
+            summary,
+            um_per_px: problem.um_per_px,
+            fields_path,
+            coupling_path,
+        })
+    }
+
     /// Writes maps and coupling, in pixels of the original frame; the coupling is taken out.
     fn write(
         &self,

@@ -67,11 +67,22 @@ const COARSE_SWEEPS: usize = 300;
 /// next finer one.
 const CARRY_BITS: f64 = 0.4;
 
-/// Solves the unit problem: from coarse to fine while ε falls.
+/// Where a descent begins, if not far up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Start<'a> {
+    /// The potential of the source on the live box, row by row, bits of ε.
+    pub phi: &'a [f64],
+    /// Sweeps that led there at the final ε, and before.
+    pub iterations: usize,
+    pub iterations_coarse: usize,
+}
+
+/// Solves the unit problem: from coarse to fine while ε falls, or from where it was brought.
 pub(crate) fn descend(
     problem: &Problem,
     pair: &Pair,
     settings: &Settings,
+    start: Option<&Start<'_>>,
     scratch: &mut Scratch,
     watch: &Watch<'_>,
 ) -> Result<Descent, Failure> {
@@ -98,10 +109,10 @@ pub(crate) fn descend(
     };
     let n_max = settings.max_iterations;
     if wants_f64 {
-        let first = walk(*path, problem, pyramid, n_max, state, double, watch)?;
+        let first = begin(*path, problem, pyramid, n_max, start, state, double, watch)?;
         return persist(*path, problem, pyramid, n_max, first, state, double, watch);
     }
-    let first = walk(*path, problem, pyramid, n_max, state, single, watch)?;
+    let first = begin(*path, problem, pyramid, n_max, start, state, single, watch)?;
     if settings.precision == Precision::F32 {
         return persist(*path, problem, pyramid, n_max, first, state, single, watch);
     }
@@ -209,6 +220,52 @@ fn persist<T: Real>(
 }
 
 #[allow(clippy::too_many_arguments)]
+fn begin<T: Real>(
+    path: SimdPath,
+    problem: &Problem,
+    pyramid: &Pyramid,
+    n_max: usize,
+    start: Option<&Start<'_>>,
+    state: &mut State,
+    engine: &mut Engine<T>,
+    watch: &Watch<'_>,
+) -> Result<Descent, Failure> {
+    let Some(start) = start else {
+        return walk(path, problem, pyramid, n_max, state, engine, watch);
+    };
+    let level = &pyramid.levels()[0];
+    refill(&mut state.phi, level.source.n_rows(), [0.0; LANES]);
+    level.source.for_live(|row, lane, y, x| {
+        state.phi[row][lane] = start.phi[y * problem.shape.w_px + x];
+    });
+    let goal = Goal {
+        residual: aim::<T>(problem),
+        n_max: n_max.saturating_sub(start.iterations).max(1),
+        gives_up: true,
+    };
+    let regime = Regime::new(problem.epsilon, problem.relaxation);
+    let more = iterate(path, level, regime, goal, state, engine, watch)?;
+    let so_far = Descent {
+        iterations: start.iterations,
+        iterations_coarse: start.iterations_coarse,
+        residual: f64::INFINITY,
+        converged: false,
+        used_f64: T::N_ROWS == f64::N_ROWS,
+    };
+    Ok(so_far.then(more, problem))
+}
+
+/// The residual to go for.
+fn aim<T: Real>(problem: &Problem) -> f64 {
+    // f32 residuals are off by a few 1e-8: aim a little lower than what is promised.
+    if T::N_ROWS == f32::N_ROWS {
+        0.97 * problem.tolerance
+    } else {
+        problem.tolerance
+    }
+}
+
+#[allow(clippy::too_many_arguments)]
 fn walk<T: Real>(
     path: SimdPath,
     problem: &Problem,
@@ -231,12 +288,7 @@ fn walk<T: Real>(
         l -= 1;
     }
     refill(&mut state.phi, levels[l].source.n_rows(), [0.0; LANES]);
-    // f32 residuals are off by a few 1e-8: aim a little lower than what is promised.
-    let aim = if T::N_ROWS == f32::N_ROWS {
-        0.97 * problem.tolerance
-    } else {
-        problem.tolerance
-    };
+    let aim = aim::<T>(problem);
     let mut iterations_coarse = 0;
     loop {
         let level = &levels[l];

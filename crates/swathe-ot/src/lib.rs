@@ -47,6 +47,7 @@ mod descent;
 mod failure;
 mod frame;
 mod geometry;
+mod gpu;
 pub mod oracle;
 mod outputs;
 mod problem;

@@ -40,7 +40,7 @@ pub fn solve_with(
         return Ok(empty_outputs(&problem, pair, settings));
     }
     let watch = Watch::new(stop);
-    let descent = descend(&problem, pair, settings, scratch, &watch)?;
+    let descent = descend(&problem, pair, settings, None, scratch, &watch)?;
     outputs(&problem, settings, &descent, scratch, &watch)
 }
 

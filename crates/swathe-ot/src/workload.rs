@@ -1,12 +1,13 @@
 use crate::failure::Failure;
 use crate::frame::Pair;
 use crate::geometry::place;
+use crate::gpu;
 use crate::scratch::{Scratch, need};
 use crate::settings::Settings;
 use crate::shape::Shape;
 use crate::solution::Solution;
 use crate::solve::solve_with;
-use swathe::{DeviceKind, Difference, Need, Size, Stop, Workload};
+use swathe::{DeviceKind, Difference, Gpu, GpuError, Lane, Need, Size, Stop, Workload};
 
 /// Optimal transport as the engine sees it: pairs of frames under one set of settings.
 ///
@@ -15,6 +16,25 @@ use swathe::{DeviceKind, Difference, Need, Size, Stop, Workload};
 pub struct Transport {
     /// What to solve, and how exactly.
     pub settings: Settings,
+}
+
+impl Transport {
+    /// Solves pairs together on a graphics processor, and hands each outcome over as soon as it is
+    /// there: whoever summarises the maps of a pair need not hold those of all. A reason stands
+    /// where the CPU has to solve a pair.
+    ///
+    /// # Errors
+    /// If the launch as a whole came to nothing.
+    pub fn solve_gpu_each<T>(
+        &self,
+        gpu: &Gpu,
+        padded: swathe::Shape,
+        pairs: &[&Pair],
+        stop: &Stop,
+        done: impl FnMut(usize, Result<Solution, Failure>) -> T,
+    ) -> Result<Vec<Result<T, String>>, GpuError> {
+        gpu::solve(&self.settings, gpu, padded, pairs, stop, done)
+    }
 }
 
 impl Workload for Transport {
@@ -36,7 +56,10 @@ impl Workload for Transport {
         Size::of(swathe::Shape::new(&[shape.h_px as u32, shape.w_px as u32]))
     }
 
-    fn need(&self, size: &Size, _on: DeviceKind) -> Need {
+    fn need(&self, size: &Size, on: DeviceKind) -> Need {
+        if on == DeviceKind::Gpu {
+            return gpu::need(size);
+        }
         let (h_px, w_px) = match size.shape.extents() {
             [h, w] => (*h as usize, *w as usize),
             _ => (0, 0),
@@ -61,7 +84,27 @@ impl Workload for Transport {
         solve_with(pair, &self.settings, scratch, &|| stop.requested())
     }
 
-    /// On the CPU every bit is the same; elsewhere figures agree to four digits.
+    fn gpu_form(&self, size: &Size) -> Option<swathe::Shape> {
+        gpu::form(size, &self.settings)
+    }
+
+    fn solve_gpu(
+        &self,
+        gpu: &Gpu,
+        padded: swathe::Shape,
+        pairs: &[&Pair],
+        stop: &Stop,
+    ) -> Result<Vec<Lane<Transport>>, GpuError> {
+        let lanes = self.solve_gpu_each(gpu, padded, pairs, stop, |_, outcome| outcome)?;
+        let lanes = lanes.into_iter().map(|lane| match lane {
+            Ok(outcome) => Lane::Done(outcome),
+            Err(reason) => Lane::ToCpu(reason),
+        });
+        Ok(lanes.collect())
+    }
+
+    /// On the CPU every bit is the same; elsewhere figures agree to four digits and displacements
+    /// to a hundredth of a pixel.
     fn agree(
         &self,
         reference: &Solution,
@@ -111,6 +154,24 @@ impl Workload for Transport {
             };
             if !same {
                 return differ(field, expected.to_string(), found.to_string());
+            }
+        }
+        if let (Some(reference), Some(other)) = (&reference.fields, &other.fields) {
+            let pixels = reference.velocity_yx_px.iter().zip(&other.velocity_yx_px);
+            for (pixel, (expected, found)) in pixels.enumerate() {
+                for axis in 0..2 {
+                    let (expected, found) = (expected[axis], found[axis]);
+                    let same = match on {
+                        DeviceKind::Cpu => expected.to_bits() == found.to_bits(),
+                        DeviceKind::Gpu => {
+                            expected.is_nan() && found.is_nan() || (expected - found).abs() <= 0.01
+                        }
+                    };
+                    if !same {
+                        let field = format!("velocity_yx_px[{pixel}][{axis}]");
+                        return differ(&field, expected.to_string(), found.to_string());
+                    }
+                }
             }
         }
         Ok(())
