@@ -53,11 +53,23 @@ struct Package {
 }
 
 /// Every system package in use. Adding one is adding a row.
-const PACKAGES: &[Package] = &[Package {
-    name: "python3-venv",
-    why: "the virtual environment in which tests compare with NumPy",
-    is_present: python_makes_venvs,
-}];
+const PACKAGES: &[Package] = &[
+    Package {
+        name: "python3-venv",
+        why: "the virtual environment in which tests compare with NumPy",
+        is_present: python_makes_venvs,
+    },
+    Package {
+        name: "libvulkan1",
+        why: "how kernels reach graphics processors",
+        is_present: has_vulkan_loader,
+    },
+    Package {
+        name: "mesa-vulkan-drivers",
+        why: "a graphics processor in software, on which kernels are tested everywhere",
+        is_present: has_software_gpu,
+    },
+];
 
 /// The rustup components that the steps of a test run call.
 const COMPONENTS: &[(&str, &str)] = &[("rustfmt", "fmt"), ("clippy", "clippy")];
@@ -104,6 +116,10 @@ impl Ready {
             None => command.env_remove("SWATHE_PYTHON"),
         };
         command.env("XDG_CACHE_HOME", workspace.target_dir.join("xtask-cache"));
+        // Mesa's drivers complain without it.
+        if std::env::var_os("XDG_RUNTIME_DIR").is_none() {
+            command.env("XDG_RUNTIME_DIR", std::env::temp_dir());
+        }
     }
 }
 
@@ -189,6 +205,20 @@ fn absent_packages() -> Vec<&'static Package> {
 
 fn python_makes_venvs() -> bool {
     process::succeeds(Command::new("python3").args(["-c", "import venv, ensurepip"]))
+}
+
+fn has_vulkan_loader() -> bool {
+    let listed = process::answer(Command::new("/sbin/ldconfig").arg("-p"));
+    listed.is_some_and(|libraries| libraries.contains("libvulkan.so.1"))
+}
+
+fn has_software_gpu() -> bool {
+    let folders = ["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"];
+    let files = folders
+        .iter()
+        .filter_map(|folder| std::fs::read_dir(folder).ok());
+    let mut files = files.flatten().flatten().map(|entry| entry.file_name());
+    files.any(|name| name.to_string_lossy().starts_with("lvp_icd"))
 }
 
 /// The one command that brings the system packages.

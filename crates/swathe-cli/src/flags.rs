@@ -70,8 +70,12 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct DevicesFlags {
     /// Print JSON for programs
-    #[arg(long)]
+    #[arg(long, conflicts_with = "calibrate")]
     pub(crate) json: bool,
+    /// Measure some operations on every device and keep what they took, so that runs choose well
+    /// from the start
+    #[arg(long)]
+    pub(crate) calibrate: bool,
 }
 
 /// Makes small sample data, runs the workloads on it and prints the folder with the results.
@@ -106,7 +110,7 @@ pub(crate) struct CompletionsFlags {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "How to run")]
 pub(crate) struct RunFlags {
-    /// Where to run: auto or cpu
+    /// Where to run: auto (whatever was measured to be fastest), cpu, gpu, or some of several GPUs: gpu:0,2 [default: auto]
     #[arg(long, value_name = "WHICH")]
     pub(crate) device: Option<String>,
     /// Problems solved at once; 0 means all cores [default: 0]

@@ -7,9 +7,11 @@ mod allocator;
 mod commands;
 mod fault;
 mod flags;
+mod gpus;
 mod interrupt;
 mod progress;
 mod settings;
+mod vulkan;
 
 use std::process::ExitCode;
 
@@ -23,6 +25,7 @@ static ALLOCATOR: allocator::Allocator = allocator::Allocator;
 
 fn main() -> ExitCode {
     return_freed_memory();
+    give_drivers_a_folder();
     interrupt::install();
     quiet_caught_panics();
     settings::set_words(std::env::args().collect());
@@ -57,6 +60,16 @@ fn return_freed_memory() {
         libc::mallopt(libc::M_MMAP_THRESHOLD, 256 << 10);
         libc::mallopt(libc::M_TRIM_THRESHOLD, 1 << 20);
         libc::mallopt(libc::M_ARENA_MAX, 4);
+    }
+}
+
+/// Mesa's drivers look for a display and complain on stderr if this variable is not set, although
+/// nobody wants to see anything.
+fn give_drivers_a_folder() {
+    const NAME: &str = "XDG_RUNTIME_DIR";
+    if std::env::var_os(NAME).is_none() {
+        // SAFETY: no other thread is there that could be reading the environment.
+        unsafe { std::env::set_var(NAME, std::env::temp_dir()) };
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle as BarStyle};
-use swathe::{Counts, Event, Observer, Setback, SetbackCause};
+use swathe::{Counts, Event, Observer, Remedy, Setback, SetbackCause};
 
 /// How progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,19 +153,38 @@ fn plain_text(counts: &Counts, elapsed: Duration) -> String {
 /// A fallback is spoken, never silent.
 fn setback_text(setback: &Setback) -> String {
     let problems = counted(setback.n_problems as u64, "problem", "problems");
-    match setback.cause {
+    let then = match setback.remedy {
+        Remedy::Split => "tried again in smaller batches",
+        Remedy::Retried => "tried again",
+        Remedy::Replaced => "another takes over",
+        Remedy::ToCpu => "the CPU takes over",
+        Remedy::Reopened => "it is opened again",
+        Remedy::Retired => "it is not used any more",
+    };
+    let device = setback.device;
+    match &setback.cause {
         SetbackCause::OutOfMemory { wanted_bytes } => {
-            format!(
-                "warning: {wanted_bytes} bytes refused for {problems}, tried again in smaller batches"
-            )
+            format!("warning: {wanted_bytes} bytes refused on {device} for {problems}, {then}")
         }
         SetbackCause::WorkerLost => {
-            format!("warning: a worker was lost with {problems} in hand, another takes over")
+            format!("warning: a worker was lost with {problems} in hand, {then}")
         }
         SetbackCause::WorkerStuck { problem } => {
             format!(
-                "warning: problem {problem} does not stop; its thread is left behind and another takes over"
+                "warning: problem {problem} does not stop; its thread is left behind and {then}"
             )
+        }
+        SetbackCause::DeviceLost => {
+            format!("warning: {device} was lost with {problems} in hand, {then}")
+        }
+        SetbackCause::DeviceTimedOut => {
+            format!("warning: {device} did not answer in time with {problems} in hand, {then}")
+        }
+        SetbackCause::LaunchFailed { message } => {
+            format!("warning: a launch of {problems} on {device} failed, {then}: {message}")
+        }
+        SetbackCause::HandedOver { reason } => {
+            format!("warning: {device} cannot finish {problems}, {then}: {reason}")
         }
     }
 }

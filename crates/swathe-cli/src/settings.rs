@@ -9,6 +9,7 @@ use swathe_io::carry_out::Output;
 
 use crate::fault::Fault;
 use crate::flags::RunFlags;
+use crate::gpus::DeviceChoice;
 use crate::interrupt;
 use crate::progress::ProgressStyle;
 
@@ -26,9 +27,10 @@ pub(crate) fn resolve(flags: &RunFlags, out: &Path, section: &str) -> Result<Run
     let cpu = Cpu::detect();
     let text = |name: &str, flag: &Option<String>| layers.find(name, flag);
 
-    if let Some(device) = text("device", &flags.device)? {
-        check_device(&device)?;
-    }
+    let device = match text("device", &flags.device)? {
+        Some(found) => DeviceChoice::parse(&found)?,
+        None => DeviceChoice::Auto,
+    };
     let n_threads = match text("threads", &flags.threads)?
         .map(|t| t.number::<usize>())
         .transpose()?
@@ -91,6 +93,14 @@ pub(crate) fn resolve(flags: &RunFlags, out: &Path, section: &str) -> Result<Run
         stop: interrupt::stop(),
         ..defaults
     };
+    let gpu_memory_bytes = match text("gpu-memory", &None)? {
+        Some(found) => Some(parse_bytes(&found.value).ok_or_else(|| {
+            found
+                .fault("a memory size")
+                .hint("write a number and a unit, such as 512MiB or 4GB")
+        })?),
+        None => None,
+    };
     let shard = match &flags.shard {
         Some(text) => Some(parse_shard(text)?),
         None => None,
@@ -108,6 +118,18 @@ pub(crate) fn resolve(flags: &RunFlags, out: &Path, section: &str) -> Result<Run
         resume: flags.resume,
         shard,
         command: command_line(),
+    };
+    // Last, because it takes a while: everything else has been checked by now.
+    let has_kernels = ["array", "ot"].contains(&section);
+    let (gpus, routing) = device.open(has_kernels, &engine.faults)?;
+    let gpus = match gpu_memory_bytes {
+        Some(bytes) => gpus.iter().map(|gpu| gpu.with_memory(bytes)).collect(),
+        None => gpus,
+    };
+    let engine = Settings {
+        gpus,
+        routing,
+        ..engine
     };
     Ok(RunSettings {
         engine,
@@ -205,8 +227,9 @@ impl Layers {
 }
 
 /// Settings that `swathe.toml` may have at its top, for all workloads.
-const SHARED_NAMES: [&str; 11] = [
+const SHARED_NAMES: [&str; 12] = [
     "device",
+    "gpu-memory",
     "threads",
     "batch-size",
     "batch-size-max",
@@ -301,20 +324,6 @@ fn check_setting(
 
 fn number_or<T: std::str::FromStr>(found: Option<Found>, default: T) -> Result<T, Fault> {
     found.map_or(Ok(default), |found| found.number())
-}
-
-fn check_device(found: &Found) -> Result<(), Fault> {
-    match found.value.as_str() {
-        "auto" | "cpu" => Ok(()),
-        gpu if gpu == "gpu" || gpu.starts_with("gpu:") => Err(Fault::usage(format!(
-            "{} is '{gpu}', but this version runs on the CPU only",
-            found.origin
-        ))
-        .hint("leave --device out, or write cpu")),
-        _ => Err(found
-            .fault("a device")
-            .hint("write auto or cpu; `swathe devices` shows what there is")),
-    }
 }
 
 fn parse_padding(found: &Found) -> Result<Padding, Fault> {

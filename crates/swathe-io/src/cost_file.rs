@@ -3,11 +3,12 @@
 //! It is a guide, never a truth: a file that cannot be read, or that another version or another
 //! processor wrote, is as good as none, and one that cannot be written harms nobody.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use swathe::{Costs, Cpu};
+use swathe::{CostRow, Costs, Cpu, DeviceId, GpuInfo};
 
 /// Measured costs and what they were measured with.
 #[derive(Debug, Serialize, Deserialize)]
@@ -15,28 +16,53 @@ struct CostFile {
     version: String,
     simd: String,
     n_threads: usize,
+    /// The graphics processors by number, with their drivers.
+    #[serde(default)]
+    gpus: BTreeMap<usize, String>,
     costs: Costs,
 }
 
-/// The costs that earlier runs on this machine measured; none if they do not apply.
-pub fn load() -> Costs {
-    let read = || {
-        let text = fs::read_to_string(path()?).ok()?;
-        let file: CostFile = serde_json::from_str(&text).ok()?;
-        applies(&file).then_some(file.costs)
+/// The costs that earlier runs on this machine measured, with these graphics processors; none if
+/// they do not apply.
+pub fn load(gpus: &[GpuInfo]) -> Costs {
+    let Some(file) = read() else {
+        return Costs::default();
     };
-    read().unwrap_or_default()
+    let mut rows: Vec<CostRow> = file.costs.into();
+    rows.retain(|row| match row.device {
+        DeviceId::Cpu => true,
+        DeviceId::Gpu(number) => {
+            let now = gpus.iter().find(|gpu| gpu.number == number).map(described);
+            now.as_ref() == file.gpus.get(&number)
+        }
+    });
+    rows.into()
 }
 
-/// Keeps the costs for the next run.
-pub fn save(costs: &Costs) {
+/// Keeps the costs for the next run. What was known of graphics processors that this run did not
+/// use stays known.
+pub fn save(costs: &Costs, gpus: &[GpuInfo]) {
     let Some(path) = path() else { return };
     let cpu = Cpu::detect();
+    let mut rows: Vec<CostRow> = costs.clone().into();
+    let mut known: BTreeMap<usize, String> = BTreeMap::new();
+    if let Some(before) = read() {
+        let is_elsewhere = |number: usize| !gpus.iter().any(|gpu| gpu.number == number);
+        known = before.gpus;
+        known.retain(|&number, _| is_elsewhere(number));
+        let kept: Vec<CostRow> = before.costs.into();
+        rows.extend(
+            kept.into_iter()
+                .filter(|row| matches!(row.device, DeviceId::Gpu(n) if is_elsewhere(n))),
+        );
+    }
+    known.extend(gpus.iter().map(|gpu| (gpu.number, described(gpu))));
     let file = CostFile {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         simd: cpu.simd,
         n_threads: cpu.n_threads,
-        costs: costs.clone(),
+        gpus: known,
+        costs: rows.into(),
     };
     let Ok(text) = serde_json::to_string(&file) else {
         return;
@@ -45,6 +71,17 @@ pub fn save(costs: &Costs) {
         let _ = fs::create_dir_all(folder);
     }
     let _ = crate::run_folder::write_file(&path, text.as_bytes());
+}
+
+fn read() -> Option<CostFile> {
+    let text = fs::read_to_string(path()?).ok()?;
+    let file: CostFile = serde_json::from_str(&text).ok()?;
+    applies(&file).then_some(file)
+}
+
+/// What costs of a graphics processor hold for: another driver is another device.
+fn described(gpu: &GpuInfo) -> String {
+    format!("{}, {} {}", gpu.name, gpu.backend, gpu.driver)
 }
 
 fn applies(file: &CostFile) -> bool {

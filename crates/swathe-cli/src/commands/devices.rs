@@ -1,17 +1,33 @@
 //! `swathe devices`: what this machine has.
 
-use swathe::Cpu;
+mod calibrate;
+
+use serde_json::{Value, json};
+use swathe::{Cpu, Faults, GpuInfo, Gpus};
 
 use crate::fault::{Code, Fault};
 use crate::flags::DevicesFlags;
+use crate::gpus;
 
 pub(crate) fn devices(flags: &DevicesFlags) -> Result<Code, Fault> {
     let cpu = Cpu::detect();
-    let used_bytes = cpu.memory_default_bytes();
+    let faults = std::env::var("SWATHE_FAULTS").unwrap_or_default();
+    let faults: Faults = faults
+        .parse()
+        .map_err(|error| Fault::usage(format!("SWATHE_FAULTS: {error}")))?;
+    let found = Gpus::find(&gpus::search(&faults)?);
+    if flags.calibrate {
+        return calibrate::calibrate(&found.usable);
+    }
+    let why_none = found.usable.is_empty().then(|| gpus::why_none(&found));
     if flags.json {
-        let devices = serde_json::json!({
-            "devices": [swathe::Device::Cpu(cpu)],
-            "memory_used_by_default_bytes": used_bytes,
+        let mut devices = vec![json!(swathe::Device::Cpu(cpu.clone()))];
+        devices.extend(found.usable.iter().map(|gpu| described(gpu.info())));
+        let devices = json!({
+            "devices": devices,
+            "refused": found.refused,
+            "why_no_gpu": why_none,
+            "memory_used_by_default_bytes": cpu.memory_default_bytes(),
         });
         println!("{devices:#}");
         return Ok(Code::Solved);
@@ -22,8 +38,32 @@ pub(crate) fn devices(flags: &DevicesFlags) -> Result<Code, Fault> {
         cpu.n_threads,
         cpu.simd,
         gib(cpu.memory_available_bytes),
-        gib(used_bytes)
+        gib(cpu.memory_default_bytes())
     );
-    println!("gpu    none: this version runs on the CPU only");
+    for gpu in &found.usable {
+        let info = gpu.info();
+        println!(
+            "gpu:{}  {}, {} ({}), {}buffers up to {:.1} GiB, kernels see {} MiB of one",
+            info.number,
+            info.name,
+            info.backend,
+            info.driver,
+            if info.software { "software, " } else { "" },
+            gib(info.buffer_bytes_max),
+            info.binding_bytes_max >> 20
+        );
+    }
+    if found.usable.is_empty() && found.refused.is_empty() {
+        println!("gpu    none: {}", gpus::why_none(&found));
+    }
+    for refused in &found.refused {
+        println!("gpu    {} is not used: {}", refused.name, refused.reason);
+    }
     Ok(Code::Solved)
+}
+
+fn described(info: &GpuInfo) -> Value {
+    let mut described = json!(info);
+    described["kind"] = json!("gpu");
+    described
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
-use swathe::{Source, Workload};
+use swathe::{Device, DeviceId, GpuInfo, GpuUse, Report, Source, Workload};
 use swathe_io::carry_out::{Finished, carry_out};
 use swathe_io::cost_file;
 use swathe_io::rows::Rows;
@@ -75,13 +75,19 @@ where
         simd: swathe::simd().to_owned(),
     };
     warn_of_other_instructions(&run);
-    run.engine.costs = cost_file::load();
+    let gpus: Vec<GpuInfo> = run
+        .engine
+        .gpus
+        .iter()
+        .map(|gpu| gpu.info().clone())
+        .collect();
+    run.engine.costs = cost_file::load(&gpus);
     let (progress, observer) = Progress::start(run.progress, W::NAME, source.n_problems() as u64);
     run.engine.observer = observer;
     let finished = carry_out(workload, source, &run.engine, identity, &run.output, rows);
     drop(progress);
     let finished = finished?;
-    cost_file::save(&finished.report.costs);
+    cost_file::save(&finished.report.costs, &gpus);
     then(&finished)?;
     Ok(tell(&finished, &run))
 }
@@ -97,6 +103,42 @@ fn warn_of_other_instructions(run: &RunSettings) {
             "warning: the run began with {} instructions and goes on with {now}: floats may differ in the last bits",
             before.identity.simd
         );
+    }
+}
+
+/// Who did how much, and which device was given up, if there were several.
+fn tell_of_gpus(report: &Report) {
+    let gpus = report.devices.iter().filter_map(|device| match device {
+        Device::Gpu(gpu) => Some(gpu),
+        Device::Cpu(_) => None,
+    });
+    let gpus: Vec<&GpuUse> = gpus.collect();
+    if gpus.is_empty() {
+        return;
+    }
+    let mut n_lanes: BTreeMap<DeviceId, u64> = BTreeMap::new();
+    for part in report.routes.iter().flat_map(|route| &route.devices) {
+        *n_lanes.entry(part.device).or_default() += part.n_lanes;
+    }
+    let parts: Vec<String> = n_lanes
+        .iter()
+        .map(|(device, n)| format!("{device} {n}"))
+        .collect();
+    let mut line = match parts.is_empty() {
+        true => "nothing here has kernels for graphics processors".to_owned(),
+        false => format!("taken by {}", parts.join(", ")),
+    };
+    if report.n_cpu_only > 0 && !parts.is_empty() {
+        line += &format!(", and {} by the cpu, which alone can", report.n_cpu_only);
+    }
+    eprintln!("{line}");
+    for gpu in gpus {
+        if let Some(reason) = &gpu.retired {
+            eprintln!(
+                "warning: gpu:{} ({}) was given up: {reason}; the others and the CPU took over",
+                gpu.info.number, gpu.info.name
+            );
+        }
     }
 }
 
@@ -129,6 +171,7 @@ fn tell(finished: &Finished, run: &RunSettings) -> Code {
         report.wall_ms / 1e3,
         report.solved_per_s()
     );
+    tell_of_gpus(report);
     for (what, n) in &finished.figures {
         if *n > 0 {
             eprintln!("{n} {what}");

@@ -6,6 +6,7 @@ mod arc_runs;
 mod arc_show;
 mod arc_usage;
 mod array_inputs;
+mod gpus;
 mod interruption;
 mod memory;
 mod ot_failures;

@@ -49,7 +49,7 @@ fn bad_usage_is_told_with_thing_value_and_hint() {
         format!("{map} --memory lots"),
         format!("{map} --threads x"),
         format!("{map} --batch-size 0"),
-        format!("{map} --device gpu"),
+        format!("{map} --device gpu:x"),
         format!("{map} --device abacus"),
         format!("{map} --time-limit soon"),
         format!("{map} --progress loud"),

@@ -1,0 +1,287 @@
+//! Runs with graphics processors, without any, and with ones that are no good.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::program::{Ended, Random, command, json, result_hash, save, swathe};
+
+/// A device in software is what every test machine has.
+const SOFTWARE: (&str, &str) = ("SWATHE_SOFTWARE_GPU", "1");
+/// A machine without graphics processors.
+const NO_VULKAN: (&str, &str) = ("VK_ICD_FILENAMES", "/there/is/no/such/driver.json");
+
+fn with(folder: &Path, variables: &[(&str, &str)], line: &str) -> Ended {
+    let mut command: Command = command(folder, line);
+    command.envs(variables.iter().copied());
+    Ended::of(command.output().unwrap())
+}
+
+/// Whether there is a device to test with; says so if not.
+fn has_gpu(folder: &Path) -> bool {
+    let ended = with(folder, &[SOFTWARE], "devices --json").expect(0);
+    let devices: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    let has_gpu = devices["devices"].as_array().unwrap().len() > 1;
+    if !has_gpu {
+        println!("SKIPPED: no graphics processor: {}", devices["why_no_gpu"]);
+    }
+    has_gpu
+}
+
+fn bytes(folder: &Path) {
+    let mut random = Random(5);
+    let items: Vec<_> = (0..120)
+        .map(|k| (format!("item{k}"), random.bytes(k * 37 % 900)))
+        .collect();
+    save(folder, "bytes.npz", &items);
+}
+
+fn floats(folder: &Path) {
+    let mut random = Random(6);
+    let items: Vec<_> = (0..80)
+        .map(|k| {
+            (
+                format!("item{k}"),
+                random.floats(&[1 + k % 9, 1 + k * 7 % 40]),
+            )
+        })
+        .collect();
+    save(folder, "floats.npz", &items);
+}
+
+#[test]
+fn a_forced_device_gives_the_same_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    if !has_gpu(folder) {
+        return;
+    }
+    bytes(folder);
+    floats(folder);
+    for (k, line) in [
+        "array xor bytes.npz --key-seed 7",
+        "array map square floats.npz",
+        "array map sqrt floats.npz",
+    ]
+    .iter()
+    .enumerate()
+    {
+        let cpu = format!("cpu{k}");
+        swathe(folder, &format!("{line} --out {cpu} --device cpu")).expect(0);
+        for copies in ["1", "4"] {
+            let gpu = format!("gpu{k}-{copies}");
+            let line = format!("{line} --out {gpu} --device gpu --verify 20");
+            let ended = with(folder, &[SOFTWARE, ("SWATHE_GPUS", copies)], &line).expect(0);
+            assert!(ended.stderr.contains("taken by "), "{}", ended.stderr);
+            assert!(ended.stderr.contains("all agree"), "{}", ended.stderr);
+            assert_eq!(
+                result_hash(&folder.join(&cpu)),
+                result_hash(&folder.join(&gpu)),
+                "{line}"
+            );
+            let report = json(&folder.join(&gpu).join("report.json"));
+            let report = &report["report"];
+            let n_devices = report["devices"].as_array().unwrap().len();
+            assert_eq!(
+                n_devices.to_string(),
+                (1 + copies.parse::<usize>().unwrap()).to_string()
+            );
+            let taken = report["routes"][0]["devices"].as_array().unwrap().iter();
+            let taken = taken.filter(|part| part["device"] != "cpu");
+            let n_taken: u64 = taken.map(|part| part["n_lanes"].as_u64().unwrap()).sum();
+            assert!(n_taken > 0, "{}", report["routes"]);
+        }
+    }
+}
+
+#[test]
+fn what_has_no_kernels_runs_on_the_cpu_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    if !has_gpu(folder) {
+        return;
+    }
+    let line = "lattice analyze --size 3x3 --out run --device gpu";
+    let ended = with(folder, &[SOFTWARE], line).expect(0);
+    assert!(
+        ended.stderr.contains("nothing here has kernels"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn without_a_device_the_cpu_runs_and_one_line_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    bytes(folder);
+    let line = "array xor bytes.npz --key-seed 7 --progress none";
+    let cpu = swathe(folder, &format!("{line} --out cpu --device cpu")).expect(0);
+    let refused = ("SWATHE_FAULTS", "oom@selftest:1");
+    for (k, (variables, why)) in [
+        (vec![NO_VULKAN], "which is not there"),
+        (vec![], "a software device"),
+        (vec![SOFTWARE, refused], "failed the self-test"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        if k > 0 && !has_gpu(folder) {
+            return;
+        }
+        let out = format!("run{k}");
+        let line = format!("{line} --out {out} --device gpu");
+        let ended = with(folder, &variables, &line).expect(0);
+        let lines: Vec<&str> = ended.stderr.lines().collect();
+        assert_eq!(
+            lines.len(),
+            1 + cpu.stderr.lines().count(),
+            "{}",
+            ended.stderr
+        );
+        assert!(
+            lines[0].starts_with("no graphics processor, all runs on the CPU: "),
+            "{}",
+            lines[0]
+        );
+        assert!(lines[0].contains(why), "{}", lines[0]);
+        assert_eq!(
+            result_hash(&folder.join("cpu")),
+            result_hash(&folder.join(&out))
+        );
+    }
+    // Who did not ask for one and has none is not bothered with it.
+    if has_gpu(folder) {
+        let ended = swathe(folder, &format!("{line} --out quiet")).expect(0);
+        assert!(!ended.stderr.contains("graphics"), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_device_that_is_not_there_is_bad_usage() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    if !has_gpu(folder) {
+        return;
+    }
+    bytes(folder);
+    let line = "array xor bytes.npz --key-seed 7 --out run --device gpu:0,7";
+    let ended = with(folder, &[SOFTWARE, ("SWATHE_GPUS", "2")], line).expect(2);
+    assert!(
+        ended
+            .stderr
+            .contains("asks for gpu:7, but there are only gpu:0 to gpu:1"),
+        "{}",
+        ended.stderr
+    );
+    assert!(!folder.join("run").exists());
+    let ended = with(folder, &[SOFTWARE, ("SWATHE_GPUS", "none")], line).expect(2);
+    assert!(
+        ended.stderr.contains("SWATHE_GPUS is 'none'"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn a_lost_device_is_told_and_costs_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    if !has_gpu(folder) {
+        return;
+    }
+    bytes(folder);
+    let line = "array xor bytes.npz --key-seed 7";
+    swathe(folder, &format!("{line} --out cpu --device cpu")).expect(0);
+    for (k, (rule, told)) in [
+        ("lost@upload:1", "gpu:0 was lost"),
+        ("lost%100:upload", "was given up"),
+        ("oom@upload:1", "bytes refused on gpu:0"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let line = format!("{line} --out run{k} --device gpu --progress plain");
+        let ended = with(folder, &[SOFTWARE, ("SWATHE_FAULTS", rule)], &line).expect(0);
+        assert!(ended.stderr.contains(told), "{rule}: {}", ended.stderr);
+        assert_eq!(
+            result_hash(&folder.join("cpu")),
+            result_hash(&folder.join(format!("run{k}")))
+        );
+    }
+}
+
+#[test]
+fn devices_are_listed_with_reasons() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let none = with(folder, &[NO_VULKAN], "devices").expect(0);
+    assert!(
+        none.stdout.contains("gpu    none: VK_ICD_FILENAMES names"),
+        "{}",
+        none.stdout
+    );
+    if !has_gpu(folder) {
+        return;
+    }
+    let refused = swathe(folder, "devices").expect(0);
+    assert!(
+        refused.stdout.contains("is not used: a software device"),
+        "{}",
+        refused.stdout
+    );
+    let two = with(folder, &[SOFTWARE, ("SWATHE_GPUS", "2")], "devices").expect(0);
+    assert!(
+        two.stdout.contains("gpu:0  ") && two.stdout.contains("gpu:1  "),
+        "{}",
+        two.stdout
+    );
+    assert_eq!(two.stderr, "");
+}
+
+#[test]
+fn calibration_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    if !has_gpu(folder) {
+        return;
+    }
+    let ended = with(folder, &[SOFTWARE], "devices --calibrate").expect(0);
+    let rows = ended.stdout.lines().count();
+    assert_eq!(rows, 10, "{}", ended.stdout);
+    assert!(!ended.stdout.contains("cannot"), "{}", ended.stdout);
+    let costs = json(&folder.join("cache/swathe/costs.json"));
+    let measured = costs["costs"].as_array().unwrap().iter();
+    let on_gpu = measured.filter(|row| row["device"] == "gpu:0").count();
+    assert!(on_gpu >= 6, "{costs}");
+}
+
+#[test]
+fn transport_on_a_device_agrees_with_the_cpu() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    if !has_gpu(folder) {
+        return;
+    }
+    let synth = "ot synth --series 1 --frames 5 --shape 24x40 --out frames";
+    swathe(folder, synth).expect(0);
+    let line = "ot frames/pairs.csv --out run --device gpu --verify 4 --epsilon 5e-3";
+    let ended = with(folder, &[SOFTWARE], line).expect(0);
+    assert!(
+        ended.stderr.contains("taken by cpu 0, gpu:0 4"),
+        "{}",
+        ended.stderr
+    );
+    assert!(
+        ended.stderr.contains("4 problems solved again, all agree"),
+        "{}",
+        ended.stderr
+    );
+    // What the kernels are not good enough for is planned for the CPU.
+    let sharp = "ot frames/pairs.csv --out sharp --device gpu --epsilon 1e-4";
+    let ended = with(folder, &[SOFTWARE], sharp).expect(0);
+    assert!(
+        ended.stderr.contains("nothing here has kernels"),
+        "{}",
+        ended.stderr
+    );
+}
