@@ -64,6 +64,7 @@ pub(crate) fn page(finished: &Finished, output: &Output) -> String {
         );
     }
     workers(&mut body, report);
+    routes(&mut body, report);
     let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64);
     table(
         &mut body,
@@ -111,6 +112,48 @@ pub(crate) fn page(finished: &Finished, output: &Output) -> String {
          <title>{}</title><style>{STYLE}</style><main>{body}</main></html>\n",
         escape(&headline)
     )
+}
+
+/// Where problems went that several devices could take, and what the other choice would have cost.
+fn routes(body: &mut String, report: &Report) {
+    if report.routes.is_empty() {
+        return;
+    }
+    let mut rows = Vec::new();
+    for route in &report.routes {
+        let shape = format!("{} ({} problems)", route.padded, route.n_problems);
+        for part in &route.devices {
+            let is_choice = route.choice == Some(part.device);
+            let lane = part.lane_ms.map(|ms| format!("{ms:.3}"));
+            let remark = match (is_choice, route.choice_ms, route.other_ms) {
+                (true, Some(ms), Some(other_ms)) => {
+                    format!("fastest: {ms:.1} ms for all, {other_ms:.1} ms on the next best")
+                }
+                (true, Some(ms), None) => format!("the only one measured: {ms:.1} ms for all"),
+                _ => String::new(),
+            };
+            rows.push(row([
+                &shape,
+                &part.device.to_string(),
+                &part.n_lanes.to_string(),
+                lane.as_deref().unwrap_or("not measured"),
+                &remark,
+            ]));
+        }
+    }
+    table(
+        body,
+        "Routes",
+        &["padded to", "device", "solved", "ms for one", ""],
+        &rows,
+    );
+    if report.n_cpu_only > 0 {
+        let _ = write!(
+            body,
+            "<p>{} more problems ran on the CPU because no kernel can do them.</p>",
+            report.n_cpu_only
+        );
+    }
 }
 
 fn workers(body: &mut String, report: &Report) {

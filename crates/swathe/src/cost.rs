@@ -246,4 +246,30 @@ mod tests {
         let text = serde_json::to_string(&costs).unwrap();
         assert_eq!(serde_json::from_str::<Costs>(&text).unwrap(), costs);
     }
+
+    #[test]
+    fn wrong_costs_are_put_right_within_twenty_batches() {
+        let size = Size::of(Shape::new(&[100]));
+        // Measured often, long ago, on something ten times slower or faster.
+        for wrong in [0.1, 10.0] {
+            for n_lanes in [2, 8, 64, 4096] {
+                let mut costs = Costs::from(vec![CostRow {
+                    workload: "a".to_owned(),
+                    class: 0,
+                    bin: size.shape.bin(),
+                    device: DeviceId::Gpu(0),
+                    n_samples: 1_000_000,
+                    lane_ns: 1000.0 * wrong,
+                    n_lanes_best: None,
+                }]);
+                for _ in 0..20 {
+                    let took = Duration::from_nanos(1000 * n_lanes);
+                    costs.learn("a", &size, DeviceId::Gpu(0), n_lanes, took);
+                }
+                let lane = costs.lane("a", &size, DeviceId::Gpu(0)).unwrap();
+                let off = lane.as_nanos() as f64 / 1000.0 - 1.0;
+                assert!(off.abs() < 0.12, "{wrong} {n_lanes}: {off}");
+            }
+        }
+    }
 }
