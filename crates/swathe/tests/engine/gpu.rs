@@ -157,6 +157,54 @@ fn each_point_refused_in_turn() {
 }
 
 #[test]
+fn points_refused_with_four_devices() {
+    let Some(gpus) = gpus(4) else { return };
+    let fields = Arc::new(fields(160, 13));
+    let counted = Faults::count_only();
+    check_with(&fields, &gpus, &counted);
+    let n_points: u64 = counted.n_met().iter().sum();
+    for k in (1..=n_points).step_by(3) {
+        let faults: Faults = format!("oom@{k}").parse().unwrap();
+        check_with(&fields, &gpus, &faults);
+    }
+}
+
+#[test]
+fn pairs_of_faults() {
+    for n in [1, 4] {
+        let Some(gpus) = own_gpus(n) else { return };
+        let fields = Arc::new(fields(100, 14));
+        let counted = Faults::count_only();
+        check_with(&fields, &gpus, &counted);
+        let met = counted.n_met();
+        let n_points: u64 = met.iter().sum();
+        for pair in 0..40u64 {
+            let draw = |k: u64, below: u64| 1 + mix(mix(pair * 4 + k)) % below.max(1);
+            let n_of = |point: Point| met[point as usize];
+            let text = match pair % 4 {
+                0 => format!("oom@{},oom@{}", draw(0, n_points), draw(1, n_points)),
+                1 => format!(
+                    "oom@{},lost@upload:{}",
+                    draw(0, n_points),
+                    draw(1, n_of(Point::Upload))
+                ),
+                2 => format!(
+                    "lost@readback:{},oom@buffer:{}",
+                    draw(0, n_of(Point::Readback)),
+                    draw(1, n_of(Point::Buffer))
+                ),
+                _ => format!(
+                    "lost@buffer:{},lost@{}",
+                    draw(0, n_of(Point::Buffer)),
+                    draw(1, n_of(Point::Launch))
+                ),
+            };
+            check_with(&fields, &gpus, &text.parse().unwrap());
+        }
+    }
+}
+
+#[test]
 fn a_lost_device_is_never_taken_for_a_full_one() {
     let Some(gpus) = own_gpus(1) else { return };
     let fields = Arc::new(fields(150, 4));
