@@ -221,11 +221,11 @@ fn exponentials_and_logarithms_over_one_pattern_in_1009() {
 }
 
 #[test]
-#[ignore = "takes minutes: one in 17 of the 2³² patterns"]
-fn exponentials_and_logarithms_over_one_pattern_in_17() {
+#[ignore = "takes a minute: one in 127 of the 2³² patterns"]
+fn exponentials_and_logarithms_over_one_pattern_in_127() {
     let Some(gpu) = gpu() else { return };
     for kind in [MapKind::Exp, MapKind::Log] {
-        let worst = units_from_the_cpus(kind, 17, &gpu);
+        let worst = units_from_the_cpus(kind, 127, &gpu);
         println!("{kind:?}: {worst} units on {}", gpu.info().name);
     }
 }
