@@ -196,6 +196,10 @@ impl Workload for GridOps {
         (n_cells <= gpu::N_CELLS_MAX as u64).then_some(size.shape)
     }
 
+    fn gpu_packs(&self) -> bool {
+        true
+    }
+
     fn solve_gpu(
         &self,
         gpu: &Gpu,

@@ -248,6 +248,10 @@ impl<A: Borrow<Array> + Send + Sync> Workload for ArrayWorkload<A> {
         gpu::form(&self.operation, dtype_of_class(size.class), size.shape)
     }
 
+    fn gpu_packs(&self) -> bool {
+        true
+    }
+
     fn solve_gpu(
         &self,
         gpu: &Gpu,

@@ -289,7 +289,11 @@ impl Gpu {
                 });
             submission
         })?;
-        let waited = self.wait(&open, submission, Duration::ZERO, stop);
+        let is_mapped = || {
+            let outcome = mapped.lock().unwrap_or_else(PoisonError::into_inner);
+            outcome.is_some()
+        };
+        let waited = self.wait(&open, submission, Duration::ZERO, stop, &is_mapped);
         if let Err(error) = waited {
             // Whatever becomes of the mapping, nobody can use this buffer again.
             staging.discard();
@@ -371,13 +375,15 @@ impl Gpu {
         }
     }
 
-    /// Waits for a submission, looking at the stop and the clock.
+    /// Waits for a submission and for what else is to have happened by then, looking at the stop and
+    /// the clock.
     fn wait(
         &self,
         open: &Open,
         submission: wgpu::SubmissionIndex,
         delay: Duration,
         stop: &Stop,
+        is_over: &dyn Fn() -> bool,
     ) -> Result<(), GpuError> {
         const SLICE: Duration = Duration::from_millis(20);
         let start = Instant::now();
@@ -387,6 +393,7 @@ impl Gpu {
                 std::thread::sleep(SLICE.min(delay));
                 Err(wgpu::PollError::Timeout)
             } else {
+                let _driver = open.driver();
                 open.device.poll(wgpu::PollType::Wait {
                     submission_index: Some(submission.clone()),
                     timeout: Some(SLICE),
@@ -394,8 +401,8 @@ impl Gpu {
             };
             open.check()?;
             match polled {
-                Ok(_) => return Ok(()),
-                Err(wgpu::PollError::Timeout) => {}
+                Ok(_) if is_over() => return Ok(()),
+                Ok(_) | Err(wgpu::PollError::Timeout) => {}
                 Err(error) => {
                     return Err(GpuError::Kernel {
                         kernel: "wait",

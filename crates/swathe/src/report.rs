@@ -181,6 +181,8 @@ pub struct Route {
     pub padded: Shape,
     /// The sum of their own volumes.
     pub volume_real: u64,
+    /// Whether launches hold them one after another instead of padding them.
+    pub packed: bool,
     /// How many there were.
     pub n_problems: u64,
     /// What each device did of them and what it was measured to take.
@@ -197,7 +199,7 @@ impl Route {
     /// The share of the launched volume that is padding, 0 to 1.
     pub fn waste(&self) -> f64 {
         let padded = self.padded.volume() as f64 * self.n_problems as f64;
-        if padded == 0.0 {
+        if padded == 0.0 || self.packed {
             0.0
         } else {
             1.0 - self.volume_real as f64 / padded

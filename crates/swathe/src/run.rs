@@ -153,7 +153,9 @@ where
         }))
         .chain(shared.fleet.devices())
         .collect(),
-        routes: shared.fleet.routes::<W>(&costs, settings.n_threads),
+        routes: shared
+            .fleet
+            .routes(workload.as_ref(), &costs, settings.n_threads),
         n_cpu_only: shared.n_cpu_only.load(Ordering::Relaxed),
         cancelled: collected.counts.n_done() < collected.counts.n_problems,
         counts: collected.counts,

@@ -86,6 +86,12 @@ pub trait Workload: Send + Sync {
         None
     }
 
+    /// Whether launches hold problems one after another, each with its own extents, instead of
+    /// padding them: then nothing is wasted where shapes differ, and reports say so.
+    fn gpu_packs(&self) -> bool {
+        false
+    }
+
     /// Solves problems together on a graphics processor: an entry for each, in their order.
     ///
     /// All of them have one class and a [form](Self::gpu_form) that fits in `padded`. The answer to

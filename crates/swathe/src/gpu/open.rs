@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use super::GpuError;
@@ -13,6 +13,9 @@ use super::kernel::{Kernel, Ready};
 pub(super) struct Open {
     pub(super) device: wgpu::Device,
     pub(super) queue: wgpu::Queue,
+    /// Held by whoever talks to the driver. wgpu takes it amiss if one thread submits or polls while
+    /// another one waits for a submission of its own.
+    driver: Mutex<()>,
     lost: Arc<AtomicBool>,
     /// What was reported outside of every error scope, last.
     uncaptured: Arc<Mutex<Option<String>>>,
@@ -41,6 +44,7 @@ pub(super) fn open(adapter: &wgpu::Adapter, name: &str) -> Result<Open, GpuError
     Ok(Open {
         device,
         queue,
+        driver: Mutex::new(()),
         lost,
         uncaptured,
         ready: Mutex::default(),
@@ -48,6 +52,11 @@ pub(super) fn open(adapter: &wgpu::Adapter, name: &str) -> Result<Open, GpuError
 }
 
 impl Open {
+    /// The right to talk to the driver.
+    pub(super) fn driver(&self) -> MutexGuard<'_, ()> {
+        self.driver.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Whether the device is still there and has nothing to complain about.
     pub(super) fn check(&self) -> Result<(), GpuError> {
         if self.is_lost() {

@@ -145,7 +145,7 @@ impl<'a> Recording<'a> {
         counters
             .n_dispatches
             .fetch_add(launches.len() as u64, Ordering::Relaxed);
-        gpu.wait(&open, submission, delay, stop)
+        gpu.wait(&open, submission, delay, stop, &|| true)
     }
 }
 

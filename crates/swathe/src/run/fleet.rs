@@ -130,7 +130,12 @@ impl Fleet {
         })
     }
 
-    pub(super) fn routes<W: Workload>(&self, costs: &Costs, n_threads: usize) -> Vec<Route> {
+    pub(super) fn routes<W: Workload>(
+        &self,
+        workload: &W,
+        costs: &Costs,
+        n_threads: usize,
+    ) -> Vec<Route> {
         let routes = lock(&self.routes);
         let rows = routes.iter().filter_map(|(&(class, padded), tally)| {
             let ms = |lane: Duration| lane.as_secs_f64() * 1e3;
@@ -168,6 +173,7 @@ impl Fleet {
                 class,
                 padded,
                 volume_real: tally.volume_real,
+                packed: workload.gpu_packs(),
                 n_problems: tally.n_problems,
                 choice: totals.first().map(|&(_, device)| device),
                 choice_ms: totals.first().map(|&(ms, _)| ms),

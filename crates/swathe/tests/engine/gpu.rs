@@ -478,3 +478,19 @@ fn a_device_that_fails_its_self_test_is_refused() {
     let refused = hardware.refused.iter().map(|refused| &refused.reason);
     assert!(refused.into_iter().any(|r| *r == RefusedReason::Software));
 }
+
+/// Runs at the same time share a device without getting into each other's way.
+#[test]
+fn two_runs_on_one_device() {
+    let Some(gpus) = gpus(1) else { return };
+    std::thread::scope(|scope| {
+        for seed in 0..3 {
+            let gpus = &gpus;
+            scope.spawn(move || {
+                let fields = Arc::new(fields(400, 20 + seed));
+                let report = check_with(&fields, gpus, &Faults::none());
+                assert_eq!(report.n_setbacks, 0, "{:?}", report.setbacks);
+            });
+        }
+    });
+}
