@@ -276,7 +276,7 @@ mod tests {
             move || {
                 let mut vecs: Vec<Vec<u8>> = Vec::new();
                 for k in 0..20_000_usize {
-                    let n = (k * 7919 + seed * 104_729) % 40_000 >> (k % 12);
+                    let n = ((k * 7919 + seed * 104_729) % 40_000) >> (k % 12);
                     vecs.push(vec![(k % 251) as u8; n]);
                     if k % 3 == 0 {
                         let at = (k * 31) % vecs.len();
