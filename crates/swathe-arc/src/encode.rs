@@ -1,7 +1,8 @@
 use crate::primitive::PRIMITIVES;
-use crate::set::Items;
+use crate::set::{Items, Set};
 use crate::value::Value;
 use crate::{closure::Form, packed};
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// A value as compact JSON, sets ascending: the encoding of result tables.
@@ -44,7 +45,8 @@ pub struct Output {
 }
 
 impl Output {
-    /// Encodes a value. Of an encoding longer than `n_bytes_max` no more than that is in memory at once.
+    /// Encodes a value. Of an encoding longer than `n_bytes_max` no more than that is in memory at once,
+    /// and as much again where a part is repeated.
     pub fn of(value: &Value, n_bytes_max: usize) -> Output {
         let mut out = Text::new(n_bytes_max);
         write_value(value, &mut out);
@@ -76,6 +78,11 @@ struct Text {
     kept: Vec<u8>,
     n_bytes_max: usize,
     spilled: Option<Box<Spilled>>,
+    /// The heaviest set sorted so far, with its elements ascending: one too long for its text to be
+    /// repeated is at least not sorted again.
+    sorted: Option<(Rc<Set>, Rc<[Value]>)>,
+    #[cfg(test)]
+    n_sorts: usize,
 }
 
 struct Spilled {
@@ -89,6 +96,9 @@ impl Text {
             kept: Vec::new(),
             n_bytes_max,
             spilled: None,
+            sorted: None,
+            #[cfg(test)]
+            n_sorts: 0,
         }
     }
 
@@ -98,6 +108,33 @@ impl Text {
 
     fn push_str(&mut self, text: &str) {
         self.kept.extend_from_slice(text.as_bytes());
+    }
+
+    /// How many bytes have been hashed and forgotten.
+    fn n_bytes_spilled(&self) -> usize {
+        self.spilled.as_ref().map_or(0, |spilled| spilled.n_bytes)
+    }
+
+    /// The elements of a set, ascending.
+    fn ascending(&mut self, set: &Rc<Set>) -> Rc<[Value]> {
+        if let Some((known, items)) = &self.sorted
+            && Rc::ptr_eq(known, set)
+        {
+            return Rc::clone(items);
+        }
+        let mut items = (0..set.len()).map(|k| set.get(k)).collect::<Vec<_>>();
+        items.sort_by(|a, b| a.ascending(b));
+        #[cfg(test)]
+        {
+            self.n_sorts += 1;
+        }
+        let items = Rc::<[Value]>::from(items);
+        // Not the last one: that would always be a part of the set that is repeated.
+        let is_heaviest = |(known, _): &(Rc<Set>, _)| known.weight() <= set.weight();
+        if self.sorted.as_ref().is_none_or(is_heaviest) {
+            self.sorted = Some((Rc::clone(set), Rc::clone(&items)));
+        }
+        items
     }
 
     /// Makes room after an element, if it is needed.
@@ -152,7 +189,10 @@ fn write_value(value: &Value, out: &mut Text) {
                 });
                 out.push(b'}');
             }
-            _ => write_set((0..s.len()).map(|k| s.get(k)).collect(), out),
+            _ => {
+                let items = out.ascending(s);
+                write_set(&items, out);
+            }
         },
         Value::Primitive(p) => {
             out.push_str("{\"fn\":\"");
@@ -231,14 +271,51 @@ fn write_tuple(value: &Value, out: &mut Text) {
         });
     } else {
         out.push_str("{\"tuple\":");
-        write_list(items.iter(), out, write_value);
+        write_values(&items, out);
     }
     out.push(b'}');
 }
 
-/// A set that is not packed; it may still be one of pairs or cells too large to pack.
-fn write_set(mut items: Vec<Value>, out: &mut Text) {
-    items.sort_by(|a, b| a.ascending(b));
+/// The elements of a tuple. The text of one that is there many times over, as in `canvas(x, (70000, 3))`, is
+/// made once: it would otherwise be sorted as often as it is written.
+fn write_values(items: &[Value], out: &mut Text) {
+    // Of the element before, if this one is the same.
+    let mut text = Vec::new();
+    out.push(b'[');
+    for (k, item) in items.iter().enumerate() {
+        if k > 0 {
+            out.push(b',');
+        }
+        let is_repeated = items.get(k + 1).is_some_and(|next| is_same(item, next));
+        if text.is_empty() {
+            let (start, n_bytes_spilled) = (out.kept.len(), out.n_bytes_spilled());
+            write_value(item, out);
+            if is_repeated && out.n_bytes_spilled() == n_bytes_spilled {
+                text.extend_from_slice(&out.kept[start..]);
+            }
+        } else {
+            out.kept.extend_from_slice(&text);
+        }
+        if !is_repeated {
+            text = Vec::new();
+        }
+        out.spill();
+    }
+    out.push(b']');
+}
+
+/// Whether two values are one in memory. Equal ones may differ in their text: `True` is 1.
+fn is_same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Set(a), Value::Set(b)) => Rc::ptr_eq(a, b),
+        (Value::Tuple(a), Value::Tuple(b)) => Rc::ptr_eq(a, b),
+        (Value::Grid(a), Value::Grid(b)) => Rc::ptr_eq(a, b),
+        _ => false,
+    }
+}
+
+/// A set that is not packed, ascending; it may still be one of pairs or cells too large to pack.
+fn write_set(items: &[Value], out: &mut Text) {
     let all = |f: fn(&Value) -> bool| !items.is_empty() && items.iter().all(f);
     let is_index = |v: &Value| matches!(v.elements().as_deref(), Some([Value::Int(_), Value::Int(_)]) if v.is_tuple());
     if all(is_index) {
@@ -303,5 +380,86 @@ fn write_function(f: &Value, out: &mut Text) {
             out.push(b']');
         }
         _ => write_value(f, out),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A set of sets that are not packed: three lines, one of them with an element too far away to pack.
+    fn lines(n: i32) -> Value {
+        let line = |i: i32| Value::set((0..n).map(|j| Value::Pair(i, j)).collect()).unwrap();
+        let far = Value::set(vec![Value::Pair(1 << 20, 0), Value::Pair(0, 1)]).unwrap();
+        Value::set(vec![line(2), far, line(0)]).unwrap()
+    }
+
+    /// As `canvas` makes it: one row, again and again.
+    fn canvas(value: &Value, height: usize, width: usize) -> Value {
+        let row = Value::tuple(vec![value.clone(); width]).unwrap();
+        Value::tuple(vec![row; height]).unwrap()
+    }
+
+    fn text_of(value: &Value, n_bytes_max: usize) -> Text {
+        let mut out = Text::new(n_bytes_max);
+        write_value(value, &mut out);
+        out
+    }
+
+    #[test]
+    fn repeated_parts_are_written_as_if_they_were_not() {
+        let inner =
+            r#"{"set":[{"idx":[[0,0],[0,1]]},{"idx":[[0,1],[1048576,0]]},{"idx":[[2,0],[2,1]]}]}"#;
+        let row = format!(r#"{{"tuple":[{inner},{inner},{inner}]}}"#);
+        let shared = canvas(&lines(2), 3, 3);
+        // The same without anything shared, then with other values in between.
+        let fresh_row = || Value::tuple((0..3).map(|_| lines(2)).collect()).unwrap();
+        let fresh = Value::tuple((0..3).map(|_| fresh_row()).collect()).unwrap();
+        let set = lines(2);
+        let mixed = [
+            &set,
+            &set,
+            &Value::Int(1),
+            &set,
+            &lines(1),
+            &set,
+            &set,
+            &Value::Bool(true),
+        ];
+        let mixed = Value::tuple(mixed.map(Value::clone).to_vec()).unwrap();
+        let one = encode(&lines(1));
+        let wanted = [
+            (shared, format!(r#"{{"tuple":[{row},{row},{row}]}}"#)),
+            (fresh, format!(r#"{{"tuple":[{row},{row},{row}]}}"#)),
+            (
+                mixed,
+                format!(r#"{{"tuple":[{inner},{inner},1,{inner},{one},{inner},{inner},true]}}"#),
+            ),
+        ];
+        for (value, wanted) in wanted {
+            assert_eq!(encode(&value), wanted);
+            let whole = Output::of(&value, usize::MAX);
+            assert_eq!(whole.text.as_deref(), Some(wanted.as_str()));
+            // Wherever the text is spilled, also in the middle of what is repeated.
+            for n_bytes_max in 0..wanted.len() {
+                let spilled = Output::of(&value, n_bytes_max);
+                assert_eq!((spilled.n_bytes, spilled.hash), (wanted.len(), whole.hash));
+                assert_eq!(spilled.text, None);
+            }
+        }
+    }
+
+    #[test]
+    fn a_repeated_set_is_sorted_once() {
+        let once = text_of(&lines(30), usize::MAX).n_sorts;
+        assert_eq!(once, 2, "the set, and the line that is not packed");
+        for n_bytes_max in [usize::MAX, 1 << 16] {
+            let many = text_of(&canvas(&lines(30), 20_000, 3), n_bytes_max);
+            // What spills in the middle is made a second time.
+            assert!(many.n_sorts <= 2 * once, "{}", many.n_sorts);
+        }
+        // Too long for its text to be repeated: the set itself is still sorted once, its line each time.
+        let long = text_of(&canvas(&lines(30), 100, 3), 100);
+        assert_eq!(long.n_sorts, 1 + 300);
     }
 }
