@@ -2,23 +2,30 @@
 
 use std::array::from_fn;
 
+use crate::simd::{SimdPath, compiled_per_path};
+
 /// Rows that are transformed side by side: a sum waits for its last addition, eight of them do not.
 const N_LANES: usize = 8;
 type Lanes = [f64; N_LANES];
 
 /// The orthonormal cosine transform (DCT-II) of rows of one length: even lengths are split in
-/// two by Lee's recursion, what is left of odd length is summed as it stands.
+/// two by Lee's recursion, what is left of odd length is folded in the middle and summed.
 #[derive(Clone, Debug)]
 pub(crate) struct Dct {
     n: usize,
+    path: SimdPath,
     /// 2·cos(π(2i + 1)/2n) for each length that is split, longest first.
     twiddles: Vec<Vec<f64>>,
-    /// cos(π(2i + 1)k/2m) for the odd length m.
+    /// cos(π(2i + 1)k/2m) for the odd length m and i below its half, k by k.
     odd: Vec<f64>,
 }
 
 impl Dct {
     pub(crate) fn new(n: usize) -> Dct {
+        Dct::on(SimdPath::detect(), n)
+    }
+
+    fn on(path: SimdPath, n: usize) -> Dct {
         let angle = |i: usize, n: usize| std::f64::consts::PI * (2 * i + 1) as f64 / (2 * n) as f64;
         let mut twiddles = Vec::new();
         let mut m = n.max(1);
@@ -26,10 +33,20 @@ impl Dct {
             twiddles.push((0..m / 2).map(|i| 2.0 * angle(i, m).cos()).collect());
             m /= 2;
         }
-        let odd = (0..m * m)
-            .map(|at| (angle(at % m, m) * (at / m) as f64).cos())
+        // A cosine has one of 4m values: m² of them need not be computed each.
+        let wave: Vec<f64> = (0..4 * m)
+            .map(|j| (std::f64::consts::PI * j as f64 / (2 * m) as f64).cos())
             .collect();
-        Dct { n, twiddles, odd }
+        let odd = (0..m)
+            .flat_map(|k| (0..m / 2).map(move |i| (2 * i + 1) * k % (4 * m)))
+            .map(|j| wave[j])
+            .collect();
+        Dct {
+            n,
+            path,
+            twiddles,
+            odd,
+        }
     }
 
     /// Transforms some rows in place: element `i` of all of them is `block[i]`.
@@ -47,41 +64,94 @@ impl Dct {
     }
 
     fn split(&self, block: &mut [Lanes], scratch: &mut [Lanes], depth: usize) {
-        let n = block.len();
         let Some(twiddle) = self.twiddles.get(depth) else {
-            for (out, waves) in scratch.iter_mut().zip(self.odd.chunks_exact(n.max(1))) {
-                let mut sums = [0.0; N_LANES];
-                for (lanes, wave) in block.iter().zip(waves) {
-                    for (sum, x) in sums.iter_mut().zip(lanes) {
-                        *sum += x * wave;
-                    }
-                }
-                *out = sums;
-            }
-            block.copy_from_slice(scratch);
+            sum_odd(self.path, &self.odd, block, scratch);
             return;
         };
-        let half = n / 2;
-        for i in 0..half {
-            let (x, y) = (block[i], block[n - 1 - i]);
-            scratch[i] = from_fn(|lane| x[lane] + y[lane]);
-            scratch[half + i] = from_fn(|lane| (x[lane] - y[lane]) * twiddle[i]);
-        }
+        fold(self.path, twiddle, block, scratch);
+        let half = block.len() / 2;
         let (even, odd) = scratch.split_at_mut(half);
         let (block_even, block_odd) = block.split_at_mut(half);
         self.split(even, block_even, depth + 1);
         self.split(odd, block_odd, depth + 1);
-        // The odd half holds sums of neighbouring odd coefficients.
-        let mut before = scratch[half].map(|v| 0.5 * v);
-        for k in 0..half {
-            let odd = if k == 0 {
-                before
-            } else {
-                from_fn(|lane| scratch[half + k][lane] - before[lane])
-            };
-            block[2 * k] = scratch[k];
-            block[2 * k + 1] = odd;
-            before = odd;
+        weave(self.path, scratch, block);
+    }
+}
+
+compiled_per_path! {
+    /// Sums and, times the twiddles, differences of what lies opposite.
+    fn fold(twiddle: &[f64], block: &[Lanes], folded: &mut [Lanes]) {
+        let n = block.len();
+        let (sums, differences) = folded.split_at_mut(n / 2);
+        for (i, (sum, difference)) in sums.iter_mut().zip(differences).enumerate() {
+            let (x, y) = (block[i], block[n - 1 - i]);
+            for lane in 0..N_LANES {
+                sum[lane] = x[lane] + y[lane];
+                difference[lane] = (x[lane] - y[lane]) * twiddle[i];
+            }
+        }
+    }
+}
+
+compiled_per_path! {
+    /// Puts the coefficients of both halves in order; the odd half holds sums of neighbouring ones.
+    fn weave(halves: &[Lanes], block: &mut [Lanes]) {
+        let (even, odd) = halves.split_at(halves.len() / 2);
+        let mut before = [0.0; N_LANES];
+        for (k, (even, odd)) in even.iter().zip(odd).enumerate() {
+            for lane in 0..N_LANES {
+                let half = 0.5 * odd[lane];
+                before[lane] = if k == 0 { half } else { odd[lane] - before[lane] };
+            }
+            block[2 * k] = *even;
+            block[2 * k + 1] = before;
+        }
+    }
+}
+
+/// Coefficients that are summed side by side, each element of the row being read once for all.
+const N_WAVES: usize = 4;
+
+compiled_per_path! {
+    /// The coefficients of a row of odd length. Even waves are the same on both sides of the middle
+    /// and odd ones opposite, so half of the products do.
+    fn sum_odd(waves: &[f64], block: &mut [Lanes], folded: &mut [Lanes]) {
+        let n = block.len();
+        let half = n / 2;
+        for i in 0..half {
+            let (x, y) = (block[i], block[n - 1 - i]);
+            for lane in 0..N_LANES {
+                folded[i][lane] = x[lane] + y[lane];
+                folded[half + i][lane] = x[lane] - y[lane];
+            }
+        }
+        let middle = block.get(half).copied().unwrap_or_default();
+        for parity in 0..2 {
+            let side = &folded[parity * half..(parity + 1) * half];
+            for first in (parity..n).step_by(2 * N_WAVES) {
+                // Beyond the last one it is summed again and left out.
+                let last = n - 1 - (n - 1 + parity) % 2;
+                let wave: [&[f64]; N_WAVES] = from_fn(|j| {
+                    let k = (first + 2 * j).min(last);
+                    &waves[k * half..(k + 1) * half]
+                });
+                let mut sums = [[0.0; N_LANES]; N_WAVES];
+                for (i, lanes) in side.iter().enumerate() {
+                    for (sums, wave) in sums.iter_mut().zip(wave) {
+                        let height = wave[i];
+                        for (sum, x) in sums.iter_mut().zip(lanes) {
+                            *sum += x * height;
+                        }
+                    }
+                }
+                for (j, sums) in sums.iter().enumerate() {
+                    let k = first + 2 * j;
+                    let at_middle = [1.0, 0.0, -1.0, 0.0][k % 4];
+                    if k < n {
+                        block[k] = from_fn(|lane| sums[lane] + middle[lane] * at_middle);
+                    }
+                }
+            }
         }
     }
 }
@@ -116,6 +186,27 @@ fn along(image: &mut [f64], dct: &Dct, axis: (usize, usize), across: (usize, usi
 #[cfg(test)]
 mod tests {
     use super::{Dct, N_LANES};
+    use crate::simd::SimdPath;
+
+    #[test]
+    fn every_path_gives_the_same_bits() {
+        for n in [1, 3, 13, 52, 199, 416] {
+            let block: Vec<[f64; N_LANES]> = (0..n)
+                .map(|i| std::array::from_fn(|lane| ((i * 31 + lane * 7) % 101) as f64 / 9.7 - 4.0))
+                .collect();
+            let transformed = |path| {
+                let mut block = block.clone();
+                Dct::on(path, n).transform(&mut block, &mut Vec::new());
+                block
+                    .concat()
+                    .iter()
+                    .map(|x| x.to_bits())
+                    .collect::<Vec<_>>()
+            };
+            let portable = transformed(SimdPath::portable());
+            assert_eq!(transformed(SimdPath::detect()), portable, "n {n}");
+        }
+    }
 
     #[test]
     fn splitting_equals_the_definition() {

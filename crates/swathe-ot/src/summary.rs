@@ -102,9 +102,10 @@ pub fn summarise(solution: &Solution) -> Option<Summary> {
         }
     }
     let (rows, columns) = (Dct::new(w), Dct::new(h));
+    let bands = bands(h, w);
     let [dct_vx, dct_vy, dct_div, dct_curl] = maps.map(|mut map| {
         transform_image(&mut map, &rows, &columns);
-        band_energies(&map, h, w)
+        band_energies(&map, &bands)
     });
     let [displacement_px, div, curl] = values.map(spread);
     Some(Summary {
@@ -118,15 +119,23 @@ pub fn summarise(solution: &Solution) -> Option<Summary> {
     })
 }
 
-/// Band b holds the frequencies whose radius (of (k/h, l/w), at most √2) lies in the b-th eighth.
-fn band_energies(coefficients: &[f64], h: usize, w: usize) -> [f64; N_BANDS] {
-    let mut bands = [0.0; N_BANDS];
-    for (at, c) in coefficients.iter().enumerate() {
+/// The band of every coefficient: band b holds the frequencies whose radius (of (k/h, l/w), at most
+/// √2) lies in the b-th eighth.
+fn bands(h: usize, w: usize) -> Vec<u8> {
+    let of = |at: usize| {
         let (fy, fx) = ((at / w) as f64 / h as f64, (at % w) as f64 / w as f64);
         let band = (fy.hypot(fx) / 2.0_f64.sqrt() * N_BANDS as f64) as usize;
-        bands[band.min(N_BANDS - 1)] += c * c / (h * w) as f64;
+        band.min(N_BANDS - 1) as u8
+    };
+    (0..h * w).map(of).collect()
+}
+
+fn band_energies(coefficients: &[f64], bands: &[u8]) -> [f64; N_BANDS] {
+    let mut energies = [0.0; N_BANDS];
+    for (c, &band) in coefficients.iter().zip(bands) {
+        energies[usize::from(band)] += c * c / coefficients.len() as f64;
     }
-    bands
+    energies
 }
 
 fn spread(mut values: Vec<f64>) -> Spread {
