@@ -102,6 +102,34 @@ fn stress_pairs_of_64x128_converge() {
     check(shape, &pairs::stress(shape), &[Reference::Product]);
 }
 
+/// Two bodies so far apart, at so sharp a kernel, that sums between them leave the normal numbers.
+#[test]
+fn sums_below_the_normal_numbers_are_no_nan() {
+    let shape = Shape::new(128, 256);
+    let pairs = pairs::stress(shape);
+    let split = pairs.iter().find(|(name, _)| *name == "split").unwrap();
+    for precision in [Precision::F32, Precision::F64] {
+        let settings = Settings {
+            epsilon: 3e-5,
+            relaxation: 1.0,
+            fields: true,
+            precision,
+            ..Settings::default()
+        };
+        let solution = solve_with(&split.1, &settings, &mut Scratch::new(), &|| false).unwrap();
+        let (cost, fields) = (solution.cost, solution.fields.unwrap());
+        assert!(
+            (cost / 0.054_068 - 1.0).abs() < 1e-4,
+            "{precision:?} {cost}"
+        );
+        let n_nan = |is_nan: &dyn Fn(usize) -> bool| {
+            (0..fields.created.len()).filter(|&at| is_nan(at)).count()
+        };
+        let off_support = n_nan(&|at| fields.velocity_yx_px[at][0].is_nan());
+        assert_eq!(n_nan(&|at| fields.cost_map[at].is_nan()), off_support);
+    }
+}
+
 #[test]
 #[ignore = "soak: several minutes"]
 fn stress_pairs_of_64x128_converge_in_the_counting_measure() {

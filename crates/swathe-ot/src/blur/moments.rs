@@ -95,6 +95,17 @@ impl<T: Real> Strips<T> {
     }
 }
 
+/// What sums are multiplied by to become means. Of a total below the normal numbers there is no
+/// finite inverse, and nothing of it can be heard.
+#[inline(always)]
+fn one_by(total: f64) -> f64 {
+    if total >= f64::MIN_POSITIVE {
+        1.0 / total
+    } else {
+        0.0
+    }
+}
+
 /// The rows of one output tile.
 type TileRows<T> = [Row<T>; SEGMENT_MAX];
 
@@ -201,7 +212,7 @@ impl<T: Real> Sums<T> for MomentSums<'_, T> {
     fn take(&mut self, u: usize, out_row: usize) {
         for l in 0..LANES {
             let total = self.totals[u][l].to_f64();
-            let per = if total > 0.0 { 1.0 / total } else { 0.0 };
+            let per = one_by(total);
             let mean = |sum: T| T::from_f64(sum.to_f64() * per);
             self.strips.own[out_row][l] = mean(self.own_total[u][l]);
             self.strips.square[out_row][l] = mean(self.square_total[u][l]);
@@ -241,7 +252,7 @@ impl<T: Real> Sums<T> for MomentSums<'_, T> {
         for l in 0..LANES {
             if chosen[l] {
                 let total = plain[l].to_f64();
-                let per = if total > 0.0 { 1.0 / total } else { 0.0 };
+                let per = one_by(total);
                 self.strips.own[out_row][l] = T::from_f64(own[l] * per);
                 self.strips.square[out_row][l] = T::from_f64(square[l] * per);
                 self.strips.carried[out_row][l] = T::from_f64(carried[l] * per);
