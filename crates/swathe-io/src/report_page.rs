@@ -121,7 +121,12 @@ fn routes(body: &mut String, report: &Report) {
     }
     let mut rows = Vec::new();
     for route in &report.routes {
-        let shape = format!("{} ({} problems)", route.padded, route.n_problems);
+        let shape = format!(
+            "{} ({} problems, {:.0} % padding)",
+            route.padded,
+            route.n_problems,
+            100.0 * route.waste()
+        );
         for part in &route.devices {
             let is_choice = route.choice == Some(part.device);
             let lane = part.lane_ms.map(|ms| format!("{ms:.3}"));

@@ -116,28 +116,24 @@ fn carry<W: Workload>(
         // The device is not used any more, or nobody wants the answers.
         let loaded = slot.hand().loaded.drain(..).collect::<Vec<_>>();
         let problems: Vec<Planned> = loaded.iter().map(|(planned, _)| *planned).collect();
-        (!slot.stop.is_cancelled()).then_some(Handed {
-            problems,
-            to: To::Cpu,
-            n_attempts_more: 0,
-        })
+        match slot.stop.is_cancelled() {
+            true => Vec::new(),
+            false => vec![Handed {
+                problems,
+                to: To::Cpu,
+            }],
+        }
     };
     let end = clock.enter(Phase::Deliver);
     let mut n_left = n_claimed;
-    if let Some(Handed {
-        problems,
-        to,
-        n_attempts_more,
-    }) = handed
-    {
+    let range = |problems: Vec<Planned>, padded: Option<Size>| Range {
+        class,
+        problems: problems.into(),
+        n_attempts: n_attempts + 1,
+        padded,
+    };
+    for Handed { problems, to } in handed {
         n_left -= problems.len();
-        let n_attempts = n_attempts + n_attempts_more;
-        let range = |problems: Vec<Planned>, padded: Option<Size>| Range {
-            class,
-            problems: problems.into(),
-            n_attempts,
-            padded,
-        };
         match to {
             To::Cpu => shared.queue.put_back([range(problems, None)]),
             To::Gpu => shared.queue.put_back([range(problems, Some(padded))]),
@@ -157,7 +153,6 @@ fn carry<W: Workload>(
 struct Handed {
     problems: Vec<Planned>,
     to: To,
-    n_attempts_more: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -165,6 +160,13 @@ enum To {
     Cpu,
     Gpu,
     GpuHalves,
+}
+
+/// Why a launch came to nothing.
+enum Trouble {
+    Device(GpuError),
+    /// The workload's own code panicked or gave the wrong number of answers.
+    Code(String),
 }
 
 /// Solves all problems in hand together; what is to be tried elsewhere is returned. `None` if the
@@ -176,7 +178,7 @@ fn launch_loaded<W: Workload>(
     number: usize,
     padded: Size,
     solve_start: Instant,
-) -> Option<Option<Handed>> {
+) -> Option<Vec<Handed>> {
     let device = shared.fleet.id(number);
     let (lanes, n_attempts) = {
         let mut hand = slot.hand();
@@ -208,7 +210,12 @@ fn launch_loaded<W: Workload>(
     };
     let (aside, lanes): (Vec<_>, Vec<_>) =
         lanes.into_iter().partition(|(planned, _)| struck(planned));
-    let mut to_cpu: Vec<Planned> = aside.into_iter().map(|(planned, _)| planned).collect();
+    let mut handed = Vec::new();
+    if !aside.is_empty() {
+        let reason = "a fault on purpose is to strike it".to_owned();
+        let problems: Vec<Planned> = aside.into_iter().map(|(planned, _)| planned).collect();
+        handed.push(hand_over(shared, device, problems, reason));
+    }
     let problems: Vec<&W::Problem> = lanes.iter().map(|(_, problem)| problem).collect();
     let workload = &*shared.workload;
     let n_compiled = member.gpu.n_compiled();
@@ -220,7 +227,7 @@ fn launch_loaded<W: Workload>(
         }))
     };
     let took = solve_start.elapsed();
-    let mut planned: Vec<Planned> = lanes.iter().map(|(planned, _)| *planned).collect();
+    let planned: Vec<Planned> = lanes.iter().map(|(planned, _)| *planned).collect();
     {
         let mut hand = slot.hand();
         if hand.abandoned {
@@ -228,45 +235,22 @@ fn launch_loaded<W: Workload>(
         }
         hand.on_gpu = None;
     }
-    let answers = match solved {
-        Ok(Ok(answers)) if answers.len() == planned.len() => answers,
-        Ok(Ok(answers)) => {
-            let message = format!("{} answers to {} problems", answers.len(), planned.len());
-            planned.append(&mut to_cpu);
-            let cause = SetbackCause::LaunchFailed { message };
-            return Some(to_the_cpu(
-                shared,
-                member,
-                padded.class,
-                device,
-                planned,
-                cause,
-            ));
-        }
-        Ok(Err(error)) => {
-            if slot.stop.is_cancelled() {
-                return Some(None);
-            }
-            let mut handed = mend(shared, member, padded.class, device, planned, error);
-            if !to_cpu.is_empty() {
-                // They were to go to the CPU; so do the others, which is always right.
-                handed.problems.append(&mut to_cpu);
-                handed.to = To::Cpu;
-            }
-            return Some(Some(handed));
-        }
-        Err(panic) => {
-            let message = panic_message(panic);
-            planned.append(&mut to_cpu);
-            let cause = SetbackCause::LaunchFailed { message };
-            return Some(to_the_cpu(
-                shared,
-                member,
-                padded.class,
-                device,
-                planned,
-                cause,
-            ));
+    let trouble = match solved {
+        Ok(Ok(answers)) if answers.len() == planned.len() => Ok(answers),
+        Ok(Ok(answers)) => Err(Trouble::Code(format!(
+            "{} answers to {} problems",
+            answers.len(),
+            planned.len()
+        ))),
+        Ok(Err(_)) if slot.stop.is_cancelled() => return Some(handed),
+        Ok(Err(error)) => Err(Trouble::Device(error)),
+        Err(panic) => Err(Trouble::Code(panic_message(panic))),
+    };
+    let answers = match trouble {
+        Ok(answers) => answers,
+        Err(trouble) => {
+            handed.push(mend(shared, member, padded.class, device, planned, trouble));
+            return Some(handed);
         }
     };
     // What was spent on compiling kernels says nothing about the next launch.
@@ -276,7 +260,7 @@ fn launch_loaded<W: Workload>(
     let lane_took = took / answers.len().max(1) as u32;
     // Whoever is still without an outcome stands here, should the worker be left behind.
     slot.hand().to_load = planned.iter().copied().collect();
-    let mut reason = None;
+    let (mut to_cpu, mut reason) = (Vec::new(), None);
     let mut n_done = 0;
     for (planned, answer) in planned.iter().zip(answers) {
         let outcome = match answer {
@@ -318,19 +302,25 @@ fn launch_loaded<W: Workload>(
     shared
         .fleet
         .count_done(number, padded.class, padded.shape, n_done);
-    if to_cpu.is_empty() {
-        return Some(None);
+    if let Some(reason) = reason {
+        handed.push(hand_over(shared, device, to_cpu, reason));
     }
-    let cause = match reason {
-        Some(reason) => SetbackCause::HandedOver { reason },
-        None => SetbackCause::OutOfMemory { wanted_bytes: 0 },
-    };
-    shared.send_setback_of(device, cause, to_cpu.len(), Remedy::ToCpu);
-    Some(Some(Handed {
-        problems: to_cpu,
+    Some(handed)
+}
+
+/// Problems that kernels cannot finish: says so, and gives them to the CPU.
+fn hand_over<W: Workload>(
+    shared: &Shared<W>,
+    device: DeviceId,
+    problems: Vec<Planned>,
+    reason: String,
+) -> Handed {
+    let cause = SetbackCause::HandedOver { reason };
+    shared.send_setback_of(device, cause, problems.len(), Remedy::ToCpu);
+    Handed {
+        problems,
         to: To::Cpu,
-        n_attempts_more: 1,
-    }))
+    }
 }
 
 /// A launch came to nothing: says so, and what is to become of its problems.
@@ -340,9 +330,13 @@ fn mend<W: Workload>(
     class: u32,
     device: DeviceId,
     problems: Vec<Planned>,
-    error: GpuError,
+    trouble: Trouble,
 ) -> Handed {
     let n_problems = problems.len();
+    let error = match trouble {
+        Trouble::Device(error) => error,
+        Trouble::Code(message) => return fail(shared, member, class, device, problems, message),
+    };
     let (cause, remedy, to) = match error {
         GpuError::OutOfMemory { wanted_bytes, .. } | GpuError::TooLarge { wanted_bytes, .. } => {
             let cause = SetbackCause::OutOfMemory { wanted_bytes };
@@ -364,43 +358,34 @@ fn mend<W: Workload>(
             }
         }
         GpuError::Unsupported { .. } | GpuError::Kernel { .. } => {
-            member.count_failure(class);
-            shared.n_learnt.fetch_add(1, Ordering::Release);
             let message = error.to_string();
-            (
-                SetbackCause::LaunchFailed { message },
-                Remedy::ToCpu,
-                To::Cpu,
-            )
+            return fail(shared, member, class, device, problems, message);
         }
     };
     if remedy == Remedy::Retired {
         shared.n_learnt.fetch_add(1, Ordering::Release);
     }
     shared.send_setback_of(device, cause, n_problems, remedy);
-    Handed {
-        problems,
-        to,
-        n_attempts_more: 1,
-    }
+    Handed { problems, to }
 }
 
-fn to_the_cpu<W: Workload>(
+/// A launch that would fail again: the CPU takes its problems, and after a few such the class.
+fn fail<W: Workload>(
     shared: &Shared<W>,
     member: &Member,
     class: u32,
     device: DeviceId,
     problems: Vec<Planned>,
-    cause: SetbackCause,
-) -> Option<Handed> {
+    message: String,
+) -> Handed {
     member.count_failure(class);
     shared.n_learnt.fetch_add(1, Ordering::Release);
+    let cause = SetbackCause::LaunchFailed { message };
     shared.send_setback_of(device, cause, problems.len(), Remedy::ToCpu);
-    Some(Handed {
+    Handed {
         problems,
         to: To::Cpu,
-        n_attempts_more: 1,
-    })
+    }
 }
 
 fn learn<W: Workload>(

@@ -16,7 +16,7 @@ pub(super) struct Lots {
     costs: Vec<Lot>,
     kinds: Vec<Kind>,
     n_lanes: usize,
-    /// The measured costs that were last looked at.
+    /// The measured costs that were last looked at; 0 if they must be.
     version: u64,
 }
 
@@ -95,7 +95,8 @@ impl Lots {
         self.n_lanes += problems.len();
         self.costs[at].n_lanes += problems.len();
         self.kinds[at].problems.extend(problems);
-        self.refresh(shared);
+        // Looked up when somebody next asks: a window adds many.
+        self.version = 0;
     }
 
     /// A range for whoever asks, if it should take one.
@@ -134,8 +135,8 @@ impl Lots {
 
     /// How many lanes of a lot a graphics processor takes at once.
     fn n_launched<W: Workload>(&self, shared: &Shared<W>, lot: usize, number: usize) -> usize {
-        let Kind { padded, .. } = self.kinds[lot];
         let kind = &self.kinds[lot];
+        let padded = kind.padded;
         let settings = &shared.settings;
         let member = shared.fleet.member(number);
         let n_max = match settings.batch_size {

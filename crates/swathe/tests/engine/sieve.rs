@@ -6,7 +6,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use swathe::{
@@ -26,6 +26,8 @@ pub(crate) struct Sieve {
     /// Set at the end of a test: loops that never poll come back then, and their threads end.
     pub(crate) released: Arc<AtomicBool>,
     n_random: AtomicU64,
+    /// More lanes than this in a launch do not fit.
+    pub(crate) n_lanes_max: AtomicUsize,
 }
 
 /// A problem that is not loaded yet.
@@ -96,6 +98,7 @@ impl Sieve {
             pool: Pool::with_faults(budget, faults),
             released: Arc::default(),
             n_random: AtomicU64::new(0),
+            n_lanes_max: AtomicUsize::new(usize::MAX),
         })
     }
 
@@ -312,6 +315,12 @@ impl Workload for Sieve {
         let [n_rows, n_columns] = padded.extents() else {
             panic!("a field has two extents");
         };
+        if problems.len() > self.n_lanes_max.load(Ordering::Relaxed) {
+            return Err(GpuError::OutOfMemory {
+                wanted_bytes: problems.len() as u64,
+                free_bytes: 1,
+            });
+        }
         let volume = padded.volume() as usize;
         let mut cells = vec![0; problems.len() * volume];
         for (lane, problem) in cells.chunks_exact_mut(volume).zip(problems) {
