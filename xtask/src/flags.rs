@@ -1,5 +1,7 @@
 //! What was asked for on the command line.
 
+use std::path::PathBuf;
+
 /// A chore with its options.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Chore {
@@ -12,6 +14,10 @@ pub(crate) enum Chore {
     Bench {
         name: Option<String>,
         passed_on: Vec<String>,
+    },
+    Docs {
+        /// A swathe that is built already.
+        program: Option<PathBuf>,
     },
 }
 
@@ -46,6 +52,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Chore, Us
         "tidy" => TIDY_HELP,
         "soak" => SOAK_HELP,
         "bench" => BENCH_HELP,
+        "docs" => DOCS_HELP,
         "help" | "--help" | "-h" => return Err(Usage::Asked(HELP)),
         other => {
             return Err(Usage::Wrong {
@@ -91,6 +98,15 @@ pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Chore, Us
             name: at_most_one_name(&rest[..ours]).map_err(wrong)?,
             passed_on: rest.into_iter().skip(ours + 1).collect(),
         }),
+        "docs" => match rest.as_slice() {
+            [] => Ok(Chore::Docs { program: None }),
+            [flag, program] if flag == "--program" => Ok(Chore::Docs {
+                program: Some(program.into()),
+            }),
+            [flag] if flag == "--program" => Err(wrong("--program without a file")),
+            [flag, _, word, ..] if flag == "--program" => Err(wrong(word)),
+            [word, ..] => Err(wrong(word)),
+        },
         nothing_more => match rest.first() {
             Some(word) => Err(wrong(word)),
             None if nothing_more == "setup" => Ok(Chore::Setup),
@@ -122,6 +138,7 @@ Commands:
   tidy                          the repository's rules: layers, printing, names, papers
   soak [FILTER]                 the tests that are too long for CI
   bench [NAME] [-- ARGS]        list the benchmarks, or run those whose name contains NAME
+  docs [--program FILE]         make the pictures of the documents again
 
 `cargo xtask COMMAND --help` says more.
 
@@ -193,6 +210,21 @@ Examples:
   cargo xtask bench                    what there is
   cargo xtask bench overhead           run the one called overhead";
 
+const DOCS_HELP: &str = "\
+Makes the pictures of pages that stand in the documents again, with a headless Chromium.
+
+Usage: cargo xtask docs [--program FILE]
+
+Builds swathe as the tests do, runs `swathe demo` into a temporary folder, and writes a PNG under
+docs/ for every row of PICTURES in xtask/src/docs.rs. A page with errors on its console fails.
+
+Options:
+  --program FILE  takes the demo from this swathe and builds nothing
+  -h, --help      this text
+
+The browser is chromium, chromium-browser or google-chrome in PATH, or what SWATHE_BROWSER says;
+`cargo xtask setup` brings it.";
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,6 +256,16 @@ mod tests {
     }
 
     #[test]
+    fn pictures_are_made_by_a_new_or_a_given_program() {
+        assert_eq!(parsed("docs"), Ok(Chore::Docs { program: None }));
+        let program = Some(PathBuf::from("a/swathe"));
+        assert_eq!(
+            parsed("docs --program a/swathe"),
+            Ok(Chore::Docs { program })
+        );
+    }
+
+    #[test]
     fn help_fits_the_command() {
         assert_eq!(parsed(""), Err(Usage::Asked(HELP)));
         assert_eq!(parsed("test --fast --help"), Err(Usage::Asked(TEST_HELP)));
@@ -238,6 +280,9 @@ mod tests {
             ("tidy now", "`now`"),
             ("soak a b", "`b`"),
             ("bench --all", "`--all`"),
+            ("docs now", "`now`"),
+            ("docs --program", "`--program without a file`"),
+            ("docs --program a b", "`b`"),
         ] {
             match parsed(line) {
                 Err(Usage::Wrong { message, .. }) => assert!(message.contains(word), "{message}"),

@@ -4,6 +4,7 @@
 //! that there is one way to do it and it can be read. `cargo xtask --help` lists the commands.
 
 mod bench;
+mod docs;
 mod flags;
 mod machine;
 mod process;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         Chore::Tidy => tidy::tidy(&workspace),
         Chore::Soak { filter } => soak::soak(&workspace, filter.as_deref()),
         Chore::Bench { name, passed_on } => bench::bench(&workspace, name.as_deref(), &passed_on),
+        Chore::Docs { program } => docs::docs(&workspace, program.as_deref()),
     };
     if well {
         ExitCode::SUCCESS

@@ -69,6 +69,11 @@ const PACKAGES: &[Package] = &[
         why: "a graphics processor in software, on which kernels are tested everywhere",
         is_present: has_software_gpu,
     },
+    Package {
+        name: "chromium",
+        why: "a browser, in which pages are tested and pictures of them are made",
+        is_present: has_browser,
+    },
 ];
 
 /// The rustup components that the steps of a test run call.
@@ -219,6 +224,10 @@ fn has_software_gpu() -> bool {
         .filter_map(|folder| std::fs::read_dir(folder).ok());
     let mut files = files.flatten().flatten().map(|entry| entry.file_name());
     files.any(|name| name.to_string_lossy().starts_with("lvp_icd"))
+}
+
+fn has_browser() -> bool {
+    swathe_browser::Browser::find().is_ok()
 }
 
 /// The one command that brings the system packages.

@@ -1,5 +1,6 @@
 //! The workspace as cargo sees it.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -23,6 +24,8 @@ pub(crate) struct Package {
     pub(crate) manifest: String,
     /// The names of what it depends on, of every kind (normal, build, tests).
     pub(crate) dependencies: Vec<String>,
+    /// Those among them that only its tests, benchmarks and examples use.
+    pub(crate) dev_only: Vec<String>,
     pub(crate) targets: Vec<Target>,
 }
 
@@ -86,13 +89,16 @@ impl Package {
     fn from_metadata(package: &Value, root: &Path) -> Result<Self, &'static str> {
         let manifest = Path::new(text(package, "manifest_path")?);
         let manifest = manifest.strip_prefix(root).unwrap_or(manifest);
-        let mut dependencies = list(package, "dependencies")?
-            .iter()
-            .map(|dependency| text(dependency, "name").map(str::to_owned))
-            .collect::<Result<Vec<_>, _>>()?;
         // The same crate may stand under several kinds.
-        dependencies.sort();
-        dependencies.dedup();
+        let [mut in_tests, mut elsewhere] = [BTreeSet::new(), BTreeSet::new()];
+        for dependency in list(package, "dependencies")? {
+            let name = text(dependency, "name")?.to_owned();
+            if dependency["kind"] == "dev" {
+                in_tests.insert(name);
+            } else {
+                elsewhere.insert(name);
+            }
+        }
         let targets = list(package, "targets")?
             .iter()
             .map(|target| {
@@ -109,7 +115,8 @@ impl Package {
         Ok(Self {
             name: text(package, "name")?.to_owned(),
             manifest: manifest.to_string_lossy().replace('\\', "/"),
-            dependencies,
+            dependencies: in_tests.union(&elsewhere).cloned().collect(),
+            dev_only: in_tests.difference(&elsewhere).cloned().collect(),
             targets,
         })
     }
@@ -159,6 +166,7 @@ mod tests {
             name: "swathe-ot".to_owned(),
             manifest: "crates/swathe-ot/Cargo.toml".to_owned(),
             dependencies: vec!["proptest".to_owned(), "swathe".to_owned()],
+            dev_only: vec!["proptest".to_owned()],
             targets: vec![Target {
                 name: "pairs".to_owned(),
                 kind: "bench".to_owned(),

@@ -1,4 +1,4 @@
-//! Rule: crates depend only on lower layers, and workloads never on each other.
+//! Rule: crates depend only on lower layers, workloads never on each other, and only tests on tools.
 
 use super::Finding;
 use super::tree::Tree;
@@ -12,12 +12,16 @@ const LAYERS: &[&[&str]] = &[
     &["swathe-cli", "swathe-py"],
 ];
 
+/// Tools for tests and chores, which use no crate of ours and are no part of the product.
+const TOOLS: &[&str] = &["swathe-browser"];
+
 pub(super) fn check(tree: &Tree, packages: &[Package]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    // The chores in xtask stand outside: they use no crate of ours, and none uses them.
+    // The chores in xtask stand outside: they use tools alone, and no crate uses them.
     for package in packages {
         let layer = layer(&package.name);
-        if layer.is_none() && package.manifest.starts_with("crates/") {
+        let is_crate = package.manifest.starts_with("crates/");
+        if layer.is_none() && is_crate && !is_tool(&package.name) {
             let message = format!(
                 "`{}` has no layer; add it to LAYERS in xtask/src/tidy/layers.rs",
                 package.name
@@ -29,18 +33,26 @@ pub(super) fn check(tree: &Tree, packages: &[Package]) -> Vec<Finding> {
             if !packages.iter().any(|package| package.name == *dependency) {
                 continue;
             }
-            let is_lower = matches!(
-                (self::layer(dependency), layer),
-                (Some(below), Some(own)) if below < own
-            );
-            if !is_lower {
+            let is_allowed = if is_tool(dependency) {
+                !is_crate || package.dev_only.contains(dependency)
+            } else {
+                matches!(
+                    (self::layer(dependency), layer),
+                    (Some(below), Some(own)) if below < own
+                )
+            };
+            if !is_allowed {
                 let text = tree.text(&package.manifest).unwrap_or_default();
-                let message = format!(
-                    "`{}` may not depend on `{dependency}`: crates depend only on lower layers \
-                     ({}); move what is shared down, or what needs both up",
-                    package.name,
-                    chain()
-                );
+                let why = if is_tool(dependency) {
+                    "it is for tests and chores; put it under [dev-dependencies]".to_owned()
+                } else {
+                    format!(
+                        "crates depend only on lower layers ({}); move what is shared down, or \
+                         what needs both up",
+                        chain()
+                    )
+                };
+                let message = format!("`{}` may not depend on `{dependency}`: {why}", package.name);
                 let line = line_of(text, dependency);
                 findings.push(Finding::new("layers", &package.manifest, line, message));
             }
@@ -51,6 +63,10 @@ pub(super) fn check(tree: &Tree, packages: &[Package]) -> Vec<Finding> {
 
 fn layer(name: &str) -> Option<usize> {
     LAYERS.iter().position(|names| names.contains(&name))
+}
+
+fn is_tool(name: &str) -> bool {
+    TOOLS.contains(&name)
 }
 
 /// The layers as they are drawn in ARCHITECTURE.md.
@@ -90,7 +106,10 @@ mod tests {
     /// Checks one package among all that have a layer; the findings' lines.
     fn lines(checked: Package, manifest: &str) -> Vec<usize> {
         let tree = Tree::of(&[(&checked.manifest, manifest)]);
-        let others = LAYERS.iter().flat_map(|names| names.iter());
+        let others = LAYERS
+            .iter()
+            .flat_map(|names| names.iter())
+            .chain(TOOLS.iter());
         let others = others
             .filter(|&&name| name != checked.name)
             .map(|name| package(name, &[]));
@@ -130,6 +149,19 @@ mod tests {
         let mut xtask = package("xtask", &["swathe"]);
         xtask.manifest = "xtask/Cargo.toml".to_owned();
         assert_eq!(lines(xtask, ""), [1]);
+    }
+
+    #[test]
+    fn tools_are_for_tests_and_chores() {
+        let manifest = "[dependencies]\nswathe-browser = { workspace = true }\n";
+        let mut cli = package("swathe-cli", &["swathe-browser"]);
+        assert_eq!(lines(cli.clone(), manifest), [2]);
+        cli.dev_only = vec!["swathe-browser".to_owned()];
+        assert!(lines(cli, manifest).is_empty());
+        let mut xtask = package("xtask", &["swathe-browser"]);
+        xtask.manifest = "xtask/Cargo.toml".to_owned();
+        assert!(lines(xtask, "").is_empty());
+        assert_eq!(lines(package("swathe-browser", &["swathe"]), ""), [1]);
     }
 
     #[test]
