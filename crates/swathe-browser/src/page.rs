@@ -119,15 +119,22 @@ impl<'browser> Page<'browser> {
     /// The value of a JavaScript expression, awaited if it is a promise. What JSON has no word
     /// for is null (`undefined`, functions) or a text (`NaN`, `-0`, `12n`).
     pub fn evaluate(&self, script: &str) -> Result<Value, BrowserError> {
-        let mut answer = self.call(
-            "Runtime.evaluate",
-            json!({
-                "expression": script,
-                "awaitPromise": true,
-                "returnByValue": true,
-                "userGesture": true,
+        let params = json!({
+            "expression": script,
+            "awaitPromise": true,
+            "returnByValue": true,
+            "userGesture": true,
+        });
+        let mut answer = match self.call("Runtime.evaluate", params) {
+            Err(BrowserError::TookTooLong {
+                limit, troubles, ..
+            }) => Err(BrowserError::TookTooLong {
+                waited_for: format!("the value of `{script}`"),
+                limit,
+                troubles,
             }),
-        )?;
+            answer => answer,
+        }?;
         let details = &answer["exceptionDetails"];
         if details.is_object() {
             return Err(BrowserError::Threw {
@@ -152,6 +159,7 @@ impl<'browser> Page<'browser> {
             let last = match self.evaluate(&script) {
                 Ok(Value::Bool(true)) => return Ok(()),
                 Ok(_) => String::new(),
+                Err(BrowserError::TookTooLong { .. }) => " (its promise is still open)".to_owned(),
                 Err(
                     BrowserError::Threw { message, .. } | BrowserError::Refused { message, .. },
                 ) => {

@@ -255,14 +255,12 @@ fn a_time_out_names_what_was_waited_for() {
     ] {
         assert!(error.contains(part), "{part} is not in: {error}");
     }
-    let error = page
-        .evaluate("new Promise(() => {})")
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.contains("the answer to Runtime.evaluate did not come within"),
-        "{error}"
-    );
+    let never = "new Promise(() => {})";
+    let error = page.evaluate(never).unwrap_err().to_string();
+    let expected = "the value of `new Promise(() => {})` did not come within 200ms";
+    assert!(error.starts_with(expected), "{error}");
+    let error = page.wait_for(never).unwrap_err().to_string();
+    assert!(error.contains("its promise is still open"), "{error}");
 }
 
 #[test]
