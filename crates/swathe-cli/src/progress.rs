@@ -65,7 +65,7 @@ impl Progress {
                     Event::Setback(setback) => {
                         shown.suspend(|| eprintln!("{}", setback_text(setback)));
                     }
-                    Event::Launched(_) | Event::Mismatch(_) => {}
+                    Event::Launched(_) | Event::Mismatch(_) | Event::Sampled { .. } => {}
                 });
                 (Progress { bar: Some(bar) }, Some(observer))
             }
@@ -96,7 +96,7 @@ impl Progress {
                         Event::Mismatch(mismatch) => {
                             serde_json::json!({"event": "mismatch", "mismatch": mismatch})
                         }
-                        Event::Progress { .. } | Event::Launched(_) => return,
+                        Event::Progress { .. } | Event::Launched(_) | Event::Sampled { .. } => return,
                     };
                     eprintln!("{line}");
                 });

@@ -14,9 +14,10 @@ use crate::{DeviceKind, GpuFigures, GpuInfo};
 /// assert_eq!(DeviceId::Gpu(2).to_string(), "gpu:2");
 /// assert_eq!("cpu".parse(), Ok(DeviceId::Cpu));
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum DeviceId {
     /// The processor, all cores together.
+    #[default]
     Cpu,
     /// The graphics processor of this number.
     Gpu(usize),

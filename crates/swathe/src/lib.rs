@@ -73,6 +73,7 @@ mod device;
 mod fault;
 mod gpu;
 mod memory;
+mod operation;
 mod outcome;
 mod plan;
 mod pool;
@@ -97,12 +98,14 @@ pub use gpu::{
     Refused, RefusedReason,
 };
 pub use memory::{Budget, OutOfMemory, ReclaimerGuard, Reservation, ReserveError};
+pub use operation::{spent, timed};
 pub use outcome::{Outcome, OutcomeKind, Unsolved};
 pub use plan::{Batch, GpuLane, GpuLimits, Limits, Plan, Planned, plan};
 pub use pool::{Pool, PoolFigures, Pooled};
 pub use report::{
-    Counts, Event, Launch, MemoryFigures, Mismatch, Phase, Remedy, Report, Route, RouteDevice,
-    Setback, SetbackCause, Verification, WorkerFigures,
+    BucketFigures, Counts, Event, Launch, MemoryFigures, Mismatch, OperationFigures, Phase, Remedy,
+    Report, Route, RouteDevice, Sample, Setback, SetbackCause, Verification, WorkerFigures,
+    WorkerNow,
 };
 pub use run::{Done, explain, run};
 pub use settings::{BatchSize, Observer, Routing, Settings};

@@ -21,10 +21,17 @@ pub struct Report {
     pub wall_ms: f64,
     /// What every worker did, by phase.
     pub workers: Vec<WorkerFigures>,
-    /// Launches, in the order they ended; at most [`Report::N_LAUNCHES_KEPT`] are kept.
+    /// Launches, in the order they ended: every [`launches_step`](Report::launches_step)-th one.
     pub launches: Vec<Launch>,
     /// How many launches there were.
     pub n_launches: u64,
+    /// One in so many launches is kept, so that there are [`Report::N_LAUNCHES_KEPT`] at most and
+    /// they show the whole run, not its beginning.
+    pub launches_step: u64,
+    /// All launches together, by device, class and rough shape.
+    pub buckets: Vec<BucketFigures>,
+    /// The run from moment to moment; the first is its start, the last its end.
+    pub samples: Vec<Sample>,
     /// Memory against the budget.
     pub memory: MemoryFigures,
     /// What went wrong and was mended; at most [`Report::N_SETBACKS_KEPT`] are kept.
@@ -49,6 +56,8 @@ impl Report {
     pub const N_LAUNCHES_KEPT: usize = 10_000;
     /// Likewise.
     pub const N_SETBACKS_KEPT: usize = 1_000;
+    /// Likewise.
+    pub const N_SAMPLES_KEPT: usize = 600;
 
     /// Problems solved in a second.
     pub fn solved_per_s(&self) -> f64 {
@@ -99,10 +108,11 @@ impl Counts {
 }
 
 /// What a worker does at a moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// Nothing: there was no batch to take.
+    #[default]
     Idle,
     /// Waits for memory.
     Memory,
@@ -121,6 +131,8 @@ pub enum Phase {
 pub struct WorkerFigures {
     /// The worker's number.
     pub worker: usize,
+    /// The device it worked for.
+    pub device: DeviceId,
     /// See [`Phase::Idle`].
     pub idle_ms: f64,
     /// See [`Phase::Memory`].
@@ -162,14 +174,138 @@ pub struct Launch {
     pub shape: Shape,
     /// How many problems.
     pub n_lanes: usize,
+    /// The sum of their own volumes; what [`Launch::volume_launched`] has more is padding.
+    pub volume_real: u64,
+    /// The volume that was computed on: that of all lanes, padded if the device needs it.
+    pub volume_launched: u64,
     /// The memory reserved for it.
     pub bytes: u64,
-    /// When it began to load, from the start of the run.
+    /// When it was taken and began to wait for memory, from the start of the run.
     pub start_ms: f64,
-    /// When its problems were loaded and its turn had come.
+    /// When it began to load.
+    pub load_start_ms: f64,
+    /// When its problems were loaded and it began to wait for its turn.
+    pub load_end_ms: f64,
+    /// When its turn had come.
     pub solve_start_ms: f64,
     /// When its last problem was solved.
     pub end_ms: f64,
+}
+
+impl Launch {
+    /// The time from one moment to a later one, which may not have come.
+    fn span(from_ms: f64, to_ms: f64) -> f64 {
+        (to_ms - from_ms).max(0.0)
+    }
+
+    /// How long it waited for memory.
+    pub fn memory_ms(&self) -> f64 {
+        Launch::span(self.start_ms, self.load_start_ms)
+    }
+
+    /// How long its problems took to load.
+    pub fn load_ms(&self) -> f64 {
+        Launch::span(self.load_start_ms, self.load_end_ms)
+    }
+
+    /// How long it waited for its turn.
+    pub fn turn_ms(&self) -> f64 {
+        Launch::span(self.load_end_ms, self.solve_start_ms)
+    }
+
+    /// How long its problems took to be solved.
+    pub fn solve_ms(&self) -> f64 {
+        Launch::span(self.solve_start_ms, self.end_ms)
+    }
+}
+
+/// All launches of one class and rough shape on one device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BucketFigures {
+    /// Where they ran.
+    pub device: DeviceId,
+    /// Their class.
+    pub class: u32,
+    /// What the workload calls the class.
+    pub class_name: String,
+    /// The shape that launches were padded to; where nothing is padded, their shape with every
+    /// extent rounded up to a power of two.
+    pub shape: Shape,
+    /// How many launches.
+    pub n_launches: u64,
+    /// How many problems in them.
+    pub n_lanes: u64,
+    /// Launches of 1, of 2 to 3, of 4 to 7 lanes and so on; no zeros at the end.
+    pub n_launches_by_lanes: Vec<u64>,
+    /// The sum of the problems' own volumes.
+    pub volume_real: u64,
+    /// The volume that was computed on.
+    pub volume_launched: u64,
+    /// The most memory reserved for one launch.
+    pub bytes_max: u64,
+    /// All waiting for memory.
+    pub memory_ms: f64,
+    /// All loading.
+    pub load_ms: f64,
+    /// All waiting for turns.
+    pub turn_ms: f64,
+    /// All solving.
+    pub solve_ms: f64,
+    /// What loading and solving were spent on, as far as the workload says ([`crate::timed`]).
+    pub operations: Vec<OperationFigures>,
+}
+
+impl BucketFigures {
+    /// The share of the volume computed on that is padding, 0 to 1.
+    pub fn waste(&self) -> f64 {
+        match self.volume_launched {
+            0 => 0.0,
+            launched => 1.0 - self.volume_real.min(launched) as f64 / launched as f64,
+        }
+    }
+}
+
+/// Time spent on one operation inside a solver or a loader.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OperationFigures {
+    /// What the workload calls it.
+    pub name: String,
+    /// The phase it belongs to: [`Phase::Load`] or [`Phase::Solve`].
+    pub phase: Phase,
+    /// How often.
+    pub n_calls: u64,
+    /// How long, without the operations inside it.
+    pub ms: f64,
+}
+
+/// A run at a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// When, from the start of the run.
+    pub at_ms: f64,
+    /// Problems that have an outcome.
+    pub n_done: u64,
+    /// Those of them that have no answer.
+    pub n_unsolved: u64,
+    /// Problems that workers have in hand.
+    pub n_in_flight: u64,
+    /// Problems that wait for a worker, not yet planned ones included.
+    pub n_waiting: u64,
+    /// Memory reserved of the budget.
+    pub used_bytes: u64,
+}
+
+/// What a worker does right now.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WorkerNow {
+    /// The worker's number.
+    pub worker: usize,
+    /// The device it works for.
+    pub device: DeviceId,
+    /// What it does.
+    pub phase: Phase,
+    /// The problem it loads or solves, and for how long already.
+    pub problem: Option<(usize, f64)>,
 }
 
 /// Where problems of one class and padded shape went.
@@ -334,4 +470,11 @@ pub enum Event {
     Setback(Setback),
     /// Two answers to one problem differ.
     Mismatch(Mismatch),
+    /// A moment of the run, at least a few times a second whether anything happens or not.
+    Sampled {
+        /// The moment.
+        sample: Sample,
+        /// What every worker does.
+        workers: Vec<WorkerNow>,
+    },
 }

@@ -9,8 +9,10 @@
 mod clock;
 mod fleet;
 mod gpu_worker;
+mod ledger;
 mod lots;
 mod queue;
+mod samples;
 mod scratch;
 mod slot;
 mod watchdog;
@@ -29,16 +31,18 @@ use std::time::{Duration, Instant};
 pub(crate) use worker::panic_message;
 
 use fleet::Fleet;
+use ledger::{Entry, Ledger};
 use lots::Who;
 use queue::Queue;
+use samples::Samples;
 use scratch::ScratchRack;
 use slot::Slot;
 
 use crate::device::{Cpu, Device};
 use crate::memory::Reservation;
 use crate::report::{
-    Counts, Event, Launch, MemoryFigures, Mismatch, Report, Setback, SetbackCause, Verification,
-    WorkerFigures,
+    Counts, Event, MemoryFigures, Mismatch, Report, Sample, Setback, SetbackCause, Verification,
+    WorkerFigures, WorkerNow,
 };
 use crate::{
     Costs, DeviceId, DeviceKind, GpuLane, Limits, Need, Outcome, Plan, Planned, Remedy, Settings,
@@ -121,8 +125,12 @@ where
         n_hired: AtomicUsize::new(0),
         sender,
         finished: AtomicBool::new(false),
+        n_done: AtomicU64::new(0),
+        n_unsolved: AtomicU64::new(0),
+        samples: Mutex::new(Samples::new()),
         started,
     });
+    shared.sample();
     // Whatever happens on this thread (`done` may panic), nobody is left working for nothing.
     let over = OverAtEnd(&shared);
     for _ in 0..n_cpu_workers {
@@ -134,9 +142,10 @@ where
         }
     }
     let watchdog = watchdog::start(&shared);
-    let collected = collect(&shared, &receiver, n_workers, done);
+    let mut collected = collect(&shared, &receiver, n_workers, done);
     // Settled before the threads are joined: from here on nobody waits for a message.
     let wall_ms = ms(started.elapsed());
+    let samples = lock(&shared.samples).finish(shared.now(wall_ms));
     drop(over);
     watchdog.thread().unpark();
     let _ = watchdog.join();
@@ -161,8 +170,11 @@ where
         counts: collected.counts,
         wall_ms,
         workers: collected.workers,
-        launches: collected.launches,
-        n_launches: collected.n_launches,
+        n_launches: collected.ledger.n_launches,
+        launches_step: collected.ledger.step(),
+        buckets: collected.ledger.buckets(),
+        launches: collected.ledger.kept,
+        samples,
         memory: MemoryFigures {
             budget_bytes: settings.memory.cap_bytes(),
             peak_bytes: settings.memory.peak_bytes(),
@@ -257,6 +269,10 @@ struct Shared<W: Workload> {
     n_hired: AtomicUsize,
     sender: SyncSender<Message<W>>,
     finished: AtomicBool,
+    /// Outcomes taken so far, and those of them without an answer.
+    n_done: AtomicU64,
+    n_unsolved: AtomicU64,
+    samples: Mutex<Samples>,
     started: Instant,
 }
 
@@ -264,7 +280,7 @@ struct Shared<W: Workload> {
 enum Message<W: Workload> {
     Outcomes {
         done: Vec<Done<W>>,
-        launch: Option<Launch>,
+        launch: Option<Entry>,
         checked: Checked,
         /// The memory of the answers, held until they are taken.
         _held: Option<Reservation>,
@@ -300,7 +316,7 @@ where
         // Deep recursion in a solver should meet the solver's own limit before the stack's end.
         const STACK_BYTES: usize = 16 << 20;
         let worker = shared.n_hired.fetch_add(1, Ordering::Relaxed);
-        let slot = Arc::new(Slot::new(worker, shared.stop.for_worker()));
+        let slot = Arc::new(Slot::new(worker, who, shared.stop.for_worker()));
         lock(&shared.slots).push(Arc::clone(&slot));
         let its = Arc::clone(shared);
         let thread = std::thread::Builder::new()
@@ -345,6 +361,52 @@ impl<W: Workload> Shared<W> {
             n_problems,
             remedy,
         }));
+    }
+
+    /// The run at this moment.
+    fn now(&self, at_ms: f64) -> Sample {
+        let (n_in_flight, n_waiting) = self.queue.n_in_flight_waiting();
+        Sample {
+            at_ms,
+            n_done: self.n_done.load(Ordering::Relaxed),
+            n_unsolved: self.n_unsolved.load(Ordering::Relaxed),
+            n_in_flight,
+            n_waiting,
+            used_bytes: self.settings.memory.used_bytes(),
+        }
+    }
+
+    /// Takes a sample if it is time.
+    fn sample(&self) {
+        let mut samples = lock(&self.samples);
+        let at_ms = ms(self.started.elapsed());
+        if samples.is_due(at_ms) {
+            samples.push(self.now(at_ms));
+        }
+    }
+
+    /// Tells the observer of this moment and of what these workers do.
+    fn tell_sample(&self, slots: &[Arc<Slot<W>>]) {
+        let Some(observer) = &self.settings.observer else {
+            return;
+        };
+        let workers = slots.iter().map(|slot| {
+            let current = slot.hand().current;
+            WorkerNow {
+                worker: slot.worker,
+                device: match slot.who {
+                    Who::Cpu => DeviceId::Cpu,
+                    Who::Gpu(number) => self.fleet.id(number),
+                },
+                phase: slot.phase(),
+                problem: current
+                    .map(|current| (current.planned.index, ms(current.since.elapsed()))),
+            }
+        });
+        observer.tell(&Event::Sampled {
+            sample: self.now(ms(self.started.elapsed())),
+            workers: workers.collect(),
+        });
     }
 
     /// Forgets a worker that is left behind: it is not joined and not watched any more.
@@ -394,8 +456,7 @@ impl<W: Workload> Shared<W> {
 struct Collected {
     counts: Counts,
     workers: Vec<WorkerFigures>,
-    launches: Vec<Launch>,
-    n_launches: u64,
+    ledger: Ledger,
     setbacks: Vec<Setback>,
     n_setbacks: u64,
     verification: Verification,
@@ -437,6 +498,12 @@ fn collect<W: Workload>(
                         shared.queue.wake();
                     }
                 }
+                let counts = &collected.counts;
+                shared.n_done.store(counts.n_done(), Ordering::Relaxed);
+                shared
+                    .n_unsolved
+                    .store(counts.n_unsolved(), Ordering::Relaxed);
+                shared.sample();
                 collected.verification.n_checked += checked.n_checked;
                 for mismatch in checked.mismatches {
                     tell(Event::Mismatch(mismatch.clone()));
@@ -446,14 +513,12 @@ fn collect<W: Workload>(
                     counts: collected.counts,
                     elapsed: shared.started.elapsed(),
                 });
-                if let Some(launch) = launch {
-                    collected.n_launches += 1;
+                if let Some(entry) = launch {
                     if shared.settings.observer.is_some() {
-                        tell(Event::Launched(launch.clone()));
+                        tell(Event::Launched(entry.launch.clone()));
                     }
-                    if collected.launches.len() < Report::N_LAUNCHES_KEPT {
-                        collected.launches.push(launch);
-                    }
+                    let class_name = |class| shared.workload.class_name(class);
+                    collected.ledger.enter(entry, class_name);
                 }
             }
             Message::Setback(setback) => {

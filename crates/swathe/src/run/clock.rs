@@ -3,21 +3,25 @@
 use std::time::{Duration, Instant};
 
 use super::ms;
+use super::slot::Slot;
 use crate::report::{Phase, WorkerFigures};
+use crate::{DeviceId, Workload};
 
-pub(super) struct Clock {
-    worker: usize,
+pub(super) struct Clock<'a, W: Workload> {
+    slot: &'a Slot<W>,
+    device: DeviceId,
     started: Instant,
     phase: Phase,
     since: Instant,
     spent: [Duration; 6],
 }
 
-impl Clock {
-    pub(super) fn new(worker: usize) -> Clock {
+impl<'a, W: Workload> Clock<'a, W> {
+    pub(super) fn new(slot: &'a Slot<W>, device: DeviceId) -> Clock<'a, W> {
         let now = Instant::now();
         Clock {
-            worker,
+            slot,
+            device,
             started: now,
             phase: Phase::Idle,
             since: now,
@@ -30,6 +34,7 @@ impl Clock {
         let now = Instant::now();
         self.spent[self.phase as usize] += now - self.since;
         self.phase = phase;
+        self.slot.set_phase(phase);
         self.since = now;
         now
     }
@@ -38,7 +43,8 @@ impl Clock {
         let now = self.enter(Phase::Idle);
         let spent = |phase: Phase| ms(self.spent[phase as usize]);
         WorkerFigures {
-            worker: self.worker,
+            worker: self.slot.worker,
+            device: self.device,
             idle_ms: spent(Phase::Idle),
             memory_ms: spent(Phase::Memory),
             load_ms: spent(Phase::Load),

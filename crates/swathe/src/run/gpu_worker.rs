@@ -19,7 +19,9 @@ use super::worker::{
 use super::{Done, Shared, lock, ms};
 use crate::memory::ReserveError;
 use crate::report::{Launch, Phase, Remedy, SetbackCause};
-use crate::{DeviceId, DeviceKind, GpuError, Lane, Outcome, Planned, Point, Size, Workload};
+use crate::{
+    DeviceId, DeviceKind, GpuError, Lane, Outcome, Planned, Point, Size, Workload, operation,
+};
 
 pub(super) fn work<W>(shared: &Arc<Shared<W>>, slot: &Slot<W>, number: usize)
 where
@@ -29,7 +31,8 @@ where
     W::Failure: 'static,
     W::Scratch: 'static,
 {
-    let mut clock = Clock::new(slot.worker);
+    operation::listen();
+    let mut clock = Clock::new(slot, shared.fleet.id(number));
     loop {
         clock.enter(Phase::Idle);
         match shared.queue.claim(shared, Who::Gpu(number)) {
@@ -57,7 +60,7 @@ fn carry<W: Workload>(
     slot: &Slot<W>,
     number: usize,
     mut range: Range,
-    clock: &mut Clock,
+    clock: &mut Clock<W>,
 ) -> Option<()> {
     let start = clock.enter(Phase::Memory);
     let device = shared.fleet.id(number);
@@ -98,16 +101,25 @@ fn carry<W: Workload>(
         class,
         shape: padded.shape,
         n_lanes: 0,
+        volume_real: range.volume(),
+        volume_launched: 0,
         bytes,
         start_ms: ms(start - shared.started),
+        load_start_ms: ms(clock.enter(Phase::Load) - shared.started),
+        load_end_ms: 0.0,
         solve_start_ms: 0.0,
         end_ms: 0.0,
     };
-    clock.enter(Phase::Load);
     let scratch_held = held.split(0);
     take_in_hand(slot, range, held, scratch_held, launch);
+    slot.hand().lane_volume = match shared.workload.gpu_packs() {
+        true => None,
+        false => Some(padded.shape.volume()),
+    };
     load_all(shared, slot)?;
-    clock.enter(Phase::Turn);
+    let load_end = clock.enter(Phase::Turn);
+    // Nothing was split off for a scratch: the launch's own is the device's.
+    drop(slot.loaded(ms(load_end - shared.started)));
     let member = shared.fleet.member(number);
     let handed = if let Some(_turn) = member.turn(&slot.stop) {
         let solve_start = clock.enter(Phase::Solve);
@@ -134,6 +146,7 @@ fn carry<W: Workload>(
     };
     for Handed { problems, to } in handed {
         n_left -= problems.len();
+        slot.hand().leave(&problems);
         match to {
             To::Cpu => shared.queue.put_back([range(problems, None)]),
             To::Gpu => shared.queue.put_back([range(problems, Some(padded))]),

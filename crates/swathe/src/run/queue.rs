@@ -48,6 +48,14 @@ impl Range {
             .sum()
     }
 
+    /// The volume of all problems, without padding.
+    pub(super) fn volume(&self) -> u64 {
+        self.problems
+            .iter()
+            .map(|planned| planned.size.shape.volume())
+            .sum()
+    }
+
     pub(super) fn shape(&self) -> Shape {
         let shapes = self.problems.iter().map(|planned| planned.size.shape);
         shapes.reduce(|a, b| a.union(&b)).unwrap_or_default()
@@ -144,6 +152,14 @@ impl Queue {
             let wait = self.moved.wait_timeout(state, WAIT_MAX);
             state = wait.unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+
+    /// Problems that workers have, and problems that wait for one.
+    pub(super) fn n_in_flight_waiting(&self) -> (u64, u64) {
+        let state = lock(&self.state);
+        let n_planned = state.n_todo + state.lots.n_lanes();
+        let n_waiting = n_planned + (state.n_problems - state.planned_to);
+        (state.n_in_flight as u64, n_waiting as u64)
     }
 
     /// So many claimed problems have their outcome, or will never have one.

@@ -1,18 +1,26 @@
 //! Slots: what a worker has in hand, where the watchdog can see it.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
 
+use super::ledger::Entry;
+use super::lots::Who;
 use super::{Checked, Done, lock};
 use crate::memory::Reservation;
-use crate::report::Launch;
+use crate::operation::{self, Spent};
+use crate::report::{Launch, Phase};
 use crate::{Planned, Stop, Workload};
 
 pub(super) struct Slot<W: Workload> {
     pub(super) worker: usize,
+    /// The device it works for.
+    pub(super) who: Who,
     /// Told to the solver; expires with the problem in hand.
     pub(super) stop: Stop,
+    /// What it does right now, for whoever looks.
+    phase: AtomicU8,
     hand: Mutex<Hand<W>>,
 }
 
@@ -35,6 +43,12 @@ pub(super) struct Hand<W: Workload> {
     pub(super) checked: Checked,
     /// The figures of the range, as far as they are known.
     pub(super) launch: Option<Launch>,
+    /// The volume that every lane is padded to, if they are.
+    pub(super) lane_volume: Option<u64>,
+    /// The volume of problems that leave the launch without an outcome.
+    pub(super) volume_left: u64,
+    /// What the range was spent on.
+    pub(super) operations: Vec<(Phase, Spent)>,
     /// The launch that is on a graphics processor right now.
     pub(super) on_gpu: Option<OnGpu>,
     /// Whether the worker has a turn to solve.
@@ -57,7 +71,7 @@ pub(super) struct Current {
 }
 
 impl<W: Workload> Slot<W> {
-    pub(super) fn new(worker: usize, stop: Stop) -> Slot<W> {
+    pub(super) fn new(worker: usize, who: Who, stop: Stop) -> Slot<W> {
         let hand = Hand {
             current: None,
             class: 0,
@@ -70,19 +84,41 @@ impl<W: Workload> Slot<W> {
             scratch_reservation: None,
             checked: Checked::default(),
             launch: None,
+            lane_volume: None,
+            volume_left: 0,
+            operations: Vec::new(),
             on_gpu: None,
             has_turn: false,
             abandoned: false,
         };
         Slot {
             worker,
+            who,
             stop,
+            phase: AtomicU8::new(Phase::Idle as u8),
             hand: Mutex::new(hand),
         }
     }
 
     pub(super) fn hand(&self) -> MutexGuard<'_, Hand<W>> {
         lock(&self.hand)
+    }
+
+    /// What the worker does right now.
+    pub(super) fn phase(&self) -> Phase {
+        const PHASES: [Phase; 6] = [
+            Phase::Idle,
+            Phase::Memory,
+            Phase::Load,
+            Phase::Turn,
+            Phase::Solve,
+            Phase::Deliver,
+        ];
+        PHASES[usize::from(self.phase.load(Ordering::Relaxed)).min(PHASES.len() - 1)]
+    }
+
+    pub(super) fn set_phase(&self, phase: Phase) {
+        self.phase.store(phase as u8, Ordering::Relaxed);
     }
 
     /// The worker begins with a problem now: its time starts.
@@ -94,6 +130,16 @@ impl<W: Workload> Slot<W> {
         });
     }
 
+    /// All problems in hand are loaded; the memory of the scratch is handed out.
+    pub(super) fn loaded(&self, load_end_ms: f64) -> Option<Reservation> {
+        let mut hand = self.hand();
+        hand.note_operations(Phase::Load);
+        if let Some(launch) = &mut hand.launch {
+            launch.load_end_ms = load_end_ms;
+        }
+        hand.scratch_reservation.take()
+    }
+
     /// The problem in hand is begun once more, with all of its time.
     pub(super) fn begin_again(&self) {
         let mut hand = self.hand();
@@ -102,5 +148,47 @@ impl<W: Workload> Slot<W> {
         {
             self.begin(&mut hand, planned, Instant::now());
         }
+    }
+}
+
+impl<W: Workload> Hand<W> {
+    /// Takes note of what this thread spent its time on since the last phase.
+    pub(super) fn note_operations(&mut self, phase: Phase) {
+        let spent = operation::drain();
+        self.operations
+            .extend(spent.into_iter().map(|spent| (phase, spent)));
+    }
+
+    /// These problems leave the launch without an outcome.
+    pub(super) fn leave<'a>(&mut self, problems: impl IntoIterator<Item = &'a Planned>) {
+        self.volume_left += problems
+            .into_iter()
+            .map(|planned| planned.size.shape.volume())
+            .sum::<u64>();
+    }
+
+    /// The launch's figures now that it is over; none if all of its problems were put back.
+    pub(super) fn end_launch(&mut self, n_lanes: usize, end_ms: f64) -> Option<Entry> {
+        let operations = std::mem::take(&mut self.operations);
+        let volume_left = std::mem::take(&mut self.volume_left);
+        let lane_volume = self.lane_volume.take();
+        let launch = self.launch.take().filter(|_| n_lanes > 0)?;
+        let volume_real = launch.volume_real.saturating_sub(volume_left);
+        // All of its problems may have had their outcome before its turn came.
+        let come = |at_ms: f64| if at_ms > 0.0 { at_ms } else { end_ms };
+        Some(Entry {
+            is_padded: lane_volume.is_some(),
+            operations,
+            launch: Launch {
+                n_lanes,
+                volume_real,
+                volume_launched: lane_volume
+                    .map_or(volume_real, |volume| volume.saturating_mul(n_lanes as u64)),
+                load_end_ms: come(launch.load_end_ms),
+                solve_start_ms: come(launch.solve_start_ms),
+                end_ms,
+                ..launch
+            },
+        })
     }
 }

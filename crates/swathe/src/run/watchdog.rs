@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use super::lots::Who;
 use super::queue::Range;
 use super::slot::Slot;
-use super::worker::ended;
 use super::{Done, Message, Shared, lock, ms};
 use crate::report::{Remedy, SetbackCause};
 use crate::{DeviceId, Outcome, Workload};
@@ -33,6 +32,9 @@ where
         .expect("the system can start a thread")
 }
 
+/// How often an observer is told of a moment, whether anything happens or not.
+const TELL_EVERY: Duration = Duration::from_millis(100);
+
 fn watch<W>(shared: &Arc<Shared<W>>)
 where
     W: Workload + 'static,
@@ -44,6 +46,7 @@ where
     let tick =
         (shared.settings.time_limit / 8).clamp(Duration::from_millis(1), Duration::from_millis(50));
     let mut cancelled_at: Option<Instant> = None;
+    let mut told = Instant::now();
     while !shared.finished.load(Ordering::Acquire) {
         std::thread::park_timeout(tick);
         if shared.stop.is_cancelled() {
@@ -54,8 +57,13 @@ where
             shared.scratches.wake();
         }
         let slots: Vec<Arc<Slot<W>>> = lock(&shared.slots).clone();
-        for slot in slots {
-            look_at(shared, &slot, cancelled_at);
+        for slot in &slots {
+            look_at(shared, slot, cancelled_at);
+        }
+        shared.sample();
+        if shared.settings.observer.is_some() && told.elapsed() >= TELL_EVERY {
+            told = Instant::now();
+            shared.tell_sample(&slots);
         }
     }
 }
@@ -93,7 +101,10 @@ where
     rest.extend(hand.to_load.drain(..));
     rest.extend(hand.loaded.drain(..).map(|(planned, _)| planned));
     let checked = std::mem::take(&mut hand.checked);
-    let launch = hand.launch.take();
+    hand.leave(&rest);
+    // The stuck problem is an outcome of this launch, unless nobody waits for any.
+    let n_lanes = done.len() + usize::from(cancelled_at.is_none());
+    let launch = hand.end_launch(n_lanes, ms(shared.started.elapsed()));
     let stuck_bytes = current.planned.need.lane_bytes + current.planned.need.solution_bytes;
     let mut freed = hand.reservation.take();
     let mut stuck = freed
@@ -148,7 +159,7 @@ where
         }]);
     }
     shared.send(Message::Outcomes {
-        launch: ended(launch, done.len(), ms(shared.started.elapsed())),
+        launch,
         done,
         checked,
         _held: freed,

@@ -15,7 +15,7 @@ use super::{Checked, Done, Message, Shared, lock, ms};
 use crate::fault::{Fault, Point};
 use crate::memory::{Reservation, ReserveError};
 use crate::report::{Launch, Mismatch, Phase, Remedy, SetbackCause};
-use crate::{DeviceId, DeviceKind, Difference, Outcome, Planned, Size, Workload};
+use crate::{DeviceId, DeviceKind, Difference, Outcome, Planned, Size, Workload, operation};
 
 /// How a range left its worker.
 enum Left {
@@ -35,7 +35,8 @@ where
     W::Failure: 'static,
     W::Scratch: 'static,
 {
-    let mut clock = Clock::new(slot.worker);
+    operation::listen();
+    let mut clock = Clock::new(slot, DeviceId::Cpu);
     loop {
         clock.enter(Phase::Idle);
         match shared.queue.claim(shared, Who::Cpu) {
@@ -59,7 +60,12 @@ where
 }
 
 /// Takes one range all the way.
-fn carry<W: Workload>(shared: &Shared<W>, slot: &Slot<W>, range: Range, clock: &mut Clock) -> Left {
+fn carry<W: Workload>(
+    shared: &Shared<W>,
+    slot: &Slot<W>,
+    range: Range,
+    clock: &mut Clock<W>,
+) -> Left {
     let start = clock.enter(Phase::Memory);
     let n_claimed = range.problems.len();
     let bytes = range.lanes_bytes() + range.scratch_bytes();
@@ -101,18 +107,21 @@ fn carry<W: Workload>(shared: &Shared<W>, slot: &Slot<W>, range: Range, clock: &
         class: range.class,
         shape: range.shape(),
         n_lanes: 0,
+        volume_real: range.volume(),
+        volume_launched: 0,
         bytes,
         start_ms: ms(start - shared.started),
+        load_start_ms: ms(clock.enter(Phase::Load) - shared.started),
+        load_end_ms: 0.0,
         solve_start_ms: 0.0,
         end_ms: 0.0,
     };
-    clock.enter(Phase::Load);
     take_in_hand(slot, range, lanes_held, scratch_held, launch);
     if load_all(shared, slot).is_none() {
         return Left::Abandoned;
     }
-    clock.enter(Phase::Turn);
-    let scratch_held = slot.hand().scratch_reservation.take();
+    let load_end = clock.enter(Phase::Turn);
+    let scratch_held = slot.loaded(ms(load_end - shared.started));
     // Without a scratch the run is being cancelled, and what is loaded stays unsolved.
     let taken = scratch_held.and_then(|held| shared.scratches.take(held, &slot.stop));
     let end = if let Some(held) = taken {
@@ -494,14 +503,17 @@ pub(super) fn deliver<W: Workload>(
 ) {
     let mut hand = slot.hand();
     let done = std::mem::take(&mut hand.done);
+    let refused = std::mem::take(&mut hand.refused);
+    hand.leave(&refused);
     let refused = Range {
         class: hand.class,
-        problems: std::mem::take(&mut hand.refused).into(),
+        problems: refused.into(),
         n_attempts: hand.n_attempts,
         padded: None,
     };
     let checked = std::mem::take(&mut hand.checked);
-    let launch = hand.launch.take();
+    hand.note_operations(Phase::Solve);
+    let launch = hand.end_launch(done.len(), ms(end - shared.started));
     let mut reservation = hand.reservation.take();
     drop(hand);
     // The problems are gone; the answers' memory is held until they are taken.
@@ -521,28 +533,12 @@ pub(super) fn deliver<W: Workload>(
         });
     }
     shared.send(Message::Outcomes {
-        launch: ended(launch, done.len(), ms(end - shared.started)),
+        launch,
         done,
         checked,
         _held: held,
     });
     shared.queue.settle(n_settled);
-}
-
-/// A launch's figures when it is over; none if all of its problems were put back.
-pub(super) fn ended(launch: Option<Launch>, n_lanes: usize, end_ms: f64) -> Option<Launch> {
-    let launch = launch.filter(|_| n_lanes > 0)?;
-    Some(Launch {
-        n_lanes,
-        end_ms,
-        // All of its problems may have had their outcome before its turn came.
-        solve_start_ms: if launch.solve_start_ms > 0.0 {
-            launch.solve_start_ms
-        } else {
-            end_ms
-        },
-        ..launch
-    })
 }
 
 /// Carries out a fault inside the code that it pretends to come from.
