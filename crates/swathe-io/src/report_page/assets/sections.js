@@ -13,11 +13,13 @@
     h("dl", { class: "facts" }, pairs.filter(Boolean).map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
   const listed = (parts) => (parts.length < 2 ? parts.join("") : `${parts.slice(0, -1).join(", ")} and ${parts[parts.length - 1]}`);
 
+  const perSecond = (x) => format.rate(x).replace("/s", "");
+
   S.sections.tiles = ({ report, n_before, warnings }) => {
     const { counts, memory } = report;
     const tile = (what, value, more, isBad) =>
-      h("li", { class: isBad ? "bad" : null }, h("span", { class: "what" }, what), h("span", { class: "value" }, value),
-        h("span", { class: "more" }, more));
+      h("li", { class: isBad ? "bad" : null }, h("span", { class: "what" }, what),
+        h("span", { class: value.textContent.length > 8 ? "value long" : "value" }, value), h("span", { class: "more" }, more));
     const kinds = [["n_failed", "failed"], ["n_too_large", "too large"], ["n_timed_out", "timed out"], ["n_panicked", "panicked"]]
       .filter(([key]) => counts[key] > 0)
       .map(([key, name], at) => [at ? ", " : "", figure(`counts.${key}`, counts[key]), ` ${name}`]);
@@ -25,17 +27,17 @@
     const tiles = h("ul", { class: "tiles", "aria-label": "Figures of the run" },
       tile("Solved", figure("counts.n_solved", counts.n_solved),
         ["of ", figure("counts.n_problems", counts.n_problems), n_before ? [", ", figure("n_before", n_before), " done before"] : null]),
-      tile("Without an answer", figure("n_unsolved", nUnsolved), kinds.length ? kinds : "every problem has one", nUnsolved > 0),
-      tile("Setbacks", figure("n_setbacks", report.n_setbacks), report.n_setbacks ? "all mended" : "nothing went wrong"),
+      tile("Not solved", figure("n_unsolved", nUnsolved), kinds.length ? kinds : "all have answers", nUnsolved > 0),
+      tile("Setbacks", figure("n_setbacks", report.n_setbacks), report.n_setbacks ? "all mended" : "none to mend"),
       tile("Time", figure("wall_ms", report.wall_ms, format.ms), [figure("n_launches", report.n_launches), " launches"]),
-      tile("Throughput", figure("solved_per_s", report.solved_per_s, format.rate), "problems solved a second"),
+      tile("Throughput", figure("solved_per_s", report.solved_per_s, perSecond), "solved a second"),
       tile("Peak memory", figure("memory.peak_bytes", memory.peak_bytes, format.bytes),
         ["of ", figure("memory.budget_bytes", memory.budget_bytes, format.bytes)]));
     const texts = [...(warnings ?? [])];
     if (report.cancelled) texts.push("The run was stopped before its end. What was finished is kept; the same command with --resume goes on.");
     const { mismatches } = report.verification;
     if (mismatches.length) texts.push(`${S.counted(mismatches.length, "problem")} gave another answer when solved again.`);
-    return h("div", {}, tiles, texts.map((text) => h("p", { class: "warning" }, text)));
+    return h("div", { class: "overview" }, tiles, texts.map((text) => h("p", { class: "warning" }, text)));
   };
 
   S.sections.figures = ({ figures }) => {
@@ -161,7 +163,7 @@
       title: "Memory reserved", desc: isNear ? "Never more than the budget." : `The budget of ${format.bytes(memory.budget_bytes)} is far above the drawing.`,
       series: [{ name: "reserved", points: samples.map((sample) => [sample.at_ms, sample.used_bytes]), color: "--c5", area: true, steps: true }],
       marks: isNear ? [{ y: memory.budget_bytes, name: `budget ${format.bytes(memory.budget_bytes)}` }] : [{ y: memory.peak_bytes, name: `peak ${format.bytes(memory.peak_bytes)}` }],
-      x: { label: "time", format: format.ms, min: 0 }, y: { format: format.bytes },
+      x: { label: "time", format: format.ms, min: 0, max: samples[samples.length - 1].at_ms }, y: { format: format.bytes },
     });
     const { pool } = memory;
     return section("memory", "Memory against the budget",
