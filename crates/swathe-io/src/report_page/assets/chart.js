@@ -39,16 +39,10 @@
     const drawing = svg("svg", { role: "img", "aria-labelledby": `${id}-title ${id}-desc` });
     const readout = h("p", { class: "readout", "aria-live": "polite" });
     const shownTable = options.table === false ? null : (options.table ?? table);
+    // Most tables are never asked for.
     const details = shownTable
-      ? h("details", { class: "numbers" }, h("summary", {}, "Numbers as a table"))
+      ? S.details("Numbers as a table", () => S.table({ caption: options.title, ...(typeof shownTable === "function" ? shownTable() : shownTable) }))
       : null;
-    // The table is made when it is first asked for: most never are.
-    details?.addEventListener("toggle", () => {
-      if (details.open && !details.querySelector(".table")) {
-        const made = typeof shownTable === "function" ? shownTable() : shownTable;
-        details.append(S.table({ caption: options.title, ...made }));
-      }
-    });
     const figure = h("figure", { class: "chart" },
       options.title ? h("figcaption", {}, h("strong", {}, options.title), options.desc ? h("span", {}, options.desc) : null) : null,
       drawing, readout, details);
