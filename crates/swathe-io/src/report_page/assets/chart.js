@@ -284,10 +284,15 @@
     const min = finite.reduce((a, b) => Math.min(a, b));
     const max = finite.reduce((a, b) => Math.max(a, b));
     if (min === max) return [{ from: min, to: max, n: finite.length }];
-    const place = log ? (v) => Math.log(v / min) / Math.log(max / min) : (v) => (v - min) / (max - min);
-    const edge = log ? (k) => min * (max / min) ** (k / nBins) : (k) => min + ((max - min) * k) / nBins;
-    const bins = Array.from({ length: nBins }, (_, k) => ({ from: edge(k), to: edge(k + 1), n: 0 }));
-    for (const v of finite) bins[Math.min(nBins - 1, Math.floor(place(v) * nBins))].n += 1;
+    // Edges are round numbers, of which a reader can make something.
+    const round = ticks(min, max, nBins);
+    const step = round.length > 1 ? round[1] - round[0] : max - min;
+    const first = Math.floor(min / step);
+    const n = log ? nBins : Math.floor(max / step) - first + 1;
+    const place = log ? (v) => (Math.log(v / min) / Math.log(max / min)) * nBins : (v) => Math.floor(v / step) - first;
+    const edge = log ? (k) => Number((min * (max / min) ** (k / nBins)).toPrecision(3)) : (k) => Number(((first + k) * step).toPrecision(12));
+    const bins = Array.from({ length: n }, (_, k) => ({ from: edge(k), to: edge(k + 1), n: 0 }));
+    for (const v of finite) bins[Math.max(0, Math.min(n - 1, Math.floor(place(v))))].n += 1;
     return bins;
   };
   S.chart.bins = binsOf;
@@ -414,7 +419,7 @@
         children.push(cell);
         const text = format(v);
         if (cellWidth > 10 + 6.6 * text.length && cellHeight >= 18)
-          children.push(svg("text", { class: share > 0.55 ? "inside" : "tick", x: left + (xAt + 0.5) * cellWidth, y: top + (yAt + 0.5) * cellHeight, dy: "0.32em", "text-anchor": "middle", "pointer-events": "none" }, text));
+          children.push(svg("text", { class: share > 0.5 ? "inside" : "over", x: left + (xAt + 0.5) * cellWidth, y: top + (yAt + 0.5) * cellHeight, dy: "0.32em", "text-anchor": "middle", "pointer-events": "none" }, text));
       }));
       if (x.label) children.push(svg("text", { class: "label", x: left + cellWidth * xs.length, y: bottom + 34, "text-anchor": "end" }, x.label));
       if (y.label) children.push(svg("text", { class: "label", x: left - 8, y: 12, "text-anchor": "end" }, y.label));
