@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use swathe::{Outcome, Report, Settings, Source, Workload};
 
+use crate::report_file::ReportFile;
 use crate::rows::Rows;
 use crate::run_folder::{
     Failure, FolderError, Identity, Merged, Part, RunFolder, Timing, check_shards_folder,
@@ -175,20 +176,23 @@ where
 
 fn write_reports(finished: &Finished, output: &Output) -> Result<(), FolderError> {
     let path: &Path = &finished.path;
-    let report = serde_json::json!({
-        "report": finished.report,
-        "n_before": finished.n_before,
-        "figures": finished.figures.iter().copied().collect::<std::collections::BTreeMap<_, _>>(),
-        "command": output.command,
-        "result_hash": finished.merged.as_ref().map(|merged| merged.result_hash.clone()),
-    });
-    let mut text = serde_json::to_string_pretty(&report).unwrap_or_default();
-    text.push('\n');
-    write_file(&path.join("report.json"), text.as_bytes())?;
-    write_file(
-        &path.join("trace.json"),
-        trace::chrome_trace(&finished.report).as_bytes(),
-    )?;
+    let file = ReportFile {
+        report: finished.report.clone(),
+        n_before: finished.n_before,
+        figures: finished
+            .figures
+            .iter()
+            .map(|&(what, n)| (what.to_owned(), n))
+            .collect(),
+        command: output.command.clone(),
+        result_hash: finished
+            .merged
+            .as_ref()
+            .map(|merged| merged.result_hash.clone()),
+    };
+    file.write(path)?;
+    let trace = trace::chrome_trace(&finished.report, &output.command);
+    write_file(&path.join("trace.json"), trace.as_bytes())?;
     write_file(
         &path.join("report.html"),
         report_page::page(finished, output).as_bytes(),

@@ -3,6 +3,7 @@
 //! Everything that touches a file is here, and nothing that talks to a person: errors carry what
 //! happened, their readers find the words.
 
+pub mod advice;
 pub mod arc_picture;
 pub mod arc_run;
 pub mod arc_table;
@@ -11,13 +12,17 @@ pub mod array_table;
 pub mod atomic_file;
 pub mod canvas;
 pub mod carry_out;
+pub mod comparison;
 pub mod cost_file;
 pub mod csv;
+pub mod flame;
 pub mod frame;
 pub mod frame_cache;
 pub mod lattice_queries;
 pub mod lattice_table;
 pub mod list_column;
+#[cfg(test)]
+mod made_up_report;
 pub mod mapped_file;
 pub mod npy;
 pub mod npz;
@@ -29,6 +34,8 @@ pub mod pair_survey;
 pub mod pair_table;
 pub mod pair_workload;
 pub mod program_input;
+pub mod quantity;
+pub mod report_file;
 mod report_page;
 pub mod rows;
 pub mod run_folder;
