@@ -21,6 +21,7 @@ pub mod frame_cache;
 pub mod lattice_queries;
 pub mod lattice_table;
 pub mod list_column;
+pub mod live_file;
 #[cfg(test)]
 mod made_up_report;
 pub mod mapped_file;
