@@ -8,12 +8,13 @@ use swathe::{Counts, Outcome, Report, Settings, Source, Workload};
 
 use crate::live_file::LiveFile;
 use crate::report_file::ReportFile;
+use crate::report_page::{self, PageData};
 use crate::rows::Rows;
 use crate::run_folder::{
     Failure, FolderError, Identity, Merged, Part, RunFolder, Timing, check_shards_folder,
     shard_path, write_file,
 };
-use crate::{report_page, trace};
+use crate::trace;
 
 /// Where a run's outcomes go, and which of them are wanted.
 #[derive(Clone, Debug)]
@@ -192,29 +193,28 @@ where
     )
 }
 
+/// `report.json` first: the page is made from what is in the folder, so that it can be made again.
 fn write_reports(finished: &Finished, output: &Output) -> Result<(), FolderError> {
     let path: &Path = &finished.path;
-    let file = ReportFile {
+    let figures = finished.figures.iter();
+    ReportFile {
         report: finished.report.clone(),
         n_before: finished.n_before,
-        figures: finished
-            .figures
-            .iter()
-            .map(|&(what, n)| (what.to_owned(), n))
-            .collect(),
+        figures: figures.map(|&(what, n)| (what.to_owned(), n)).collect(),
+        warnings: finished.warnings.clone(),
         command: output.command.clone(),
         result_hash: finished
             .merged
             .as_ref()
             .map(|merged| merged.result_hash.clone()),
-    };
-    file.write(path)?;
-    let trace = trace::chrome_trace(&finished.report, &output.command);
-    write_file(&path.join("trace.json"), trace.as_bytes())?;
+    }
+    .write(path)?;
     write_file(
-        &path.join("report.html"),
-        report_page::page(finished, output).as_bytes(),
-    )
+        &path.join("trace.json"),
+        trace::chrome_trace(&finished.report, &output.command).as_bytes(),
+    )?;
+    let page = report_page::page(&PageData::read(path)?);
+    write_file(&path.join("report.html"), page.as_bytes())
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use swathe::{BucketFigures, Device, DeviceId, Report, Shape};
 
 use crate::advice::Turns;
 use crate::quantity;
-use crate::report_file::ReportedRun;
+use crate::reported_run::ReportedRun;
 use crate::run_folder::FolderError;
 
 pub use outcomes::{OutcomeChange, OutcomeChanges};

@@ -7,7 +7,7 @@ use arrow::array::AsArray;
 use arrow::datatypes::UInt64Type;
 
 use super::results::open;
-use crate::report_file::ReportedRun;
+use crate::reported_run::ReportedRun;
 use crate::run_folder::{FolderError, RunState};
 
 /// Problems that ended otherwise.

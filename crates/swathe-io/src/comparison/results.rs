@@ -10,7 +10,7 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
 use super::outcomes::N_FIRST;
-use crate::report_file::ReportedRun;
+use crate::reported_run::ReportedRun;
 use crate::run_folder::{FolderError, RunState};
 
 /// How the answers of two runs compare.
