@@ -390,6 +390,3 @@ fn verification(report: &Report, turns: &Turns) -> Option<Advice> {
         finding: Finding::Verification { n_checked },
     })
 }
-
-#[cfg(test)]
-mod tests;

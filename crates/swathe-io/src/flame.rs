@@ -240,6 +240,3 @@ text{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:#1b1b
 rect{stroke:#ffffff;stroke-width:.5}.paper{stroke:none}g:hover rect{stroke:#1b1b1b;stroke-width:1.5}\
 @media (prefers-color-scheme:dark){.paper{fill:#16181c}.head,.about{fill:#e8e8e8}\
 rect{stroke:#16181c}g:hover rect{stroke:#ffffff}}";
-
-#[cfg(test)]
-mod tests;

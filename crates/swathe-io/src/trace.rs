@@ -271,6 +271,3 @@ fn instant<'a>(setback: &Setback, processes: &BTreeMap<DeviceId, usize>) -> Trac
         )
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -430,7 +430,7 @@ impl Batch {
         if n_nan > 0 {
             eprintln!("{n_nan} elements that became NaN");
         }
-        println!("{}", out.display());
+        crate::stdout::line(out.display())?;
         if let Some(mismatch) = report.verification.mismatches.first() {
             eprintln!(
                 "error: {} solved again gives another answer: {}",

@@ -6,9 +6,9 @@ use std::path::Path;
 use arrow::array::AsArray;
 use arrow::datatypes::UInt64Type;
 
-use super::results::open;
 use crate::reported_run::ReportedRun;
 use crate::run_folder::{FolderError, RunState};
+use crate::table_reader::open;
 
 /// Problems that ended otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

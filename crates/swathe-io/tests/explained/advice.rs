@@ -3,8 +3,8 @@
 use swathe::{
     DeviceId, Launch, Remedy, Report, Route, RouteDevice, Setback, SetbackCause, WorkerFigures,
 };
+use swathe_io::advice::{Advice, Finding, Turns, advice};
 
-use super::{Advice, Finding, Turns, advice};
 use crate::made_up_report::{WALL_MS, bucket, healthy, shape};
 
 /// The dearest advice, which must be the only one.

@@ -1,9 +1,13 @@
 //! Flame graphs add up.
 
 use swathe::{DeviceId, Phase};
+use swathe_io::flame::{Flame, flame, flame_svg};
 
-use super::{Flame, flame, flame_svg, ns};
 use crate::made_up_report::{bucket, healthy};
+
+fn ns(ms: f64) -> u64 {
+    (ms * 1e6).round() as u64
+}
 
 fn check_sums(flame: &Flame) {
     if !flame.parts.is_empty() {

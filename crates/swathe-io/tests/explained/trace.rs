@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use swathe::{DeviceId, Remedy, Report, Setback, SetbackCause};
+use swathe_io::trace::chrome_trace;
 
-use super::chrome_trace;
 use crate::made_up_report::healthy;
 
 fn events(report: &Report) -> Vec<Value> {
