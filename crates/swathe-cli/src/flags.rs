@@ -157,6 +157,9 @@ pub(crate) struct RunFlags {
     /// How to show progress: auto, bar, plain, json or none [default: auto]
     #[arg(long, value_name = "HOW")]
     pub(crate) progress: Option<String>,
+    /// Draw where the time went, down to single operations, into this file
+    #[arg(long, value_name = "SVG")]
+    pub(crate) flame: Option<PathBuf>,
     /// Settings file [default: ./swathe.toml, if there is one]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,

@@ -414,6 +414,7 @@ impl Batch {
         }
         let file = writer.finish().map_err(|e| output_fault(e.to_string()))?;
         file.commit().map_err(|e| output_fault(e.to_string()))?;
+        super::sweep::draw_flame(&report, &run)?;
         for failure in failures.iter().take(10) {
             eprintln!("failed: {failure}");
         }

@@ -7,8 +7,9 @@ use serde_json::Value;
 use swathe::{Device, DeviceId, GpuInfo, GpuUse, Report, Source, Workload};
 use swathe_io::carry_out::{Finished, carry_out};
 use swathe_io::cost_file;
+use swathe_io::flame::flame_svg;
 use swathe_io::rows::Rows;
-use swathe_io::run_folder::{FolderError, Identity, InputFile, RunJson};
+use swathe_io::run_folder::{FolderError, Identity, InputFile, RunJson, write_file};
 
 use crate::fault::{Code, Fault};
 use crate::progress::Progress;
@@ -88,7 +89,19 @@ where
     let finished = finished?;
     cost_file::save(&finished.report.costs, &gpus);
     then(&finished)?;
+    draw_flame(&finished.report, &run)?;
     tell(&finished, &run)
+}
+
+/// The drawing that `--flame` asks for.
+pub(crate) fn draw_flame(report: &Report, run: &RunSettings) -> Result<(), Fault> {
+    if let Some(to) = &run.flame {
+        write_file(to, flame_svg(report).as_bytes()).map_err(|error| {
+            Fault::new(Code::Output, error.to_string())
+                .hint("the run itself is safe: swathe report RUN --flame FILE draws it again")
+        })?;
+    }
+    Ok(())
 }
 
 /// Answers of two instruction sets in one table are right, but may not be the same bits.
