@@ -236,7 +236,7 @@ const STYLE: &str = "\
 text{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:#1b1b1b}\
 .head{font:600 15px system-ui,sans-serif}.about{font:12px system-ui,sans-serif}\
 .paper{fill:#ffffff}.all rect{fill:#d5d8dc}.bucket rect{fill:#c3cbd6}\
-.solve rect{fill:#8fc7ea}.load rect{fill:#f3c46b}.memory rect{fill:#e0a0c4}.other rect{fill:#e4e4df}\
+.solve rect{fill:#8fc7ea}.load rect{fill:#8fd6be}.memory rect{fill:#f2b79d}.other rect{fill:#e4e4df}\
 rect{stroke:#ffffff;stroke-width:.5}.paper{stroke:none}g:hover rect{stroke:#1b1b1b;stroke-width:1.5}\
 @media (prefers-color-scheme:dark){.paper{fill:#16181c}.head,.about{fill:#e8e8e8}\
 rect{stroke:#16181c}g:hover rect{stroke:#ffffff}}";
