@@ -211,7 +211,7 @@ fn write_reports(finished: &Finished, output: &Output) -> Result<(), FolderError
     .write(path)?;
     write_file(
         &path.join("trace.json"),
-        trace::chrome_trace(&finished.report).as_bytes(),
+        trace::chrome_trace(&finished.report, &output.command).as_bytes(),
     )?;
     let page = report_page::page(&PageData::read(path)?);
     write_file(&path.join("report.html"), page.as_bytes())

@@ -6,6 +6,7 @@ use swathe_io::run_folder::{RunJson, merge_shards};
 
 use crate::fault::{Code, Fault};
 use crate::flags::MergeFlags;
+use crate::stdout;
 
 pub(crate) fn merge(flags: &MergeFlags) -> Result<Code, Fault> {
     let merged = merge_shards(&flags.run)?;
@@ -28,7 +29,7 @@ pub(crate) fn merge(flags: &MergeFlags) -> Result<Code, Fault> {
             merged.n_failures
         );
     }
-    println!("{}", flags.run.display());
+    stdout::line(flags.run.display())?;
     Ok(if merged.n_failures == 0 {
         Code::Solved
     } else {
