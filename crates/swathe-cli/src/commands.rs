@@ -9,3 +9,4 @@ pub(crate) mod lattice;
 pub(crate) mod merge;
 pub(crate) mod ot;
 pub(crate) mod sweep;
+pub(crate) mod watch;

@@ -13,11 +13,13 @@ pub(crate) use lattice::{LatticeFlags, LatticeVerb, QuestionFlags};
 pub(crate) use ot::{
     OtFlags, OtProblemFlags, OtRunFlags, OtShowFlags, OtSuggestFlags, OtSynthFlags, OtVerb,
 };
+pub(crate) use watch::WatchFlags;
 
 mod arc;
 mod array;
 mod lattice;
 mod ot;
+mod watch;
 
 /// Solves thousands of small problems of different shapes in one sweep.
 ///
@@ -42,6 +44,7 @@ Examples:
   swathe arc --programs solvers.py --tasks training/ --out RUN
                                          all grid programs on all samples of all tasks
   swathe devices                         what this machine has, and what swathe uses of it
+  swathe watch RUN                       see a run go on, in the browser
   swathe merge RUN                       put the shards of a run together
 
 Exit status: 0 all solved, 1 some failed, 2 bad usage or input, 3 verification mismatch,
@@ -63,6 +66,8 @@ pub(crate) enum Command {
     Demo(DemoFlags),
     /// Put the shards of a run together into one table
     Merge(MergeFlags),
+    /// Show a run on a live page in the browser, while it goes on or after
+    Watch(WatchFlags),
     /// Print shell completions
     Completions(CompletionsFlags),
 }

@@ -48,6 +48,7 @@ fn dispatch(cli: Cli) -> Result<Code, Fault> {
         Command::Devices(flags) => commands::devices::devices(&flags),
         Command::Merge(flags) => commands::merge::merge(&flags),
         Command::Demo(flags) => commands::demo::demo(&flags),
+        Command::Watch(flags) => commands::watch::watch(&flags),
         Command::Completions(flags) => commands::completions::completions(&flags),
     }
 }

@@ -1,0 +1,68 @@
+//! Columns: many moments and launches, written as few characters as they need.
+
+use serde::Serialize;
+use swathe::{Launch, Sample};
+
+/// Samples, column by column.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct SampleColumns {
+    at_ms: Vec<f64>,
+    n_done: Vec<u64>,
+    n_unsolved: Vec<u64>,
+    n_in_flight: Vec<u64>,
+    n_waiting: Vec<u64>,
+    used_bytes: Vec<u64>,
+}
+
+impl SampleColumns {
+    pub(crate) fn of(samples: &[Sample]) -> SampleColumns {
+        SampleColumns {
+            at_ms: samples.iter().map(|sample| tenths(sample.at_ms)).collect(),
+            n_done: samples.iter().map(|sample| sample.n_done).collect(),
+            n_unsolved: samples.iter().map(|sample| sample.n_unsolved).collect(),
+            n_in_flight: samples.iter().map(|sample| sample.n_in_flight).collect(),
+            n_waiting: samples.iter().map(|sample| sample.n_waiting).collect(),
+            used_bytes: samples.iter().map(|sample| sample.used_bytes).collect(),
+        }
+    }
+}
+
+/// Launches, column by column.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct LaunchColumns {
+    device: Vec<String>,
+    worker: Vec<usize>,
+    shape: Vec<String>,
+    n_lanes: Vec<usize>,
+    bytes: Vec<u64>,
+    start_ms: Vec<f64>,
+    load_start_ms: Vec<f64>,
+    load_end_ms: Vec<f64>,
+    solve_start_ms: Vec<f64>,
+    end_ms: Vec<f64>,
+}
+
+impl LaunchColumns {
+    pub(crate) fn of(launches: &[Launch]) -> LaunchColumns {
+        let ms = |moment: fn(&Launch) -> f64| -> Vec<f64> {
+            launches.iter().map(|launch| tenths(moment(launch))).collect()
+        };
+        LaunchColumns {
+            device: launches.iter().map(|launch| launch.device.to_string()).collect(),
+            worker: launches.iter().map(|launch| launch.worker).collect(),
+            shape: launches.iter().map(|launch| launch.shape.to_string()).collect(),
+            n_lanes: launches.iter().map(|launch| launch.n_lanes).collect(),
+            bytes: launches.iter().map(|launch| launch.bytes).collect(),
+            start_ms: ms(|launch| launch.start_ms),
+            load_start_ms: ms(|launch| launch.load_start_ms),
+            load_end_ms: ms(|launch| launch.load_end_ms),
+            solve_start_ms: ms(|launch| launch.solve_start_ms),
+            end_ms: ms(|launch| launch.end_ms),
+        }
+    }
+}
+
+/// A tenth of a millisecond cannot be seen on any chart of a run.
+fn tenths(ms: f64) -> f64 {
+    (ms * 10.0).round() / 10.0
+}
