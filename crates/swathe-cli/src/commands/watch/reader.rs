@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use super::metrics;
 use super::run_file::{RunFile, Stamp};
-use super::view::{Doing, ReportFile, RunFacts, Seen, SeenLive, View, view};
+use super::view::{Doing, ReportFacts, RunFacts, Seen, SeenLive, View, view};
 
 /// A view in every form in which it is asked for, made once for all who ask.
 #[derive(Clone, Debug)]
@@ -77,7 +77,7 @@ impl Snapshot {
 struct Reader {
     run: PathBuf,
     run_json: Kept<RunFacts>,
-    report: Kept<ReportFile>,
+    report: Kept<ReportFacts>,
     pulse: Option<Pulse>,
 }
 

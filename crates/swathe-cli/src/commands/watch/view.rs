@@ -22,7 +22,7 @@ pub(crate) struct Seen {
     /// Of `live.json`.
     pub(crate) live: Option<SeenLive>,
     /// Of `report.json`, if it is of the run that was here last.
-    pub(crate) report: Option<ReportFile>,
+    pub(crate) report: Option<ReportFacts>,
     /// Whether there is a `report.html`.
     pub(crate) has_page: bool,
     /// Why something that is there cannot be read.
@@ -49,9 +49,10 @@ pub(crate) struct SeenLive {
     pub(crate) recent: Vec<(f64, u64)>,
 }
 
-/// What is used of `report.json`. Reports of earlier versions lack some of it.
+/// What is used of `report.json`: a small part, which is looked at twice a second. Reports of
+/// earlier versions lack some of it.
 #[derive(Clone, Debug, Deserialize)]
-pub(crate) struct ReportFile {
+pub(crate) struct ReportFacts {
     report: ReportPart,
     #[serde(default)]
     n_before: u64,
