@@ -4,8 +4,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use swathe::{Outcome, Report, Settings, Source, Workload};
+use swathe::{Counts, Outcome, Report, Settings, Source, Workload};
 
+use crate::live_file::LiveFile;
 use crate::report_file::ReportFile;
 use crate::report_page::{self, PageData};
 use crate::rows::Rows;
@@ -99,6 +100,21 @@ where
     });
     let mut part = Part::new(rows, part_bytes as usize);
     let mut trouble: Option<FolderError> = None;
+    let live = LiveFile::start(
+        &path,
+        W::NAME,
+        &output.command,
+        n_before,
+        Counts {
+            n_problems: todo.len() as u64,
+            ..Counts::default()
+        },
+        settings.memory.cap_bytes(),
+    );
+    let settings = &Settings {
+        observer: Some(live.observer(settings.observer.clone())),
+        ..settings.clone()
+    };
     let report = swathe::run(workload, &remaining, settings, &mut |done| {
         if let Some(error) = part.rows().trouble() {
             trouble = Some(error);
@@ -129,6 +145,7 @@ where
     if let Some(error) = trouble {
         return Err(error);
     }
+    live.merging();
     folder.commit(&mut part)?;
     let interrupted = report.cancelled;
     let merged = if interrupted {
@@ -147,6 +164,7 @@ where
         merged,
     };
     write_reports(&finished, output)?;
+    drop(live);
     Ok(finished)
 }
 

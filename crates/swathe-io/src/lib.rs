@@ -18,6 +18,7 @@ pub mod frame_cache;
 pub mod lattice_queries;
 pub mod lattice_table;
 pub mod list_column;
+pub mod live_file;
 pub mod mapped_file;
 pub mod npy;
 pub mod npz;
