@@ -79,25 +79,31 @@ fn chosen_token(flag: Option<&str>) -> Result<Option<Token>, Fault> {
 
 fn random_token() -> Result<Token, Fault> {
     Token::random().map_err(|error| {
-        Fault::usage(format!("there is no randomness to make a token of: {error}"))
-            .hint("give one with --token or SWATHE_WATCH_TOKEN")
+        Fault::usage(format!(
+            "there is no randomness to make a token of: {error}"
+        ))
+        .hint("give one with --token or SWATHE_WATCH_TOKEN")
     })
 }
 
 /// Whether there is a run to be watched.
 fn check_run(run: &Path) -> Result<(), Fault> {
     if !run.exists() {
-        return Err(Fault::usage(format!("there is no folder {}", run.display()))
-            .hint("give the folder that was given to --out; it is there once the run has begun"));
+        return Err(
+            Fault::usage(format!("there is no folder {}", run.display())).hint(
+                "give the folder that was given to --out; it is there once the run has begun",
+            ),
+        );
     }
     match RunJson::read(run) {
         Ok(_) => Ok(()),
         Err(error @ FolderError::NoRun { .. }) => match shards(run).as_slice() {
             [] => Err(error.into()),
-            shards => Err(
-                Fault::usage(format!("{} has no run of its own, but shards", run.display()))
-                    .hint(format!("watch one of them: {}", shards.join(", "))),
-            ),
+            shards => Err(Fault::usage(format!(
+                "{} has no run of its own, but shards",
+                run.display()
+            ))
+            .hint(format!("watch one of them: {}", shards.join(", ")))),
         },
         Err(error) => Err(error.into()),
     }

@@ -108,7 +108,10 @@ impl Access {
 
     fn judge_token(&self, token: &Token, uri: &Uri, headers: &HeaderMap) -> Result<Pass, Refusal> {
         let query = uri.query().unwrap_or_default();
-        if let Some(offered) = query.split('&').find_map(|part| part.strip_prefix("token=")) {
+        if let Some(offered) = query
+            .split('&')
+            .find_map(|part| part.strip_prefix("token="))
+        {
             return match token.is(offered) {
                 true => Ok(Pass::Exchange),
                 false => Err(Refusal::Token),
@@ -212,7 +215,11 @@ mod tests {
         Access::new(bind, at, token.map(|text| Token::parse(text).unwrap()))
     }
 
-    fn judge(access: &Access, uri: &str, headers: &[(&'static str, &str)]) -> Result<Pass, Refusal> {
+    fn judge(
+        access: &Access,
+        uri: &str,
+        headers: &[(&'static str, &str)],
+    ) -> Result<Pass, Refusal> {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.append(*name, value.parse().unwrap());
@@ -223,8 +230,17 @@ mod tests {
     #[test]
     fn only_names_that_mean_this_server_are_answered() {
         let local = access("127.0.0.1", "127.0.0.1", None);
-        for host in ["127.0.0.1:8123", "localhost:8123", "LOCALHOST:8123", "[::1]:8123"] {
-            assert_eq!(judge(&local, "/", &[("host", host)]), Ok(Pass::Enter), "{host}");
+        for host in [
+            "127.0.0.1:8123",
+            "localhost:8123",
+            "LOCALHOST:8123",
+            "[::1]:8123",
+        ] {
+            assert_eq!(
+                judge(&local, "/", &[("host", host)]),
+                Ok(Pass::Enter),
+                "{host}"
+            );
         }
         for host in [
             "evil.example:8123",
@@ -241,12 +257,20 @@ mod tests {
             "::1:8123",
             "localhost:99999",
         ] {
-            assert_eq!(judge(&local, "/", &[("host", host)]), Err(Refusal::Host), "{host}");
+            assert_eq!(
+                judge(&local, "/", &[("host", host)]),
+                Err(Refusal::Host),
+                "{host}"
+            );
         }
         assert_eq!(judge(&local, "/", &[]), Err(Refusal::Host));
         let twice = [("host", "localhost:8123"), ("host", "localhost:8123")];
         assert_eq!(judge(&local, "/", &twice), Err(Refusal::Host));
-        let elsewhere = judge(&local, "http://evil.example/", &[("host", "localhost:8123")]);
+        let elsewhere = judge(
+            &local,
+            "http://evil.example/",
+            &[("host", "localhost:8123")],
+        );
         assert_eq!(elsewhere, Err(Refusal::Host));
     }
 
@@ -272,7 +296,10 @@ mod tests {
             let judged = judge(&everywhere, "/", &[("host", host)]);
             assert_eq!(judged.is_ok(), is_own, "{host}");
         }
-        let http = Access { port: 80, ..local_hosts() };
+        let http = Access {
+            port: 80,
+            ..local_hosts()
+        };
         assert_eq!(judge(&http, "/", &[("host", "localhost")]), Ok(Pass::Enter));
     }
 
@@ -299,7 +326,11 @@ mod tests {
             let judged = judge(&local, "/", &[host, (name, value)]);
             assert_eq!(judged.is_ok(), is_fine, "{name}: {value}");
         }
-        let link = [host, ("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")];
+        let link = [
+            host,
+            ("sec-fetch-site", "cross-site"),
+            ("sec-fetch-mode", "navigate"),
+        ];
         assert_eq!(judge(&local, "/", &link), Ok(Pass::Enter));
     }
 
@@ -327,7 +358,11 @@ mod tests {
             ("/?token=0123456789abcde", "accept", "*/*"),
             ("/?token=wrong", "cookie", cookie.as_str()),
         ] {
-            assert_eq!(asked(uri, name, value), Err(Refusal::Token), "{uri} {value}");
+            assert_eq!(
+                asked(uri, name, value),
+                Err(Refusal::Token),
+                "{uri} {value}"
+            );
         }
         let mut headers = HeaderMap::new();
         headers.insert("host", host.1.parse().unwrap());

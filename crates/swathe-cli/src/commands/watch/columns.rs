@@ -17,7 +17,7 @@ pub(crate) struct SampleColumns {
 impl SampleColumns {
     pub(crate) fn of(samples: &[Sample]) -> SampleColumns {
         SampleColumns {
-            at_ms: samples.iter().map(|sample| tenths(sample.at_ms)).collect(),
+            at_ms: samples.iter().map(|sample| rounded(sample.at_ms)).collect(),
             n_done: samples.iter().map(|sample| sample.n_done).collect(),
             n_unsolved: samples.iter().map(|sample| sample.n_unsolved).collect(),
             n_in_flight: samples.iter().map(|sample| sample.n_in_flight).collect(),
@@ -27,42 +27,51 @@ impl SampleColumns {
     }
 }
 
-/// Launches, column by column.
+/// Launches, column by column: when each began and ended, and how long its phases took.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct LaunchColumns {
     device: Vec<String>,
     worker: Vec<usize>,
     shape: Vec<String>,
     n_lanes: Vec<usize>,
-    bytes: Vec<u64>,
     start_ms: Vec<f64>,
-    load_start_ms: Vec<f64>,
-    load_end_ms: Vec<f64>,
-    solve_start_ms: Vec<f64>,
+    memory_ms: Vec<f64>,
+    load_ms: Vec<f64>,
+    turn_ms: Vec<f64>,
+    solve_ms: Vec<f64>,
     end_ms: Vec<f64>,
 }
 
 impl LaunchColumns {
     pub(crate) fn of(launches: &[Launch]) -> LaunchColumns {
-        let ms = |moment: fn(&Launch) -> f64| -> Vec<f64> {
-            launches.iter().map(|launch| tenths(moment(launch))).collect()
+        let ms = |time: fn(&Launch) -> f64| -> Vec<f64> {
+            launches
+                .iter()
+                .map(|launch| rounded(time(launch)))
+                .collect()
         };
         LaunchColumns {
-            device: launches.iter().map(|launch| launch.device.to_string()).collect(),
+            device: launches
+                .iter()
+                .map(|launch| launch.device.to_string())
+                .collect(),
             worker: launches.iter().map(|launch| launch.worker).collect(),
-            shape: launches.iter().map(|launch| launch.shape.to_string()).collect(),
+            shape: launches
+                .iter()
+                .map(|launch| launch.shape.to_string())
+                .collect(),
             n_lanes: launches.iter().map(|launch| launch.n_lanes).collect(),
-            bytes: launches.iter().map(|launch| launch.bytes).collect(),
             start_ms: ms(|launch| launch.start_ms),
-            load_start_ms: ms(|launch| launch.load_start_ms),
-            load_end_ms: ms(|launch| launch.load_end_ms),
-            solve_start_ms: ms(|launch| launch.solve_start_ms),
+            memory_ms: ms(Launch::memory_ms),
+            load_ms: ms(Launch::load_ms),
+            turn_ms: ms(Launch::turn_ms),
+            solve_ms: ms(Launch::solve_ms),
             end_ms: ms(|launch| launch.end_ms),
         }
     }
 }
 
-/// A tenth of a millisecond cannot be seen on any chart of a run.
-fn tenths(ms: f64) -> f64 {
-    (ms * 10.0).round() / 10.0
+/// To the microsecond: more is noise that would have to be sent.
+fn rounded(ms: f64) -> f64 {
+    (ms * 1e3).round() / 1e3
 }

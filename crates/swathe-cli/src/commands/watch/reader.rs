@@ -119,9 +119,9 @@ impl Reader {
             let run: RunJson = serde_json::from_slice(bytes)?;
             Ok(RunFacts::of(run))
         });
-        let report = self
-            .report
-            .look(&self.run, &mut trouble, |bytes| serde_json::from_slice(bytes));
+        let report = self.report.look(&self.run, &mut trouble, |bytes| {
+            serde_json::from_slice(bytes)
+        });
         let page = RunFile::Page.stamp(&self.run);
         Seen {
             folder: self.run.display().to_string(),

@@ -40,7 +40,14 @@ const TELL_EVERY: Duration = Duration::from_secs(1);
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(5);
 
 /// All addresses there are; only these are answered, and only to these a token is exchanged.
-const PATHS: [&str; 6] = ["/", "/data.json", "/events", "/report", "/metrics", OPEN_PATH];
+const PATHS: [&str; 6] = [
+    "/",
+    "/data.json",
+    "/events",
+    "/report",
+    "/metrics",
+    OPEN_PATH,
+];
 /// Says no more than that somebody is there, and so to everybody.
 const OPEN_PATH: &str = "/healthz";
 
@@ -98,7 +105,9 @@ async fn guard(State(served): State<Arc<Served>>, request: Request, next: Next) 
 fn exchange(access: &Access, path: &str) -> Response {
     // The address is one of ours, not the one that was asked for: that could lead anywhere.
     let own = PATHS.into_iter().find(|own| *own == path);
-    let cookie = access.cookie().and_then(|text| HeaderValue::from_str(&text).ok());
+    let cookie = access
+        .cookie()
+        .and_then(|text| HeaderValue::from_str(&text).ok());
     let (Some(path), Some(cookie)) = (own, cookie) else {
         return text(StatusCode::NOT_FOUND, "there is nothing here\n");
     };
@@ -132,7 +141,9 @@ fn refused(refusal: Refusal) -> Response {
                  send Authorization: Bearer TOKEN\n",
             );
             let scheme = HeaderValue::from_static("Bearer realm=\"swathe watch\"");
-            response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
+            response
+                .headers_mut()
+                .insert(header::WWW_AUTHENTICATE, scheme);
             response
         }
     }

@@ -107,7 +107,7 @@ pub(crate) enum Doing {
     Interrupted,
     /// Nobody is at it; whether somebody was is not known.
     NotRunning,
-    /// The folder cannot be read any more.
+    /// What is in the folder cannot be read.
     Unreadable,
 }
 
@@ -217,6 +217,8 @@ pub(crate) fn view(seen: &Seen) -> View {
         return unreadable(seen);
     };
     match &seen.live {
+        // Somebody may be at work; what is there to tell of it cannot be read.
+        None if run.state == RunState::Running && seen.trouble.is_some() => unreadable(seen),
         Some(live) if is_dead(live) && run.state == RunState::Complete => ended(seen, run),
         Some(live) => going_on(seen, run, live),
         None => ended(seen, run),
@@ -239,7 +241,9 @@ fn going_on(seen: &Seen, run: &RunFacts, seen_live: &SeenLive) -> View {
     let n_done = live.n_before + counts.n_done();
     let (state, words, since_unix_ms) = doing_now(seen_live);
     let is_moving = state == Doing::Running;
-    let rate_per_s = is_moving.then(|| rate::recent_per_s(live, &seen_live.recent)).flatten();
+    let rate_per_s = is_moving
+        .then(|| rate::recent_per_s(live, &seen_live.recent))
+        .flatten();
     let last = live.samples.last().copied().unwrap_or_default();
     let peak_bytes = live.samples.iter().map(|sample| sample.used_bytes).max();
     View {
@@ -349,10 +353,13 @@ fn busy_words(workers: &[WorkerNow]) -> String {
         })
         .collect();
     busy.sort_by(|one, other| other.0.total_cmp(&one.0));
-    let sentences = busy.iter().take(N_NAMED_MAX).map(|(for_ms, worker, problem)| {
-        let time = spoken(Duration::from_secs_f64(for_ms.max(0.0) / 1e3));
-        format!("Worker {worker} has been in problem {problem} for {time}.")
-    });
+    let sentences = busy
+        .iter()
+        .take(N_NAMED_MAX)
+        .map(|(for_ms, worker, problem)| {
+            let time = spoken(Duration::from_secs_f64(for_ms.max(0.0) / 1e3));
+            format!("Worker {worker} has been in problem {problem} for {time}.")
+        });
     sentences.collect::<Vec<_>>().join(" ")
 }
 
@@ -360,7 +367,9 @@ fn busy_words(workers: &[WorkerNow]) -> String {
 /// was done.
 fn ended(seen: &Seen, run: &RunFacts) -> View {
     let report = seen.report.as_ref();
-    let command = report.map(|report| report.command.clone()).unwrap_or_default();
+    let command = report
+        .map(|report| report.command.clone())
+        .unwrap_or_default();
     let (state, words) = match run.state {
         RunState::Complete => {
             let words = match report.map(|report| report.report.counts.n_unsolved()) {
@@ -401,14 +410,18 @@ fn ended(seen: &Seen, run: &RunFacts) -> View {
     view.n_problems = report.n_before + part.counts.n_problems;
     view.n_done = report.n_before + part.counts.n_done();
     view.elapsed_ms = rounded(part.wall_ms);
-    view.rate_per_s = (part.wall_ms > 0.0)
-        .then(|| rounded(part.counts.n_done() as f64 / (part.wall_ms / 1e3)));
+    view.rate_per_s =
+        (part.wall_ms > 0.0).then(|| rounded(part.counts.n_done() as f64 / (part.wall_ms / 1e3)));
     view.memory = MemoryNow {
         used_bytes: 0,
         budget_bytes: part.memory.budget_bytes,
         peak_bytes: part.memory.peak_bytes,
     };
-    view.queue.n_waiting = if state == Doing::Interrupted { last.n_waiting } else { 0 };
+    view.queue.n_waiting = if state == Doing::Interrupted {
+        last.n_waiting
+    } else {
+        0
+    };
     view.samples = SampleColumns::of(&part.samples);
     view.n_launches = part.n_launches;
     view.n_setbacks = part.n_setbacks;
@@ -429,7 +442,7 @@ fn unreadable(seen: &Seen) -> View {
     let why = seen.trouble.as_deref().unwrap_or("its run.json is gone");
     View {
         state: Doing::Unreadable,
-        words: format!("The run folder cannot be read any more: {why}."),
+        words: format!("The run folder cannot be read: {why}."),
         ..bare(seen, &run)
     }
 }

@@ -1,0 +1,131 @@
+//! Run folders to be watched: real ones, and real ones with a live file of our own making.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use swathe::{Counts, Sample};
+use swathe_io::live_file::{Live, ProcessMark, Stage};
+use tempfile::TempDir;
+
+use crate::program::{Random, many_floats, save};
+use crate::watching::swathe;
+
+/// A run of sixty problems in small batches: with slow launches it takes as long as one likes.
+pub(crate) const LINE: &str = "array map sqrt in.npz --batch-size 1 --threads 2 --out run";
+
+/// A folder with sixty arrays in it and no run yet.
+pub(crate) fn with_inputs() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    many_floats(folder.path());
+    folder
+}
+
+/// A folder with a finished run in `run`; one of its problems failed.
+pub(crate) fn with_finished_run() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let mut random = Random(5);
+    let left: Vec<_> = (0..8)
+        .map(|k| (format!("i{k}"), random.floats(&[3, 4])))
+        .collect();
+    let mut right: Vec<_> = (0..8)
+        .map(|k| (format!("i{k}"), random.floats(&[4, 2])))
+        .collect();
+    right[3].1 = random.floats(&[5, 2]);
+    save(folder.path(), "left.npz", &left);
+    save(folder.path(), "right.npz", &right);
+    let line = "array matmul left.npz --with right.npz --out run";
+    swathe(folder.path(), line).expect(1);
+    folder
+}
+
+/// A folder whose run has not ended, with what this process writes as its live file.
+pub(crate) struct Unfinished {
+    pub(crate) folder: TempDir,
+    pub(crate) live: Live,
+}
+
+impl Unfinished {
+    pub(crate) fn new() -> Unfinished {
+        let folder = with_finished_run();
+        let run = folder.path().join("run");
+        for name in ["report.json", "report.html"] {
+            std::fs::remove_file(run.join(name)).unwrap();
+        }
+        let mut json = crate::program::json(&run.join("run.json"));
+        json["state"] = "running".into();
+        std::fs::write(run.join("run.json"), json.to_string()).unwrap();
+        let unfinished = Unfinished {
+            folder,
+            live: live(),
+        };
+        unfinished.write();
+        unfinished
+    }
+
+    pub(crate) fn run(&self) -> PathBuf {
+        self.folder.path().join("run")
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Writes the live file as runs do.
+    pub(crate) fn write(&self) {
+        let temporary = self.run().join(".live.json.tmp");
+        std::fs::write(&temporary, serde_json::to_vec(&self.live).unwrap()).unwrap();
+        std::fs::rename(temporary, self.run().join("live.json")).unwrap();
+    }
+
+    /// Writes it once more, as of now.
+    pub(crate) fn beat(&mut self) {
+        self.live.beat += 1;
+        self.live.written_unix_ms = unix_ms();
+        self.write();
+    }
+}
+
+/// Twenty of a hundred problems done in ten seconds.
+fn live() -> Live {
+    Live {
+        format: Live::FORMAT,
+        process: ProcessMark::of_this(),
+        beat: 1,
+        written_unix_ms: unix_ms(),
+        started_unix_ms: unix_ms() - 10_000,
+        stage: Stage::Solving,
+        workload: "array".to_owned(),
+        command: "swathe array matmul left.npz --with right.npz --out run".to_owned(),
+        n_before: 0,
+        counts: Counts {
+            n_problems: 100,
+            n_solved: 19,
+            n_failed: 1,
+            ..Counts::default()
+        },
+        elapsed_ms: 10_000.0,
+        last_outcome_ms: 9_900.0,
+        budget_bytes: 1 << 30,
+        samples: (0..=20u32)
+            .map(|k| Sample {
+                at_ms: f64::from(k) * 500.0,
+                n_done: u64::from(k),
+                used_bytes: u64::from(k % 5) << 20,
+                n_in_flight: 2,
+                n_waiting: 98 - u64::from(k),
+                ..Sample::default()
+            })
+            .collect(),
+        workers: Vec::new(),
+        n_setbacks: 0,
+        setbacks: Vec::new(),
+        n_launches: 20,
+        launches: Vec::new(),
+        n_mismatches: 0,
+    }
+}
+
+pub(crate) fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.unwrap().as_millis() as u64
+}
