@@ -1,7 +1,9 @@
 //! Run folders to be watched: real ones, and real ones with a live file of our own making.
 
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
 
 use swathe::{Counts, Sample};
 use swathe_io::live_file::{Live, ProcessMark, Stage};
@@ -40,12 +42,34 @@ pub(crate) fn with_finished_run() -> TempDir {
 
 /// A folder whose run has not ended, with what this process writes as its live file.
 pub(crate) struct Unfinished {
-    pub(crate) folder: TempDir,
-    pub(crate) live: Live,
+    folder: TempDir,
+    live: Arc<Mutex<Live>>,
+    is_over: Arc<AtomicBool>,
 }
 
 impl Unfinished {
-    pub(crate) fn new() -> Unfinished {
+    /// One whose process writes every half second, as runs do.
+    pub(crate) fn beating() -> Unfinished {
+        let unfinished = Unfinished::silent();
+        let (run, live) = (unfinished.run(), Arc::clone(&unfinished.live));
+        let is_over = Arc::clone(&unfinished.is_over);
+        std::thread::spawn(move || {
+            loop {
+                let mut live = live.lock().unwrap();
+                // Asked while nobody else can write.
+                if is_over.load(Ordering::Relaxed) {
+                    return;
+                }
+                beat(&run, &mut live);
+                drop(live);
+                std::thread::sleep(Duration::from_millis(500));
+            }
+        });
+        unfinished
+    }
+
+    /// One whose process writes only what is changed.
+    pub(crate) fn silent() -> Unfinished {
         let folder = with_finished_run();
         let run = folder.path().join("run");
         for name in ["report.json", "report.html"] {
@@ -56,10 +80,18 @@ impl Unfinished {
         std::fs::write(run.join("run.json"), json.to_string()).unwrap();
         let unfinished = Unfinished {
             folder,
-            live: live(),
+            live: Arc::new(Mutex::new(live())),
+            is_over: Arc::default(),
         };
-        unfinished.write();
+        unfinished.change(|_| {});
         unfinished
+    }
+
+    /// Nothing is written any more but what is changed.
+    pub(crate) fn fall_silent(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        // Whoever is writing is waited for.
+        drop(self.live.lock());
     }
 
     pub(crate) fn run(&self) -> PathBuf {
@@ -70,18 +102,28 @@ impl Unfinished {
         self.folder.path()
     }
 
-    /// Writes the live file as runs do.
-    pub(crate) fn write(&self) {
-        let temporary = self.run().join(".live.json.tmp");
-        std::fs::write(&temporary, serde_json::to_vec(&self.live).unwrap()).unwrap();
-        std::fs::rename(temporary, self.run().join("live.json")).unwrap();
+    /// Changes what the live file says, and returns it.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Live)) -> Live {
+        let mut live = self.live.lock().unwrap();
+        change(&mut live);
+        beat(&self.run(), &mut live);
+        live.clone()
     }
+}
 
-    /// Writes it once more, as of now.
-    pub(crate) fn beat(&mut self) {
-        self.live.beat += 1;
-        self.live.written_unix_ms = unix_ms();
-        self.write();
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        self.fall_silent();
+    }
+}
+
+/// Writes a live file as runs do. A folder that was moved away is not written to.
+fn beat(run: &Path, live: &mut Live) {
+    live.beat += 1;
+    live.written_unix_ms = unix_ms();
+    let temporary = run.join(".live.json.tmp");
+    if std::fs::write(&temporary, serde_json::to_vec(live).unwrap()).is_ok() {
+        let _ = std::fs::rename(temporary, run.join("live.json"));
     }
 }
 
@@ -90,7 +132,7 @@ fn live() -> Live {
     Live {
         format: Live::FORMAT,
         process: ProcessMark::of_this(),
-        beat: 1,
+        beat: 0,
         written_unix_ms: unix_ms(),
         started_unix_ms: unix_ms() - 10_000,
         stage: Stage::Solving,
@@ -125,7 +167,7 @@ fn live() -> Live {
     }
 }
 
-pub(crate) fn unix_ms() -> u64 {
+fn unix_ms() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     since.unwrap().as_millis() as u64
 }

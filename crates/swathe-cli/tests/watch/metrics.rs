@@ -54,10 +54,8 @@ fn parse(text: &str) -> BTreeMap<String, f64> {
 
 #[test]
 fn figures_of_a_run_that_goes_on() {
-    let mut unfinished = Unfinished::new();
-    unfinished.live.n_before = 100;
-    unfinished.live.n_setbacks = 3;
-    unfinished.write();
+    let unfinished = Unfinished::beating();
+    unfinished.change(|live| (live.n_before, live.n_setbacks) = (100, 3));
     let watch = Watch::start(unfinished.path(), "run");
     let answer = get(watch.server, "/metrics").expect(200);
     let kind = answer.header("content-type");

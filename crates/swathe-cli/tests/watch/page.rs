@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use swathe::{DeviceId, Phase, Remedy, Setback, SetbackCause, WorkerNow};
 use swathe_browser::{Browser, Page};
-use swathe_io::live_file::ProcessMark;
 
 use crate::folders::{LINE, Unfinished, with_inputs};
 use crate::watching::{Run, Watch, signal};
@@ -107,29 +106,30 @@ fn a_run_can_be_seen_to_go_on_die_and_finish() {
 #[test]
 fn the_page_fits_a_telephone_and_keeps_hostile_text_as_text() {
     let Some(browser) = browser() else { return };
-    let mut unfinished = Unfinished::new();
+    let unfinished = Unfinished::beating();
     let evil = "<img src=x onerror=\"window.evil=1\"><script>window.evil=1</script>";
-    unfinished.live.command = format!("swathe array {evil} --out run");
-    unfinished.live.n_setbacks = 1;
-    unfinished.live.setbacks.push(Setback {
-        at_ms: 12.0,
-        device: DeviceId::Gpu(0),
-        cause: SetbackCause::LaunchFailed {
-            message: evil.to_owned(),
-        },
-        n_problems: 3,
-        remedy: Remedy::ToCpu,
+    unfinished.change(|live| {
+        live.command = format!("swathe array {evil} --out run");
+        live.n_setbacks = 1;
+        live.setbacks.push(Setback {
+            at_ms: 12.0,
+            device: DeviceId::Gpu(0),
+            cause: SetbackCause::LaunchFailed {
+                message: evil.to_owned(),
+            },
+            n_problems: 3,
+            remedy: Remedy::ToCpu,
+        });
+        live.elapsed_ms = 100_000.0;
+        live.workers = (0..8)
+            .map(|worker| WorkerNow {
+                worker,
+                device: DeviceId::Cpu,
+                phase: Phase::Solve,
+                problem: Some((1000 * worker, 90_000.0)),
+            })
+            .collect();
     });
-    unfinished.live.elapsed_ms = 100_000.0;
-    unfinished.live.workers = (0..8)
-        .map(|worker| WorkerNow {
-            worker,
-            device: DeviceId::Cpu,
-            phase: Phase::Solve,
-            problem: Some((1000 * worker, 90_000.0)),
-        })
-        .collect();
-    unfinished.beat();
     let watch = Watch::start(unfinished.path(), "run");
     let page = open(&browser, &watch.url);
     wait_for_state(&page, "stalled");
@@ -153,11 +153,8 @@ fn the_page_fits_a_telephone_and_keeps_hostile_text_as_text() {
             page.wait_for(script).unwrap();
         }
     }
-    unfinished.live.process = ProcessMark {
-        pid: u32::MAX,
-        ..ProcessMark::of_this()
-    };
-    unfinished.beat();
+    unfinished.fall_silent();
+    unfinished.change(|live| live.process.pid = u32::MAX);
     wait_for_state(&page, "dead");
     assert!(text(&page, ".next code").contains(evil));
     assert_eq!(page.evaluate("window.evil === undefined").unwrap(), true);
@@ -170,7 +167,7 @@ fn the_page_fits_a_telephone_and_keeps_hostile_text_as_text() {
 #[test]
 fn the_page_says_when_its_server_is_gone_and_goes_on_when_it_is_back() {
     let Some(browser) = browser() else { return };
-    let mut unfinished = Unfinished::new();
+    let unfinished = Unfinished::beating();
     let watch = Watch::start(unfinished.path(), "run");
     let page = open(&browser, &watch.url);
     assert_eq!(figure(&page, "n_done"), 20.0);
@@ -180,8 +177,7 @@ fn the_page_says_when_its_server_is_gone_and_goes_on_when_it_is_back() {
         .unwrap();
     assert!(text(&page, ".lost").contains("does not answer"));
     assert_eq!(figure(&page, "n_done"), 20.0, "what was heard last stays");
-    unfinished.live.counts.n_solved += 5;
-    unfinished.beat();
+    unfinished.change(|live| live.counts.n_solved += 5);
     let _watch = Watch::start(unfinished.path(), &format!("run --port {port}"));
     page.wait_for("document.querySelector('.lost').hidden")
         .unwrap();
@@ -192,7 +188,7 @@ fn the_page_says_when_its_server_is_gone_and_goes_on_when_it_is_back() {
 #[test]
 fn a_browser_with_the_token_gets_in_and_others_do_not() {
     let Some(browser) = browser() else { return };
-    let unfinished = Unfinished::new();
+    let unfinished = Unfinished::beating();
     let watch = Watch::start(unfinished.path(), "run --token 0123456789abcdef");
     let page = open(&browser, &watch.url);
     wait_for_state(&page, "running");
@@ -217,15 +213,14 @@ fn a_browser_with_the_token_gets_in_and_others_do_not() {
 #[test]
 fn more_viewers_than_places_still_see_the_figures() {
     let Some(browser) = browser() else { return };
-    let mut unfinished = Unfinished::new();
+    let unfinished = Unfinished::beating();
     let watch = Watch::start(unfinished.path(), "run");
     let _listeners: Vec<_> = (0..64)
         .map(|_| crate::http::Listener::start(watch.server))
         .collect();
     let page = open(&browser, &watch.url);
     wait_for_state(&page, "running");
-    unfinished.live.counts.n_solved += 5;
-    unfinished.beat();
+    unfinished.change(|live| live.counts.n_solved += 5);
     page.wait_for("document.querySelector('[data-figure=n_done]').dataset.value === '25'")
         .unwrap();
     assert!(

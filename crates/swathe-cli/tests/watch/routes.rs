@@ -43,7 +43,7 @@ fn a_finished_run_is_told_with_its_report() {
 
 #[test]
 fn a_report_that_is_not_there_yet_is_missed_and_then_found() {
-    let unfinished = Unfinished::new();
+    let unfinished = Unfinished::beating();
     let watch = Watch::start(unfinished.path(), "run");
     let missed = get(watch.server, "/report").expect(404);
     assert!(missed.body.contains("when the run ends"), "{}", missed.body);
@@ -55,7 +55,7 @@ fn a_report_that_is_not_there_yet_is_missed_and_then_found() {
 
 #[test]
 fn a_report_that_is_a_link_is_not_followed() {
-    let unfinished = Unfinished::new();
+    let unfinished = Unfinished::beating();
     let secret = unfinished.path().join("secret");
     std::fs::write(&secret, "secret").unwrap();
     std::os::unix::fs::symlink(&secret, unfinished.run().join("report.html")).unwrap();

@@ -10,7 +10,7 @@ use crate::watching::{Watch, wait_for};
 
 #[test]
 fn running_stalled_merging() {
-    let mut unfinished = Unfinished::new();
+    let unfinished = Unfinished::beating();
     let watch = Watch::start(unfinished.path(), "run");
     let view = watch.until_state("running");
     assert_eq!(
@@ -19,14 +19,15 @@ fn running_stalled_merging() {
     );
     assert_eq!(view["rate_per_s"], 2.0);
     assert_eq!(view["left_ms"], 40_000.0);
-    unfinished.live.elapsed_ms = 100_000.0;
-    unfinished.live.workers.push(WorkerNow {
-        worker: 1,
-        device: DeviceId::Cpu,
-        phase: Phase::Solve,
-        problem: Some((57, 90_000.0)),
+    let live = unfinished.change(|live| {
+        live.elapsed_ms = 100_000.0;
+        live.workers.push(WorkerNow {
+            worker: 1,
+            device: DeviceId::Cpu,
+            phase: Phase::Solve,
+            problem: Some((57, 90_000.0)),
+        });
     });
-    unfinished.beat();
     let view = watch.until_state("stalled");
     let words = view["words"].as_str().unwrap();
     assert!(words.contains("no new outcome for 90 s"), "{words}");
@@ -35,9 +36,8 @@ fn running_stalled_merging() {
         "{words}"
     );
     let since = view["since_unix_ms"].as_u64().unwrap();
-    assert_eq!(since, unfinished.live.started_unix_ms + 9_900);
-    unfinished.live.stage = Stage::Merging;
-    unfinished.beat();
+    assert_eq!(since, live.started_unix_ms + 9_900);
+    unfinished.change(|live| live.stage = Stage::Merging);
     watch.until_state("merging");
     wait_for("every state on stderr", || {
         let said = watch.said();
@@ -49,25 +49,22 @@ fn running_stalled_merging() {
 
 #[test]
 fn a_process_that_is_gone_is_dead_whether_it_was_waited_for_or_not() {
-    let mut unfinished = Unfinished::new();
+    let unfinished = Unfinished::silent();
     let mut child = Command::new("sleep").arg("600").spawn().unwrap();
-    unfinished.live.process = ProcessMark {
-        pid: child.id(),
-        start_ticks: start_ticks(child.id()),
-        ..ProcessMark::of_this()
-    };
-    unfinished.beat();
+    let live = unfinished.change(|live| {
+        live.process.pid = child.id();
+        live.process.start_ticks = start_ticks(child.id());
+    });
     let watch = Watch::start(unfinished.path(), "run");
     watch.until_state("running");
     child.kill().unwrap();
     let view = watch.until_state("dead");
     let command = view["resume_command"].as_str().unwrap();
-    assert_eq!(command, format!("{} --resume", unfinished.live.command));
+    assert_eq!(command, format!("{} --resume", live.command));
     child.wait().unwrap();
     assert_eq!(watch.data()["state"], "dead");
     // The next process takes over.
-    unfinished.live.process = ProcessMark::of_this();
-    unfinished.beat();
+    unfinished.change(|live| live.process = ProcessMark::of_this());
     watch.until_state("running");
 }
 
@@ -83,12 +80,11 @@ fn start_ticks(pid: u32) -> Option<u64> {
 
 #[test]
 fn a_process_on_another_machine_is_dead_when_it_falls_silent() {
-    let mut unfinished = Unfinished::new();
-    unfinished.live.process.host = Some("far".to_owned());
-    unfinished.beat();
+    let unfinished = Unfinished::silent();
+    unfinished.change(|live| live.process.host = Some("far".to_owned()));
     let watch = Watch::start(unfinished.path(), "run");
     let view = watch.until_state("running");
-    assert_eq!(view["words"], "Running on far.");
+    assert_eq!(view["words"], "At work on far.");
     let view = watch.until_state("dead");
     let words = view["words"].as_str().unwrap();
     assert!(
@@ -99,7 +95,7 @@ fn a_process_on_another_machine_is_dead_when_it_falls_silent() {
 
 #[test]
 fn a_folder_of_before_is_not_running_and_one_that_vanishes_cannot_be_read() {
-    let unfinished = Unfinished::new();
+    let unfinished = Unfinished::silent();
     std::fs::remove_file(unfinished.run().join("live.json")).unwrap();
     let watch = Watch::start(unfinished.path(), "run");
     let view = watch.until_state("not_running");
@@ -115,7 +111,7 @@ fn a_folder_of_before_is_not_running_and_one_that_vanishes_cannot_be_read() {
 
 #[test]
 fn a_damaged_live_file_is_told_and_nothing_falls_over() {
-    let mut unfinished = Unfinished::new();
+    let unfinished = Unfinished::silent();
     let watch = Watch::start(unfinished.path(), "run");
     for text in ["", "{", "null", "{\"format\": 1}", "\u{0}\u{0}"] {
         std::fs::write(unfinished.run().join("live.json"), text).unwrap();
@@ -124,7 +120,7 @@ fn a_damaged_live_file_is_told_and_nothing_falls_over() {
             view["words"].as_str().unwrap().contains("live.json"),
             "{view}"
         );
-        unfinished.beat();
+        unfinished.change(|_| {});
         watch.until_state("running");
     }
 }

@@ -11,7 +11,7 @@ const N_VIEWERS_MAX: usize = 64;
 
 #[test]
 fn viewers_hear_at_once_then_of_changes_and_otherwise_a_heartbeat() {
-    let mut unfinished = Unfinished::new();
+    let unfinished = Unfinished::silent();
     let watch = Watch::start(unfinished.path(), "run");
     let mut viewer = Listener::start(watch.server);
     assert_eq!(viewer.status, 200);
@@ -19,8 +19,7 @@ fn viewers_hear_at_once_then_of_changes_and_otherwise_a_heartbeat() {
     assert!(viewer.head.contains(kind), "{}", viewer.head);
     assert!(matches!(viewer.next(), Heard::View(view) if view["n_done"] == 20));
     assert_eq!(viewer.next(), Heard::Heartbeat, "nothing has changed");
-    unfinished.live.counts.n_solved += 5;
-    unfinished.beat();
+    unfinished.change(|live| live.counts.n_solved += 5);
     viewer.until("the change", |view| view["n_done"] == 25);
 }
 
@@ -60,7 +59,7 @@ fn the_run_is_read_twice_a_second_however_many_look() {
     use std::io::Read as _;
     use std::os::fd::{FromRawFd as _, OwnedFd};
 
-    let unfinished = Unfinished::new();
+    let unfinished = Unfinished::silent();
     let watch = Watch::start(unfinished.path(), "run");
     // SAFETY: makes a new descriptor, which is owned from here on.
     let inotify = unsafe {

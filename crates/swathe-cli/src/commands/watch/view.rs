@@ -334,9 +334,9 @@ fn doing_now(seen: &SeenLive) -> (Doing, String, Option<u64>) {
     let words = match seen.presence {
         Presence::Unknown => {
             let host = live.process.host.as_deref().unwrap_or("another machine");
-            format!("Running on {host}.")
+            format!("At work on {host}.")
         }
-        _ => "Running.".to_owned(),
+        _ => format!("At work on this machine, as process {}.", live.process.pid),
     };
     (Doing::Running, words, Some(live.started_unix_ms))
 }

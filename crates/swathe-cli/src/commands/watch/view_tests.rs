@@ -215,7 +215,7 @@ fn a_process_elsewhere_is_judged_by_its_silence() {
     let running = view(&seen(Some(live.clone()), Presence::Unknown, 14));
     assert_eq!(
         (running.state, running.words.as_str()),
-        (Doing::Running, "Running on far.")
+        (Doing::Running, "At work on far.")
     );
     let dead = view(&seen(Some(live), Presence::Unknown, 16));
     assert_eq!(dead.state, Doing::Dead);

@@ -52,7 +52,9 @@
     .progress .legend i { display: inline-block; width: 1.1rem; height: .75rem; border-radius: 2px; margin-right: .4rem; vertical-align: -1px; }
     .progress .legend b { color: var(--ink); font-weight: 600; font-variant-numeric: tabular-nums; }
     .stand { color: var(--faint); font-size: .85rem; margin: .3rem 0 0; max-width: none; font-variant-numeric: tabular-nums; }
-    .now td, .now th { white-space: nowrap; }
+    .now th, .now td { white-space: nowrap; }
+    .now td:nth-child(3) { white-space: normal; }
+    @media (max-width: 40rem) { .table.now th, .table.now td { padding-right: .6rem; min-width: 0; } }
     .now i { display: inline-block; width: .8rem; height: .8rem; border-radius: 2px; margin-right: .5rem; vertical-align: -1px; border: 1px solid transparent; }
     .now i.idle { border-color: var(--faint); }
     .recent { display: block; width: 100%; overflow: visible; }
@@ -193,6 +195,8 @@
         throughput.place(view.samples.at_ms.length + view.elapsed_ms, () => throughputChart(view));
         memory.place(view.samples.at_ms.length + view.elapsed_ms, () => memoryChart(view));
       }
+      setText(sections.workers.querySelector("h2"), view.state === "dead" ? "Workers at last" : "Workers now");
+      setText(sections.launches.querySelector("h2"), view.state === "dead" ? "Last launches" : "Recent launches");
       sections.workers.hidden = view.workers.length === 0;
       workers.update(view.workers);
       sections.launches.hidden = view.launches.start_ms.length === 0;
@@ -337,8 +341,8 @@
         .filter(([n]) => n > 0).map(([n, name]) => `${format.count(n)} ${name}`);
       tiles.get("n_done")(view.n_done, format.percent(Math.floor(share * 1000) / 1000), "done", `${format.count(view.n_done)} of ${format.count(view.n_problems)}`);
       tiles.get("rate_per_s")(view.rate_per_s, format.rate(view.rate_per_s ?? NaN), isOver ? "over the whole run" : "lately", "", false, !isOver || view.rate_per_s !== null);
-      tiles.get("left_ms")(view.left_ms, roughly(view.left_ms), "left", view.left_ms === null ? "" : `until about ${clock(Date.now() + view.left_ms)}`, false, !isOver);
-      tiles.get("elapsed_ms")(view.elapsed_ms, format.ms(view.elapsed_ms), isOver ? "in all" : "so far");
+      tiles.get("left_ms")(view.left_ms, roughly(view.left_ms), "left", view.left_ms === null ? "" : `until ${clock(Date.now() + view.left_ms).slice(0, 5)}`, false, !isOver);
+      tiles.get("elapsed_ms")(view.elapsed_ms, elapsed(view.elapsed_ms), isOver ? "in all" : "so far");
       tiles.get("n_unsolved")(unsolved(counts), format.count(unsolved(counts)), "without an answer", kinds.join(", "), unsolved(counts) > 0);
       tiles.get("n_setbacks")(view.n_setbacks, format.count(view.n_setbacks), view.n_setbacks === 1 ? "setback" : "setbacks", view.n_setbacks ? "all mended" : "");
       const { used_bytes: used, budget_bytes: budget, peak_bytes: peak } = view.memory;
@@ -372,28 +376,36 @@
     return { element, place };
   };
 
+  /** The time axis of a chart, in a unit that suits how long the run is, and how to get there. */
+  const timeAxis = (end_ms) => {
+    const [unit, ms] = end_ms < 300e3 ? ["s", 1e3] : end_ms < 18e6 ? ["min", 60e3] : ["h", 3600e3];
+    return { at: (t) => t / ms, x: { label: `${unit} since the start`, format: number, min: 0, max: Math.max(end_ms, 1) / ms } };
+  };
+
   /** Outcomes a second between moments far enough apart to be steady. */
   const throughputChart = (view) => {
     const { at_ms: at, n_done: done } = view.samples;
     const end = at[at.length - 1];
     const step = Math.max((end - at[0]) / 60, 200);
+    const axis = timeAxis(end);
     const points = [];
     let from = 0;
     for (let n = 1; n < at.length; n += 1) {
       if (at[n] - at[from] < step && n < at.length - 1) continue;
-      if (at[n] > at[from]) points.push([at[n], ((done[n] - done[from]) / (at[n] - at[from])) * 1000]);
+      if (at[n] > at[from]) points.push([axis.at(at[n]), ((done[n] - done[from]) / (at[n] - at[from])) * 1000]);
       from = n;
     }
     return S.chart.line({
       title: "Outcomes a second",
       series: [{ name: "outcomes a second", points, color: "--c1", area: true }],
-      x: { label: "since the start", format: format.ms, min: at[0] },
-      y: { label: "outcomes a second" },
+      x: axis.x,
+      y: { label: "a second", format: number },
     });
   };
 
   const memoryChart = (view) => {
     const { at_ms: at, used_bytes: used } = view.samples;
+    const axis = timeAxis(at[at.length - 1]);
     const budget = view.memory.budget_bytes;
     const peak = used.reduce((a, b) => Math.max(a, b), 0);
     const [unit, size] = peak >= 2 ** 30 ? ["GiB", 2 ** 30] : peak >= 2 ** 20 ? ["MiB", 2 ** 20] : ["KiB", 2 ** 10];
@@ -401,10 +413,10 @@
     const isNear = budget > 0 && budget < 4 * peak;
     return S.chart.line({
       title: "Memory in use",
-      series: [{ name: `memory in ${unit}`, points: at.map((x, n) => [x, used[n] / size]), color: "--memory", area: true, steps: true }],
+      series: [{ name: `memory in ${unit}`, points: at.map((t, n) => [axis.at(t), used[n] / size]), color: "--memory", area: true, steps: true }],
       marks: isNear ? [{ y: budget / size, name: `budget ${format.bytes(budget)}` }] : [],
-      x: { label: "since the start", format: format.ms, min: at[0] },
-      y: { label: isNear ? unit : `${unit}, of a budget of ${format.bytes(budget)}` },
+      x: axis.x,
+      y: { label: isNear ? unit : `${unit}, of a budget of ${format.bytes(budget)}`, format: number },
     });
   };
 
@@ -473,11 +485,11 @@
         children.push(svg("rect", { class: "track", x: left, y: y.get(worker) + 2, width: width - left, height: ROW - 4, rx: 2 }));
         children.push(svg("text", { x: left - 6, y: y.get(worker) + ROW / 2, dy: "0.32em", "text-anchor": "end" }, worker));
       }
-      const nTicks = width > 600 ? 6 : 3;
+      const nTicks = width > 600 ? 5 : 2;
       for (let n = 0; n <= nTicks; n += 1) {
         const at = from + (span * n) / nTicks;
         const anchor = n === 0 ? "start" : n === nTicks ? "end" : "middle";
-        const text = n === nTicks ? "now" : `−${format.ms(span - (span * n) / nTicks)}`;
+        const text = n === nTicks ? (view.state === "dead" ? "the end" : "now") : `−${format.ms(span - (span * n) / nTicks)}`;
         children.push(svg("line", { class: "grid", x1: x(at), x2: x(at), y1: 0, y2: workers.length * ROW }));
         children.push(svg("text", { x: x(at), y: height - 6, "text-anchor": anchor }, text));
       }
@@ -552,11 +564,19 @@
     }
   };
 
+  const number = (x) => format.number(x);
   const setText = (node, text) => {
     if (node.textContent !== String(text)) node.textContent = text;
   };
   const clock = (unixMs) => new Date(unixMs).toLocaleTimeString("en-GB");
   const ago = (ms) => (ms < 1500 ? "just now" : `${format.ms(Math.round(ms / 1000) * 1000)} ago`);
+  // Short enough for a tile.
+  const elapsed = (ms) => {
+    if (ms < 119950) return format.ms(ms);
+    const s = Math.round(ms / 1000);
+    const [unit, large, small] = s < 7200 ? ["min", s / 60, s % 60] : ["h", s / 3600, (s / 60) % 60];
+    return `${Math.floor(large)}:${String(Math.floor(small)).padStart(2, "0")} ${unit}`;
+  };
   // Nobody believes seconds of an hour to come.
   const roughly = (ms) => {
     if (typeof ms !== "number") return "–";
