@@ -5,6 +5,7 @@
 //   S.svg(tag, attributes, ...children)    an SVG element
 //   S.format.count(n)      12,345
 //   S.format.number(x)     four significant digits: 0.01235, 12,350, 1.2e-9
+//   S.format.digits(x, n)  likewise with n significant digits
 //   S.format.ms(ms)        a time in the unit that suits it: 350 µs, 12.3 ms, 4.56 s, 2 min 5 s
 //   S.format.bytes(n)      1.5 MiB
 //   S.format.rate(x)       250/s
@@ -14,6 +15,7 @@
 //                          value in data-value, so that a test can compare it with report.json
 //   S.rows(columns)        rows (objects) of {name: [values]}, the form in which tables are embedded
 //   S.section(id, title, intro, ...children)  a part of the page; the contents list every one
+//   S.details(summary, make)  a <details> whose content is made when it is first opened (or printed)
 //   S.note(...children)    a paragraph in small faint type
 //   S.announce(text)       says something to screen readers
 //
@@ -51,7 +53,8 @@
 
   S.format = {
     count: (n) => (isNumber(n) ? Math.round(n).toLocaleString("en-US") : NONE),
-    number: (x, nDigits = 4) => {
+    number: (x) => S.format.digits(x, 4),
+    digits: (x, nDigits) => {
       if (!isNumber(x)) return NONE;
       const size = Math.abs(x);
       if (x !== 0 && (size < 1e-4 || size >= 1e12)) return Number(x.toPrecision(nDigits)).toExponential();
@@ -106,6 +109,16 @@
   S.section = (id, title, intro, ...children) =>
     S.h("section", { id, "aria-labelledby": `${id}-title` },
       S.h("h2", { id: `${id}-title` }, title), intro ? S.h("p", { class: "intro" }, intro) : null, ...children);
+
+  S.details = (summary, make) => {
+    const details = S.h("details", {}, S.h("summary", {}, summary));
+    details.fill = () => {
+      details.fill = () => {};
+      details.append(make());
+    };
+    details.addEventListener("toggle", () => details.open && details.fill());
+    return details;
+  };
 
   S.note = (...children) => S.h("p", { class: "note" }, ...children);
 

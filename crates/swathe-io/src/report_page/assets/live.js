@@ -43,6 +43,7 @@
     .next { margin: .6rem 0 0; }
     .next a.open { display: inline-block; border: 1px solid var(--accent); border-radius: .4rem; padding: .35rem .8rem; text-decoration: none; font-weight: 600; }
     .next a.open:hover { background: var(--accent); color: var(--on-accent); }
+    .live .tiles { margin-bottom: 3rem; }
     .progress { margin: 1.4rem 0 1.6rem; }
     .progress .bar { display: flex; height: 1.4rem; border-radius: .4rem; overflow: hidden; background: var(--idle); }
     .progress .bar i { display: block; flex: none; min-width: 0; }
@@ -136,10 +137,8 @@
     const top = document.getElementById("top");
     const heading = top.querySelector("h1");
     const lead = top.querySelector(".lead");
-    const brand = h("p", { class: "brand" }, h("b", {}, "swathe watch"), " ");
     const where = h("span", {});
-    brand.append(where);
-    heading.before(brand);
+    top.querySelector(".brand").append(" ", where);
     lead.hidden = true;
 
     const dot = h("i", { "aria-hidden": "true" });
@@ -166,7 +165,7 @@
       setbacks: h("section", { id: "setbacks", "aria-labelledby": "setbacks-title" }, h("h2", { id: "setbacks-title" }, "Setbacks"), setbackIntro, setbackList),
       run: S.section("run", "The run", null, facts),
     };
-    const body = h("div", { hidden: true },
+    const body = h("div", { class: "live", hidden: true },
       h("div", { class: "state" }, badge, words), next, stand, bar.element, tiles.element, Object.values(sections));
     main.replaceChildren(lostLine, body);
     let last = {};
@@ -180,7 +179,7 @@
       setText(badgeText, name);
       setText(words, view.words);
       setText(heading, headline(view));
-      setText(where, [view.workload, view.folder].filter(Boolean).join(" · "));
+      setText(where, ["", view.workload, view.folder].filter((part, n) => n === 0 || part).join(" · "));
       const share = view.n_problems > 0 ? view.n_done / view.n_problems : view.state === "finished" ? 1 : 0;
       document.title = `${Math.floor(share * 100)} % ${name.toLowerCase()}: ${view.workload || "a run"}`;
       follow(next, view, last);
@@ -366,9 +365,9 @@
       const made = make();
       const details = made.querySelector("details");
       if (details && old?.querySelector("details")?.open) {
-        // The event comes too late to fill the table before it is shown.
+        // Its own event would fill it only after it is shown.
         details.open = true;
-        details.dispatchEvent(new Event("toggle"));
+        details.fill();
       }
       element.replaceChildren(made);
       if (active) made.querySelector(active.matches("summary") ? "summary" : "svg")?.focus({ preventScroll: true });
@@ -519,24 +518,9 @@
     return { element, update };
   };
 
-  const REMEDIES = {
-    split: "tried again in smaller batches", retried: "tried again", replaced: "another takes over",
-    to_cpu: "the CPU takes over", reopened: "it is opened again", retired: "it is not used any more",
-  };
-  const setbackWords = ({ device, cause, n_problems, remedy }) => {
-    const problems = S.counted(n_problems, "problem");
-    const then = REMEDIES[remedy] ?? remedy;
-    const [kind, values] = typeof cause === "string" ? [cause, {}] : Object.entries(cause)[0];
-    switch (kind) {
-      case "out_of_memory": return `${format.bytes(values.wanted_bytes)} refused on ${device} for ${problems}, ${then}`;
-      case "worker_lost": return `A worker was lost with ${problems} in hand, ${then}`;
-      case "worker_stuck": return `Problem ${values.problem} does not stop; its thread is left behind and ${then}`;
-      case "device_lost": return `${device} was lost with ${problems} in hand, ${then}`;
-      case "device_timed_out": return `${device} did not answer in time with ${problems} in hand, ${then}`;
-      case "launch_failed": return `A launch of ${problems} on ${device} failed, ${then}: ${values.message}`;
-      case "handed_over": return `${device} cannot finish ${problems}, ${then}: ${values.reason}`;
-      default: return `${kind} on ${device} with ${problems}, ${then}`;
-    }
+  const setbackWords = (setback) => {
+    const { long, remedy } = S.setbackWords(setback);
+    return `${setback.device}, ${S.counted(setback.n_problems, "problem")}: ${long}; ${remedy}.`;
   };
 
   const tellFacts = (facts, view, last) => {
