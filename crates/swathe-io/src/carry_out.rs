@@ -112,7 +112,7 @@ where
         settings.memory.cap_bytes(),
     );
     let settings = &Settings {
-        observer: Some(live.observer(settings.observer.clone())),
+        observer: Some(live.observer(Arc::clone(&todo), settings.observer.clone())),
         ..settings.clone()
     };
     let report = swathe::run(workload, &remaining, settings, &mut |done| {
