@@ -40,6 +40,11 @@ impl PageData {
         })
     }
 
+    /// The workload's name.
+    pub fn workload(&self) -> &str {
+        &self.file.report.workload
+    }
+
     /// What the scripts get to see.
     pub(super) fn json(&self) -> Value {
         let mut report = json!(self.file.report);

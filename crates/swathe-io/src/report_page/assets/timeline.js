@@ -6,17 +6,18 @@
 //     workers      [{ worker, device }, …], one row each
 //     setbacks     marked above the rows
 //
-// What is narrower than a pixel is added up by pixel: the height of a column is the share of its
-// time in which the worker was busy. So a row is four paths, however many launches there are, and
-// what is under the pointer is looked up in the data, not in the drawing.
+// Phases differ in height as well as in colour. What is narrower than two pixels is added up by
+// pixel: the height of a column is the share of its time in which the worker was busy. So a row is
+// four paths, however many launches there are, and what is under the pointer is looked up in the
+// data, not in the drawing.
 {
   const S = (window.swathe ??= {});
   const { h, svg, format } = S;
   const PHASES = [
-    { key: "solve_ms", name: "solving", color: "--solve" },
-    { key: "load_ms", name: "loading", color: "--load" },
-    { key: "turn_ms", name: "waiting for a turn", color: "--turn" },
-    { key: "memory_ms", name: "waiting for memory", color: "--memory" },
+    { key: "solve_ms", name: "solving", color: "--solve", tall: 1 },
+    { key: "load_ms", name: "loading", color: "--load", tall: 0.7 },
+    { key: "turn_ms", name: "waiting for a turn", color: "--turn", tall: 0.42 },
+    { key: "memory_ms", name: "waiting for memory", color: "--memory", tall: 0.22 },
   ];
   // The order in which a launch goes through them, as places in PHASES.
   const COURSE = [3, 1, 2, 0];
@@ -130,12 +131,12 @@
     }
 
     /** The drawing of one row, by phase. */
-    function paths(track, y, rowHeight) {
-      const found = ["", "", "", ""];
+    function paths(track, y, tall) {
+      const [narrow, wide] = [PHASES.map(() => ""), PHASES.map(() => "")];
       const nPixels = Math.max(1, Math.ceil(right() - left));
-      const bins = PHASES.map(() => new Float64Array(nPixels));
       const pixel_ms = (view.to - view.from) / nPixels;
-      let isBinned = false;
+      const bins = PHASES.map(() => new Float64Array(nPixels));
+      const base = y + tall;
       for (let at = firstEnding(track, view.from); at < track.rows.length; at += 1) {
         const launch = track.rows[at];
         if (launch.start_ms > view.to) break;
@@ -143,33 +144,32 @@
         for (const phase of COURSE) {
           const to = from + launch[PHASES[phase].key];
           const [low, high] = [Math.max(from, view.from), Math.min(to, view.to)];
-          if (high > low) {
-            if (to - from >= 1.5 * pixel_ms) {
-              const [x0, x1] = [toX(low), toX(high)];
-              // A hair between neighbours, where there is room for one.
-              const gap = phase === 0 && x1 - x0 > 4 ? 0.7 : 0;
-              found[phase] += `M${x0.toFixed(1)} ${y}H${(x1 - gap).toFixed(1)}V${y + rowHeight}H${x0.toFixed(1)}Z`;
-            } else {
-              bins[phase][Math.min(nPixels - 1, Math.floor((low - view.from) / pixel_ms))] += high - low;
-              isBinned = true;
+          if (high > low && to - from >= 2 * pixel_ms) {
+            const [x0, x1] = [toX(low), toX(high)];
+            // A hair between neighbours, where there is room for one.
+            const gap = phase === 0 && x1 - x0 > 4 ? 0.7 : 0;
+            wide[phase] += `M${x0.toFixed(1)} ${base}V${(base - tall * PHASES[phase].tall).toFixed(1)}H${(x1 - gap).toFixed(1)}V${base}Z`;
+          } else if (high > low) {
+            const first = Math.floor((low - view.from) / pixel_ms);
+            const last = Math.min(nPixels - 1, Math.floor((high - view.from) / pixel_ms));
+            for (let px = first; px <= last; px += 1) {
+              const [a, b] = [view.from + px * pixel_ms, view.from + (px + 1) * pixel_ms];
+              bins[phase][px] += Math.max(0, Math.min(high, b) - Math.max(low, a));
             }
           }
           from = to;
         }
       }
-      if (!isBinned) return found;
       for (let px = 0; px < nPixels; px += 1) {
-        let base = y + rowHeight;
+        let at = base;
         for (let phase = 0; phase < PHASES.length; phase += 1) {
-          const share = Math.min(1, bins[phase][px] / pixel_ms);
-          if (share <= 0) continue;
-          // Half a pixel at least, so that a lone short launch in an idle stretch can be seen.
-          const tall = Math.max(share * rowHeight, 0.8);
-          found[phase] += `M${left + px} ${base.toFixed(1)}h1v${(-tall).toFixed(1)}h-1z`;
-          base -= tall;
+          if (bins[phase][px] <= 0) continue;
+          const height = Math.min((bins[phase][px] / pixel_ms) * tall, at - y);
+          narrow[phase] += `M${left + px} ${at.toFixed(1)}h1v${(-height).toFixed(2)}h-1z`;
+          at -= height;
         }
       }
-      return found;
+      return PHASES.map((_, phase) => narrow[phase] + wide[phase]);
     }
 
     const tellAt = (x, y, clientX, clientY) => {
