@@ -36,7 +36,7 @@ pub(crate) fn data(run: &Path, report: &Report) -> Result<Value, FolderError> {
         return Ok(Value::Null);
     }
     let run_json = RunJson::read(run)?;
-    let views = Views::read(run, &run_json)?;
+    let views = Views::read(run, &run_json);
     let viewed: Vec<u64> = views.by_row.iter().map(|(row, _)| *row).collect();
     let columns = PairColumns::read(run, N_ROWS_MAX, &viewed)?;
     let series = series_columns::of(&columns.carried);
@@ -55,7 +55,6 @@ pub(crate) fn data(run: &Path, report: &Report) -> Result<Value, FolderError> {
         "table": pair_columns::TABLE,
         "n_pairs": columns.n_rows,
         "n_failed": columns.n_failed,
-        "n_before": report.counts.n_problems < columns.n_rows,
         "settings": {
             "tolerance": setting("tolerance"),
             "max_iterations": setting("max-iterations"),
@@ -66,6 +65,7 @@ pub(crate) fn data(run: &Path, report: &Report) -> Result<Value, FolderError> {
         "n_views": views_shown.len(),
         "n_views_max": n_views_all,
         "n_views_damaged": views.n_damaged,
+        "views_trouble": views.trouble,
         "views": views_shown,
         "series": series,
         "columns": columns.json(),

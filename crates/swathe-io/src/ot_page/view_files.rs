@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::choice::has_view;
 use super::view::PairView;
 use crate::atomic_file::AtomicFile;
-use crate::run_folder::{FolderError, RunJson};
+use crate::run_folder::RunJson;
 
 const FOLDER_NAME: &str = "views";
 
@@ -110,11 +110,14 @@ pub(super) struct Views {
     pub(super) by_row: Vec<(u64, Value)>,
     /// Files that are no views.
     pub(super) n_damaged: u64,
+    /// What the system said, if the folder cannot be read.
+    pub(super) trouble: Option<String>,
 }
 
 impl Views {
-    /// Reads the views of a run of so many pairs; a shard's lie in the folder of the whole run.
-    pub(super) fn read(run: &Path, run_json: &RunJson) -> Result<Views, FolderError> {
+    /// Reads the views of a run; a shard's lie in the folder of the whole run. A page can do
+    /// without them, but says so.
+    pub(super) fn read(run: &Path, run_json: &RunJson) -> Views {
         let folder = match run_json.identity.shard {
             Some(_) => run.join("..").join("..").join(FOLDER_NAME),
             None => run.join(FOLDER_NAME),
@@ -122,13 +125,11 @@ impl Views {
         let mut views = Views::default();
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,
-            // A run of an older version, or one whose views cannot be had: it has none.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(views),
-            Err(source) => {
-                return Err(FolderError::Read {
-                    path: folder,
-                    source,
-                });
+            // A run without pairs, or of an older version.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return views,
+            Err(error) => {
+                views.trouble = Some(error.to_string());
+                return views;
             }
         };
         let n_rows = run_json.identity.n_problems;
@@ -149,7 +150,7 @@ impl Views {
                 None => views.n_damaged += 1,
             }
         }
-        Ok(views)
+        views
     }
 }
 

@@ -113,12 +113,15 @@
     const views = data.n_views === data.n_pairs
       ? `All ${S.counted(data.n_pairs, "pair")} have pictures here.`
       : `${S.format.count(data.n_views)} of ${S.counted(data.n_pairs, "pair")} have pictures here, evenly spaced over the input; of the others, swathe ot show draws one.`;
+    const trouble = data.views_trouble ? ` The folder of pictures cannot be read: ${data.views_trouble}.` : "";
     const damaged = data.n_views_damaged ? ` ${S.counted(data.n_views_damaged, "picture")} cannot be read.` : "";
-    return h("p", { class: "intro", "data-views": data.n_views, "data-pairs": data.n_pairs }, shown, views, damaged);
+    return h("p", { class: "intro", "data-views": data.n_views, "data-pairs": data.n_pairs }, shown, views, damaged, trouble);
   };
 
   const statusText = (row) => (row.message === undefined ? String(row.status).replace("_", " ") : `failed: ${row.message}`);
-  const statusCell = (row) => h("span", { class: row.status === "converged" ? null : "bad" }, statusText(row));
+  const statusCell = (row) => h("span", { class: `ot-status${row.status === "converged" ? "" : " bad"}` }, statusText(row));
+  /** Fewer digits, for axes and scales. */
+  const brief = (x, nDigits = 3) => S.format.digits(x, nDigits);
 
   const nameCell = (data, row) => {
     const picture = row.view
@@ -164,7 +167,7 @@
 
   const pairFacts = (data, row) => {
     if (row.message !== undefined) return h("p", { class: "warning" }, `It failed: ${row.message}`);
-    const f = (name, format = S.format.number) => S.figure(name, row[name], format);
+    const f = (name, format = S.format.number) => S.figure(`pair.${name}`, row[name], format);
     const tolerance = numberOf(data.settings.tolerance);
     const both = (name) => [f(`${name}_px`), " px", row[`${name}_um`] === undefined || row[`${name}_um`] === null ? null : [" = ", f(`${name}_um`), " µm"]];
     const facts = [
@@ -350,12 +353,12 @@
     };
     canvas.draw();
     canvases.add(canvas);
-    const end = (x) => S.format.number(x, 3).replace("-", "−");
+    const end = (x) => brief(x).replace(/^-/, "−");
     return h("div", { class: "ot-below ot-colors" }, canvas,
       h("div", { class: "ot-ends" }, h("span", {}, end(from)), h("span", {}, words ? `${unit} (${words})` : unit), h("span", {}, end(to))));
   };
   const signedBar = (map, unit) =>
-    colorBar(diverging, -map.full, map.full, unit, map.max > 1.02 * map.full ? `at most ±${S.format.number(map.max, 3)}` : null);
+    colorBar(diverging, -map.full, map.full, unit, map.max > 1.02 * map.full ? `at most ±${brief(map.max)}` : null);
 
   /** Arrows over the source. All have one scale; a reference arrow says which. */
   const quiver = (view) => {
@@ -379,7 +382,7 @@
       svg("path", { d: arrowPath(drawn / 2 + 1, width / 32, drawn, 0) }));
     return panel(title, "Mean over squares of pixels of the source, drawn around their middle.",
       h("div", { class: "ot-layers" }, picture, drawing),
-      h("div", { class: "ot-below" }, reference, h("span", { class: "ot-words" }, `${S.format.number(unit)} ${lengthUnit(view)} per step, drawn ×${S.format.number(stretch, 2)}`)));
+      h("div", { class: "ot-below" }, reference, h("span", { class: "ot-words" }, `${S.format.number(unit)} ${lengthUnit(view)} per step, drawn ×${brief(stretch, 2)}`)));
   };
   const arrowPath = (x, y, dx, dy) => {
     const [x0, y0, x1, y1] = [x - dx / 2, y - dy / 2, x + dx / 2, y + dy / 2];
@@ -408,7 +411,7 @@
       title: "Displacements of the source's pixels",
       desc: `${S.counted(total, "pixel")}${view.pool > 1 ? ` of ${view.pool} × ${view.pool} px` : ""}, each counting alike.`,
       bins: counts.map((n, at) => ({ from: edge(at), to: edge(at + 1), n })),
-      x: { label: `length, ${lengthUnit(view)}`, format: (x) => S.format.number(x, 3) },
+      x: { label: `length, ${lengthUnit(view)}`, format: (x) => brief(x) },
       y: { label: "pixels" },
     });
   };
@@ -437,7 +440,7 @@
       ].filter((one) => one.points.length > 0),
       marks: Number.isFinite(tolerance) ? [{ y: tolerance, name: `tolerance ${S.format.number(tolerance)}` }] : [],
       x: { label: "sweep", whole: true, format: S.format.count },
-      y: { label: "residual", log: true, format: (x) => S.format.number(x, 2) },
+      y: { label: "residual", log: true, format: (x) => brief(x, 2) },
     });
   };
 
@@ -456,7 +459,7 @@
       ["mass_destroyed", "Mass destroyed", "problem units"],
     ].filter(([name]) => has(name));
     const state = { by: carried.findIndex((column) => column.name === data.series.by), time: carried.findIndex((column) => column.name === data.series.time), from: 0 };
-    const charts = h("div", { class: "pair" });
+    const charts = h("div", { class: "ot-courses" });
     const told = h("span", { class: "note", role: "status" });
     const choice = (label, none, columns, key) => {
       const select = h("select", { "aria-label": label, onchange: () => { state[key] = Number(select.value); state.from = 0; draw(); } },
@@ -515,6 +518,8 @@
   // ---- What only this page needs of style.
 
   const addStyle = () => document.head.append(h("style", {}, `
+    .ot #pairs .table td, .ot #pairs .table tbody th { vertical-align: middle; }
+    .ot .table td .ot-status.bad { min-width: 9rem; }
     .ot-name { display: inline-flex; gap: .6rem; align-items: center; }
     .ot .thumbnail { width: 4rem; height: 2.2rem; object-fit: contain; background: var(--soft); border-radius: 3px; flex: none; }
     .ot .thumbnail.none { display: inline-grid; place-items: center; color: var(--faint); }
@@ -542,6 +547,8 @@
     .ot-ruler { height: 3px; background: var(--ink); flex: none; }
     .ot-bar { width: 100%; height: .7rem; border: 1px solid var(--line); border-radius: 2px; }
     .ot-ends { display: flex; justify-content: space-between; gap: .5rem; }
+    .ot-status { display: inline-block; min-width: 6.5rem; max-width: 20rem; }
+    .ot-courses { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 24rem), 1fr)); gap: 0 2rem; }
     .ot .timeline-bar label { font-size: .88rem; color: var(--faint); }
     .ot .timeline-bar select { max-width: 12rem; color: var(--ink); }
   `));
