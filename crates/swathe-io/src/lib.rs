@@ -25,6 +25,7 @@ pub mod live_file;
 pub mod mapped_file;
 pub mod npy;
 pub mod npz;
+mod ot_page;
 pub mod pair_files;
 pub mod pair_input;
 pub mod pair_picture;
