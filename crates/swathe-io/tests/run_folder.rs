@@ -58,7 +58,9 @@ impl Rows for Words {
             let n_bytes = word.len() + self.n_letters;
             let mut state = (index * 1_000_003 + at) as u64;
             while word.len() < n_bytes {
-                state = (state ^ state >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9).wrapping_add(1);
+                state = (state ^ state >> 29)
+                    .wrapping_mul(0xBF58_476D_1CE4_E5B9)
+                    .wrapping_add(1);
                 word += &format!("{state:016x}");
             }
             word.truncate(n_bytes);

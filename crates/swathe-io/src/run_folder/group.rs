@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::array::{AsArray, RecordBatch};
 use arrow::compute::{filter_record_batch, interleave_record_batch, is_not_null};
 use arrow::datatypes::{SchemaRef, UInt64Type};
 use arrow::error::ArrowError;

@@ -23,7 +23,9 @@ pub(super) fn result_hash(table: &Path, n_threads: usize) -> Result<String, Fold
     let groups = metadata.metadata().row_groups();
     let mut n_bytes = vec![0; n_columns];
     for leaf in 0..metadata.parquet_schema().num_columns() {
-        let sizes = groups.iter().map(|group| group.column(leaf).compressed_size());
+        let sizes = groups
+            .iter()
+            .map(|group| group.column(leaf).compressed_size());
         n_bytes[metadata.parquet_schema().get_column_root_idx(leaf)] += sizes.sum::<i64>();
     }
     let mut order: Vec<usize> = (0..n_columns).collect();
@@ -318,7 +320,9 @@ mod tests {
 
     #[test]
     fn pieces_of_any_length_make_one_stream() {
-        let bytes: Vec<u8> = (0..400_000u32).map(|at| (at.wrapping_mul(at) >> 7) as u8).collect();
+        let bytes: Vec<u8> = (0..400_000u32)
+            .map(|at| (at.wrapping_mul(at) >> 7) as u8)
+            .collect();
         for n_piece in [1, 7, 1000, 65_535, 65_536, 65_537, 399_999] {
             let mut hash = ColumnHash::new("x");
             bytes.chunks(n_piece).for_each(|piece| hash.extend(piece));

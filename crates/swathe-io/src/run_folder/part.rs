@@ -283,7 +283,7 @@ pub(super) fn write(
     let rows_seal = retrying(faults, || {
         write_batch(&path, &contents.table, &contents.cuts)
     })
-        .map_err(FolderError::write(&path))?;
+    .map_err(FolderError::write(&path))?;
     let outcomes_path = path.with_file_name(outcomes_name(&part));
     let outcomes_seal = retrying(faults, || write_batch(&outcomes_path, &outcomes, &[]))
         .map_err(FolderError::write(&outcomes_path))?;

@@ -9,9 +9,7 @@ use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use parquet::arrow::arrow_writer::{
-    ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves,
-};
+use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::ParquetError;
@@ -120,7 +118,7 @@ impl TableFile {
         }
         self.n_group_rows = 0;
         let columns = std::mem::take(&mut self.group);
-        let mut end = || {
+        let end = || {
             let mut group = self.writer.next_row_group()?;
             for column in columns {
                 column.close()?.append_to_row_group(&mut group)?;
