@@ -152,7 +152,7 @@ where
         folder.interrupted()?;
         None
     } else {
-        Some(folder.finish(part.rows())?)
+        Some(folder.finish(part.rows(), settings.n_threads)?)
     };
     let (figures, warnings) = (part.rows().figures(), part.rows().warnings());
     let finished = Finished {
