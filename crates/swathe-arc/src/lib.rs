@@ -47,6 +47,7 @@ mod members;
 mod memo;
 mod meter;
 mod operator;
+mod overlap_kernel;
 mod packed;
 mod parse;
 mod planes;

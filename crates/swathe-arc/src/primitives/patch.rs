@@ -111,20 +111,12 @@ pub(crate) fn shift(a: &[Value]) -> Result {
 }
 
 pub(crate) fn shifted(patch: &Value, directions: &Value) -> Result {
-    if let (Some((s, items, is_cell)), &Value::Pair(di, dj)) = (packed_set(patch), directions)
+    if let (Some((s, items, _)), &Value::Pair(di, dj)) = (packed_set(patch), directions)
         && packed::fits(di.into(), dj.into())
     {
         meter::build(items.len(), 4)?;
-        let to = s.bounds().moved(di, dj);
-        if to.fits() {
-            let step = packed::step(di, dj);
-            let moved = items.iter().map(|x| x.wrapping_add(step)).collect();
-            return Ok(set::packed_within(
-                moved,
-                is_cell,
-                Recipe::Via(s.clone()),
-                Some(to),
-            ));
+        if s.bounds().moved(di, dj).fits() {
+            return Ok(moved(s, di, dj));
         }
     }
     if let (Value::Tuple(t), &Value::Pair(di, dj)) = (patch, directions)
@@ -141,6 +133,15 @@ pub(crate) fn shifted(patch: &Value, directions: &Value) -> Result {
     }
     let (di, dj) = op::unpack(directions)?;
     map_places(patch, |i, j| Ok((op::add(i, &di)?, op::add(j, &dj)?)))
+}
+
+/// A packed set that is not empty, moved; the caller has checked that the result fits.
+pub(crate) fn moved(set: &Rc<Set>, di: i32, dj: i32) -> Value {
+    let (items, is_cell) = set.packed().expect("only packed sets are moved");
+    let step = packed::step(di, dj);
+    let moved = items.iter().map(|x| x.wrapping_add(step)).collect();
+    let bounds = set.bounds().moved(di, dj);
+    set::packed_within(moved, is_cell, Recipe::Via(set.clone()), Some(bounds))
 }
 
 /// The set of the elements of sets, moved by a packed step and inserted one set after the other.
