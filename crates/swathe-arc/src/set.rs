@@ -444,11 +444,6 @@ impl Set {
         h
     }
 
-    /// Gives the set its hash when that was worked out elsewhere.
-    pub(crate) fn set_hash(&self, hash: u64) {
-        self.hash.set(Some(hash));
-    }
-
     /// The rectangle around a non-empty packed set.
     pub(crate) fn bounds(&self) -> Bounds {
         if let Some(b) = self.bounds.get() {
