@@ -4,6 +4,7 @@
 //! What is charged is what the primitives charge for the sets.
 
 use crate::column::{Column, Shared};
+use crate::content::Content;
 use crate::meter::{self, Usage};
 use crate::packed::{self, Bounds};
 use crate::primitives::collection;
@@ -177,7 +178,9 @@ pub(crate) fn size<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
 }
 
 /// The content of each of some sets; None for one that is not packed, or if these are no values.
-fn packed_sets<'b>(column: &'b Column) -> Option<impl Iterator<Item = Option<(&'b [u32], bool)>>> {
+fn packed_sets<'b>(
+    column: &'b Column,
+) -> Option<impl Iterator<Item = Option<(&'b Content, bool)>>> {
     let Column::Values(values) = column else {
         return None;
     };
