@@ -152,15 +152,17 @@ fn label<const UNIVALUED: bool, const DIAGONAL: bool>(
     let stride = w + 1;
     let mut open = vec![TAKEN; (h + 2) * stride + 1];
     let background = background.map(i16::from);
+    let mut n_open = 0;
     for (row, cells) in open[stride + 1..].chunks_mut(stride).zip(grid.rows()) {
         for (cell, &c) in row.iter_mut().zip(cells) {
             let c = i16::from(c);
             *cell = if Some(c) == background { TAKEN } else { c };
         }
+        n_open += row[..w].iter().filter(|&&c| c != TAKEN).count();
     }
-    let mut cells = Vec::with_capacity(64);
-    let mut ends = Vec::new();
-    let mut stack: Vec<(u32, u32)> = Vec::new();
+    let mut cells = Vec::with_capacity(n_open);
+    let mut ends = Vec::with_capacity(16);
+    let mut stack: Vec<(u32, u32)> = Vec::with_capacity(64);
     let colored = |c: i16, place: u32| packed::color_bits(c.into()) | place;
     for i in 0..h {
         let mut from = (i + 1) * stride + 1;

@@ -510,6 +510,11 @@ pub(crate) fn pair(a: &[Value]) -> Result {
 }
 
 pub(crate) fn sizefilter(a: &[Value]) -> Result {
+    let is_wanted =
+        |e: &Value| packed_set(e).map(|(_, items, _)| a[1] == Value::Int(items.len() as i64));
+    if let Some(kept) = kept_sets(&a[0], is_wanted) {
+        return kept;
+    }
     let mut kept = Vec::new();
     for e in op::items(&a[0])? {
         if Value::Int(op::len(&e)? as i64) == a[1] {
@@ -517,6 +522,31 @@ pub(crate) fn sizefilter(a: &[Value]) -> Result {
         }
     }
     set::from_values(kept)
+}
+
+/// The sets that are wanted of a set of sets, put into a set as they are iterated; None if it cannot be told of one.
+///
+/// No order is needed for that, and what is charged is what iterating and inserting are.
+pub(crate) fn kept_sets(
+    container: &Value,
+    is_wanted: impl Fn(&Value) -> Option<bool>,
+) -> Option<Result> {
+    let Value::Set(s) = container else {
+        return None;
+    };
+    let Items::General(items, _) = s.items() else {
+        return None;
+    };
+    let mut kept = Vec::with_capacity(items.len());
+    for (k, item) in (0..).zip(items) {
+        if is_wanted(item)? {
+            kept.push(k);
+        }
+    }
+    let n = kept.len();
+    let paid = meter::build(items.len(), 16).and_then(|()| meter::build(n, 16));
+    let paid = paid.and_then(|()| meter::spend(n));
+    Some(paid.map(|()| at_positions(s, kept, Recipe::Kept)))
 }
 
 /// The packed elements of a set and whether they are cells, if the set is packed and not empty.
