@@ -6,12 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use swathe::{Outcome, Report, Settings, Source, Workload};
 
+use crate::report_file::ReportFile;
+use crate::report_page::{self, PageData};
 use crate::rows::Rows;
 use crate::run_folder::{
     Failure, FolderError, Identity, Merged, Part, RunFolder, Timing, check_shards_folder,
     shard_path, write_file,
 };
-use crate::{report_page, trace};
+use crate::trace;
 
 /// Where a run's outcomes go, and which of them are wanted.
 #[derive(Clone, Debug)]
@@ -173,26 +175,28 @@ where
     )
 }
 
+/// `report.json` first: the page is made from what is in the folder, so that it can be made again.
 fn write_reports(finished: &Finished, output: &Output) -> Result<(), FolderError> {
     let path: &Path = &finished.path;
-    let report = serde_json::json!({
-        "report": finished.report,
-        "n_before": finished.n_before,
-        "figures": finished.figures.iter().copied().collect::<std::collections::BTreeMap<_, _>>(),
-        "command": output.command,
-        "result_hash": finished.merged.as_ref().map(|merged| merged.result_hash.clone()),
-    });
-    let mut text = serde_json::to_string_pretty(&report).unwrap_or_default();
-    text.push('\n');
-    write_file(&path.join("report.json"), text.as_bytes())?;
+    let figures = finished.figures.iter();
+    ReportFile {
+        report: finished.report.clone(),
+        n_before: finished.n_before,
+        figures: figures.map(|&(what, n)| (what.to_owned(), n)).collect(),
+        warnings: finished.warnings.clone(),
+        command: output.command.clone(),
+        result_hash: finished
+            .merged
+            .as_ref()
+            .map(|merged| merged.result_hash.clone()),
+    }
+    .write(path)?;
     write_file(
         &path.join("trace.json"),
         trace::chrome_trace(&finished.report).as_bytes(),
     )?;
-    write_file(
-        &path.join("report.html"),
-        report_page::page(finished, output).as_bytes(),
-    )
+    let page = report_page::page(&PageData::read(path)?);
+    write_file(&path.join("report.html"), page.as_bytes())
 }
 
 #[cfg(test)]

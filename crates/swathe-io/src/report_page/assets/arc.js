@@ -1,0 +1,6 @@
+"use strict";
+// The page of the workload `arc`: registers S.pages.arc(data) -> Element, data being what
+// `arc_page::data` made.
+{
+  const S = (window.swathe ??= {});
+}
