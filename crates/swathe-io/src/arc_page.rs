@@ -30,7 +30,7 @@ use views::Views;
 /// The data of the page.
 pub(crate) fn data(run: &Path) -> Result<Value, FolderError> {
     // A run that was interrupted has no tables yet.
-    for table in ["results", "samples", "programs"] {
+    for table in ["results", "samples", "programs", "timing"] {
         let name = format!("{table}.parquet");
         if !run.join(&name).exists() {
             return Ok(json!({ "absent": name }));

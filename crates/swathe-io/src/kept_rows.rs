@@ -33,25 +33,9 @@ pub(crate) fn kept(
     (0..n_rows).filter(|&row| is_kept[row]).collect()
 }
 
-/// A number with so many significant digits: pages have no use for more.
-pub(crate) fn rounded(value: f64, n_digits: i32) -> f64 {
-    if value == 0.0 || !value.is_finite() {
-        return value;
-    }
-    let power = n_digits - 1 - value.abs().log10().floor() as i32;
-    // Dividing by a power of ten rounds once, where multiplying by its inverse would twice.
-    if power >= 0 {
-        let scale = 10f64.powi(power);
-        (value * scale).round() / scale
-    } else {
-        let scale = 10f64.powi(-power);
-        (value / scale).round() * scale
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{kept, rounded};
+    use super::kept;
 
     #[test]
     fn few_rows_are_all_kept() {
@@ -68,20 +52,5 @@ mod tests {
         assert!(rows.windows(2).all(|pair| pair[0] < pair[1]));
         // Twice the same, or one that is not there, counts once or not at all.
         assert_eq!(kept(100, 4, [7, 7, 1000, 9]).len(), 4);
-    }
-
-    #[test]
-    fn numbers_keep_their_first_digits() {
-        let cases = [
-            (123_456.0, 4, 123_500.0),
-            (0.001_234_56, 4, 0.001_235),
-            (0.0, 4, 0.0),
-            (-9.999_9, 3, -10.0),
-            (1.0 / 3.0, 5, 0.333_33),
-        ];
-        for (value, n_digits, expected) in cases {
-            assert_eq!(rounded(value, n_digits), expected);
-        }
-        assert!(rounded(f64::NAN, 4).is_nan());
     }
 }

@@ -3,18 +3,24 @@
 //! Everything that touches a file is here, and nothing that talks to a person: errors carry what
 //! happened, their readers find the words.
 
+mod arc_page;
 pub mod arc_picture;
 pub mod arc_run;
 pub mod arc_table;
 pub mod array_input;
+pub mod array_limits;
+mod array_page;
 pub mod array_table;
 pub mod atomic_file;
+mod base64;
 pub mod canvas;
 pub mod carry_out;
 pub mod cost_file;
 pub mod csv;
 pub mod frame;
 pub mod frame_cache;
+mod kept_rows;
+mod lattice_page;
 pub mod lattice_queries;
 pub mod lattice_table;
 pub mod list_column;
@@ -36,4 +42,5 @@ pub mod run_folder;
 pub mod series_files;
 pub mod submission;
 pub mod task_input;
+mod timing_table;
 pub mod trace;

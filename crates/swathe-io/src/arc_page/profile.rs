@@ -7,7 +7,8 @@ use arrow::datatypes::{Float64Type, UInt64Type};
 use serde_json::{Map, Value, json};
 
 use crate::arc_run::{read_columns, words};
-use crate::kept_rows::{N_ROWS_MAX, rounded};
+use crate::kept_rows::N_ROWS_MAX;
+use crate::report_page::significant;
 use crate::run_folder::FolderError;
 
 /// The rows of `profile.parquet` by kind, as columns, the slowest first; null without `--profile`.
@@ -53,8 +54,8 @@ pub(super) fn json(run: &Path) -> Result<Value, FolderError> {
             };
             push("name", json!(name.value(at)));
             push("calls", json!(n_calls.value(at)));
-            push("ms", json!(rounded(ms.value(at), 5)));
-            push("share", json!(rounded(share.value(at), 4)));
+            push("ms", json!(significant(ms.value(at))));
+            push("share", json!(significant(share.value(at))));
         }
     }
     Ok(Value::Object(kinds))

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use arrow::array::{Array, AsArray, StringArray};
-use arrow::datatypes::{Float64Type, UInt32Type, UInt64Type};
+use arrow::datatypes::UInt32Type;
 
 use super::grid_text::short;
 use crate::arc_run::{read_columns, words};
 use crate::arc_table::SPLITS;
 use crate::run_folder::FolderError;
+use crate::timing_table::Timings;
 
 /// The tasks of a run, in order.
 pub(super) struct Samples {
@@ -101,28 +102,10 @@ impl Samples {
     }
 
     fn add_times(&mut self, run: &Path, task_of_sample: &[usize]) -> Result<(), FolderError> {
-        const TIMING: &str = "timing";
-        if !run.join(format!("{TIMING}.parquet")).exists() {
-            return Ok(());
-        }
-        let damaged = |reason: String| FolderError::Damaged {
-            path: run.join(format!("{TIMING}.parquet")),
-            reason,
-        };
-        for batch in read_columns(run, TIMING, &["row", "milliseconds"])? {
-            let batch = batch.map_err(|error| damaged(error.to_string()))?;
-            let columns = (batch.column_by_name("row"))
-                .and_then(|column| column.as_primitive_opt::<UInt64Type>())
-                .zip(
-                    (batch.column_by_name("milliseconds"))
-                        .and_then(|column| column.as_primitive_opt::<Float64Type>()),
-                );
-            let (row, ms) = columns.ok_or_else(|| damaged("columns are missing".to_owned()))?;
-            for (&row, &ms) in row.values().iter().zip(ms.values()) {
-                let task = task_of_sample.get(row as usize).ok_or_else(|| {
-                    damaged(format!("it has a row {row}, and there is no such sample"))
-                })?;
-                *self.tasks[*task].ms.get_or_insert(0.0) += ms;
+        for (row, ms) in Timings::read(run)?.all() {
+            // A row for which there is no sample would be another run's.
+            if let Some(&task) = task_of_sample.get(row as usize) {
+                *self.tasks[task].ms.get_or_insert(0.0) += ms;
             }
         }
         Ok(())

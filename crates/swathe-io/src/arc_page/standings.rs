@@ -7,7 +7,8 @@ use super::matrix::Matrix;
 use super::samples::Samples;
 use super::tally::{Mark, TaskCalls};
 use crate::arc_run::{ProgramRow, Standing};
-use crate::kept_rows::{N_ROWS_MAX, kept, rounded};
+use crate::kept_rows::{N_ROWS_MAX, kept};
+use crate::report_page::significant;
 
 /// How every task and every program of a run fared, so far as it was read.
 pub(super) struct Standings<'a> {
@@ -139,13 +140,13 @@ impl<'a> Standings<'a> {
             }),
             "best_score": column(&|task| {
                 let n_demonstrations = self.samples.tasks[task].n_demonstrations;
-                json!(best(task).map(|(_, mark)| rounded(mean_score(mark, n_demonstrations), 4)))
+                json!(best(task).map(|(_, mark)| significant(mean_score(mark, n_demonstrations))))
             }),
             "n_tests_right": column(&|task| {
                 let known = best(task).filter(|(_, mark)| mark.n_tests_known > 0);
                 json!(known.map(|(_, mark)| mark.n_tests_right))
             }),
-            "ms": column(&|task| json!(self.samples.tasks[task].ms.map(|ms| rounded(ms, 4)))),
+            "ms": column(&|task| json!(self.samples.tasks[task].ms.map(|ms| significant(ms)))),
         })
     }
 
@@ -166,7 +167,7 @@ impl<'a> Standings<'a> {
             "n_solved": column(&|program| json!(of(program).n_solved)),
             "mean_score": column(&|program| {
                 let n_tasks = f64::from(of(program).n_tasks.max(1));
-                json!(rounded(of(program).score_sum / n_tasks, 4))
+                json!(significant(of(program).score_sum / n_tasks))
             }),
             "n_calls": column(&|program| json!(of(program).n_calls)),
             "n_no_output": column(&|program| json!(of(program).n_calls - of(program).n_ok)),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::samples::{Samples, ShortSample};
 use super::tally::TaskCalls;
 use crate::arc_run::ProgramRow;
-use crate::kept_rows::rounded;
+use crate::report_page::significant;
 use crate::run_folder::FolderError;
 use outputs::{Wanted, outputs};
 
@@ -148,7 +148,7 @@ impl View {
             .map(|program| {
                 let scores = program.scores.iter();
                 let scores: Vec<Option<f64>> = scores
-                    .map(|score| score.map(|score| rounded(score, 4)))
+                    .map(|score| score.map(|score| significant(score)))
                     .collect();
                 json!({
                     "name": programs[program.program as usize].name,
