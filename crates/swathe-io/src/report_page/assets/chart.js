@@ -81,7 +81,7 @@
     let step = [1, 2, 5, 10].map((k) => k * power).find((k) => k >= rough * 0.999);
     if (whole) step = Math.max(1, Math.round(step));
     const found = [];
-    for (let k = Math.ceil(min / step - 1e-9); k * step <= max + step * 1e-9; k += 1) found.push(k * step);
+    for (let k = Math.ceil(min / step - 1e-9); k * step <= max + step * 1e-9; k += 1) found.push(k * step || 0);
     return found;
   };
   const logTicks = (min, max) => {
@@ -97,9 +97,11 @@
 
   /** A scale from values to pixels. */
   const scale = (axis, values, from, to, nTicks) => {
+    // Bytes are ticked in their own units: 16 MiB, not 19.1.
+    if (axis.format === S.format.bytes && !axis.log) return byteScale(axis, values, from, to, nTicks);
     const finite = values.filter(Number.isFinite);
-    let min = axis.min ?? Math.min(...finite.length ? [finite.reduce((a, b) => Math.min(a, b))] : [0]);
-    let max = axis.max ?? Math.max(...finite.length ? [finite.reduce((a, b) => Math.max(a, b))] : [1]);
+    let min = axis.min ?? (finite.length ? finite.reduce((a, b) => Math.min(a, b)) : 0);
+    let max = axis.max ?? (finite.length ? finite.reduce((a, b) => Math.max(a, b)) : 1);
     const log = Boolean(axis.log) && max > 0;
     if (log) min = Math.max(min, max / 1e9, Number.MIN_VALUE);
     if (!(max > min)) max = log ? min * 10 : min + 1;
@@ -108,6 +110,13 @@
     const share = log ? (v) => Math.log(Math.max(v, min) / min) / Math.log(max / min) : (v) => (v - min) / (max - min);
     const at = (v) => from + share(v) * (to - from);
     return { at, min, max, ticks: log ? found : ticks(min, max, nTicks, axis.whole), format: axis.format ?? ((value) => S.format.number(value)) };
+  };
+
+  const byteScale = (axis, values, from, to, nTicks) => {
+    const max = Math.max(1, axis.max ?? 0, ...values.filter(Number.isFinite));
+    const unit = 1024 ** Math.floor(Math.log(max) / Math.log(1024));
+    const scaled = scale({ ...axis, format: null, max: axis.max && axis.max / unit, whole: unit === 1 }, values.map((v) => v / unit), from, to, nTicks);
+    return { at: (v) => scaled.at(v / unit), min: scaled.min * unit, max: scaled.max * unit, ticks: scaled.ticks.map((v) => v * unit), format: S.format.bytes };
   };
 
   /** Axes with ticks and labels around a plot. */
@@ -135,12 +144,12 @@
 
   const legend = (entries) =>
     h("ul", { class: "legend" }, entries.map((entry) => h("li", {}, swatch(entry), entry.name)));
-  const swatch = ({ color: name, dash, hatched, shape }) => {
+  const swatch = ({ color: name, dash, hatched, shape, tall = 1 }) => {
     const box = svg("svg", { class: "swatch", viewBox: "0 0 18 12", width: 18, height: 12, "aria-hidden": "true" });
     if (shape) box.append(mark(shape, 9, 6, 4.5, { fill: color(name) }));
     else if (dash !== undefined) box.append(svg("line", { x1: 0, x2: 18, y1: 6, y2: 6, stroke: color(name), "stroke-width": 2.5, "stroke-dasharray": dash }));
     else {
-      box.append(svg("rect", { width: 18, height: 12, rx: 2, fill: color(name) }));
+      box.append(svg("rect", { y: 12 - 12 * tall, width: 18, height: 12 * tall, rx: Math.min(2, 5 * tall - 1), fill: color(name) }));
       if (hatched) for (let x = -6; x < 18; x += 6) box.append(svg("line", { class: "hatch", x1: x, y1: 12, x2: x + 12, y2: 0 }));
     }
     return box;
@@ -173,7 +182,6 @@
       const scaleY = scale({ min: y.log ? undefined : 0, ...y }, values, height - 42, 26, 4);
       const box = { left: leftOf(scaleY), right: width - 12, top: 26, bottom: height - 42 };
       const scaleX = scale(x, xsAll, box.left, box.right, Math.max(2, Math.floor((box.right - box.left) / 90)));
-      // The last label must not run over the edge.
       const parts = axes(scaleX, scaleY, box, x, y);
       for (const one of series) {
         const points = one.points.filter(([, value]) => Number.isFinite(value));

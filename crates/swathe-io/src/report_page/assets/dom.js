@@ -5,6 +5,7 @@
 //   S.svg(tag, attributes, ...children)    an SVG element
 //   S.format.count(n)      12,345
 //   S.format.number(x)     four significant digits: 0.01235, 12,350, 1.2e-9
+//   S.format.digits(x, n)  likewise with n significant digits
 //   S.format.ms(ms)        a time in the unit that suits it: 350 µs, 12.3 ms, 4.56 s, 2 min 5 s
 //   S.format.bytes(n)      1.5 MiB
 //   S.format.rate(x)       250/s
@@ -51,7 +52,8 @@
 
   S.format = {
     count: (n) => (isNumber(n) ? Math.round(n).toLocaleString("en-US") : NONE),
-    number: (x, nDigits = 4) => {
+    number: (x) => S.format.digits(x, 4),
+    digits: (x, nDigits) => {
       if (!isNumber(x)) return NONE;
       const size = Math.abs(x);
       if (x !== 0 && (size < 1e-4 || size >= 1e12)) return Number(x.toPrecision(nDigits)).toExponential();

@@ -4,8 +4,8 @@
 {
   const S = (window.swathe ??= {});
   const { h } = S;
-  const ORDER = ["timeline", "workers", "throughput", "memory", "shapes", "routes", "setbacks", "verification",
-    "failures", "settings", "reproduce"];
+  const ORDER = ["figures", "timeline", "workers", "throughput", "memory", "shapes", "operations", "routes", "setbacks",
+    "verification", "failures", "settings", "reproduce"];
 
   const start = () => {
     document.getElementById("top").append(h("div", { class: "tools" }, themeButton()));
