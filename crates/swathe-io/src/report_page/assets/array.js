@@ -76,10 +76,10 @@
     const tile = (what, value, more) =>
       h("li", {}, h("span", { class: "value" }, value), h("span", { class: "what" }, what), more ? h("span", { class: "more" }, more) : null);
     return h("ul", { class: "tiles" },
-      tile(S.counted(data.n, "item").replace(/^[\d,]+ /, ""), S.figure("array.items", data.n), data.op),
-      tile("all items together, per thread", S.figure("array.rate", data.rate, rate)),
-      best ? tile("the fastest item", S.figure("array.rate_max", best.rate, rate), top ? `${S.format.percent(best.rate / top)} of the highest limit` : best.name) : null,
-      data.n_nan > 0 ? tile("elements became NaN", S.figure("array.nan", data.n_nan)) : null);
+      tile(S.counted(data.n, "item").replace(/^[\d,]+ /, ""), S.ownFigure("array.items", data.n), data.op),
+      tile("all items together, per thread", S.ownFigure("array.rate", data.rate, rate)),
+      best ? tile("the fastest item", S.ownFigure("array.rate_max", best.rate, rate), top ? `${S.format.percent(best.rate / top)} of the highest limit` : best.name) : null,
+      data.n_nan > 0 ? tile("elements became NaN", S.ownFigure("array.nan", data.n_nan)) : null);
   };
 
   const scatter = (data, items, limits, unit, work) => {
@@ -96,7 +96,6 @@
       marks: limits,
       x: { label: data.is_product ? "operations of the item" : "bytes the item moves", format: work, log: true },
       y: { label: unit, log: true },
-      table: false,
       height: 320,
     });
   };

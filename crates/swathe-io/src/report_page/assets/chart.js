@@ -464,7 +464,7 @@
       for (const one of marks) {
         const at = scaleY.at(one.y);
         children.push(svg("line", { class: "mark", x1: box.left, x2: box.right, y1: at, y2: at }));
-        children.push(svg("text", { class: "tick", x: box.right, y: at - 5, "text-anchor": "end" }, one.name));
+        children.push(svg("text", { class: "tick", x: box.left + 6, y: at - 5 }, one.name));
       }
       return { height, children };
     };

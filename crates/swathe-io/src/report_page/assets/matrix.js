@@ -12,6 +12,9 @@
   const { h } = S;
   const CELL_PX_MAX = 26;
   const CELL_PX_MIN = 2;
+  // From this size on rows and columns have their names beside them.
+  const NAMED_PX_MIN = 14;
+  const NAMES_PX = 150;
 
   S.matrix = (data, onCell) => {
     const { codes } = data;
@@ -60,13 +63,23 @@
       class: "matrix-stage", tabindex: "0", role: "group", "data-tips": "",
       "aria-label": `${S.counted(nRows, "task")} by ${S.counted(nColumns, "program")}. Arrow keys move, Enter looks at the task.`,
     }, canvas, cursor);
-    const scroll = h("div", { class: "matrix-scroll" }, stage);
+    const rowNames = h("div", { class: "matrix-rows", "aria-hidden": "true" });
+    const columnNames = h("div", { class: "matrix-columns", "aria-hidden": "true" });
+    const named = h("div", { class: "matrix-named" }, columnNames, rowNames, stage);
+    const scroll = h("div", { class: "matrix-scroll" }, named);
     let cellPx = CELL_PX_MIN;
     let at = null;
 
     const draw = () => {
-      const room = scroll.clientWidth || 720;
-      cellPx = Math.max(CELL_PX_MIN, Math.min(CELL_PX_MAX, Math.floor(room / Math.max(1, nColumns))));
+      const room = element.clientWidth - 2 || 720;
+      const fitting = (px) => Math.min(CELL_PX_MAX, Math.floor(px / Math.max(1, nColumns)));
+      const hasNames = fitting(room - NAMES_PX) >= NAMED_PX_MIN;
+      cellPx = hasNames ? fitting(room - NAMES_PX) : Math.max(CELL_PX_MIN, fitting(room));
+      named.classList.toggle("has-names", hasNames);
+      named.style.setProperty("--cell", `${cellPx}px`);
+      const names = (order, of) => (hasNames ? order.map((which) => h("span", {}, of[which])) : []);
+      rowNames.replaceChildren(...names(rows, data.tasks));
+      columnNames.replaceChildren(...names(columns, data.programs));
       const ratio = Math.max(1, Math.round(window.devicePixelRatio || 1));
       const [width, height] = [nColumns * cellPx, nRows * cellPx];
       canvas.width = width * ratio;
@@ -190,7 +203,7 @@
         + `${S.counted(data.n_programs, "program")}: the tasks that most programs solve, the programs that solve most. `
         + "All of them are in results.parquet.") : null,
       details);
-    new ResizeObserver(draw).observe(scroll);
+    new ResizeObserver(draw).observe(element);
     new MutationObserver(draw).observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
     element.matrix = {
@@ -216,7 +229,7 @@
 
   const legend = (codes) => h("ul", { class: "legend" },
     looks(codes).map(({ code, color, name }) => h("li", {},
-      h("span", { class: "matrix-swatch", style: { background: `var(${color})` }, "aria-hidden": "true" }, SIGNS(codes)[code] ?? ""), name)),
+      h("span", { class: "matrix-swatch", style: { background: `var(${color})` }, "aria-hidden": "true" }, SIGNS(codes)[code] ?? "\u00a0"), name)),
     h("li", {}, h("span", { class: "matrix-ramp", "aria-hidden": "true", style: { background: `linear-gradient(to right, var(${RAMP[0]}), var(${RAMP[1]}))` } }), "mean score of demonstrations, 0 to 1"));
 
   /** The pixels of all bytes, in the theme's colours. */

@@ -15,7 +15,7 @@
     const body = h("div", { class: "task-body" });
     const title = h("h3", { tabindex: "-1", class: "task-title" });
     const choice = h("select", { "aria-label": "Task", onchange: () => show(choice.value) }, names.map((name) => h("option", { value: name }, name)));
-    const chosen = h("div", { class: "task-programs", role: "group", "aria-label": "Program" });
+    const chosen = h("div", { class: "task-programs no-print", role: "group", "aria-label": "Program" });
     const turn = (label, text, by) => h("button", { type: "button", "aria-label": label, onclick: () => {
       const to = names.indexOf(choice.value) + by;
       if (names[to] !== undefined) show(names[to]);
