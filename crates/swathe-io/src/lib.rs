@@ -4,12 +4,16 @@
 //! happened, their readers find the words.
 
 pub mod advice;
+mod arc_page;
 pub mod arc_picture;
 pub mod arc_run;
 pub mod arc_table;
 pub mod array_input;
+pub mod array_limits;
+mod array_page;
 pub mod array_table;
 pub mod atomic_file;
+mod base64;
 pub mod canvas;
 pub mod carry_out;
 pub mod comparison;
@@ -18,6 +22,8 @@ pub mod csv;
 pub mod flame;
 pub mod frame;
 pub mod frame_cache;
+mod kept_rows;
+mod lattice_page;
 pub mod lattice_queries;
 pub mod lattice_table;
 pub mod list_column;
@@ -45,4 +51,5 @@ pub mod series_files;
 pub mod submission;
 mod table_reader;
 pub mod task_input;
+mod timing_table;
 pub mod trace;

@@ -19,8 +19,8 @@ use serde_json::{Map, Value, json};
 use swathe::Report;
 
 use crate::run_folder::{FolderError, RunJson};
-pub(crate) use choice::has_view;
 use choice::N_VIEWS_MAX;
+pub(crate) use choice::has_view;
 use pair_columns::PairColumns;
 pub(crate) use view::PairView;
 pub(crate) use view_files::ViewFiles;

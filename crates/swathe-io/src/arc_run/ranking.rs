@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{Float64Type, Int32Type};
+use arrow::datatypes::Float64Type;
 
 use super::samples::{read_programs, read_samples};
+use super::words::Words;
 use super::{Ranking, read_columns};
 use crate::arc_table::RESULTS;
 use crate::run_folder::FolderError;
@@ -40,12 +41,32 @@ impl Ranked {
         self.score_sum / self.n_demonstrations.max(1) as f64
     }
 
-    /// Demonstrations solved, mean score, fewer statements, name.
-    fn compare(&self, other: &Ranked) -> Ordering {
+    fn standing(&self) -> Standing<'_> {
+        Standing {
+            n_right: self.n_right,
+            score_sum: self.score_sum,
+            n_statements: self.n_statements,
+            program: &self.program,
+        }
+    }
+}
+
+/// What a program's rank at a task depends on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Standing<'a> {
+    pub(crate) n_right: u64,
+    pub(crate) score_sum: f64,
+    pub(crate) n_statements: u64,
+    pub(crate) program: &'a str,
+}
+
+impl Standing<'_> {
+    /// The better one is less: demonstrations solved, mean score, fewer statements, name.
+    pub(crate) fn compare(&self, other: &Standing<'_>) -> Ordering {
         (other.n_right.cmp(&self.n_right))
             .then(other.score_sum.total_cmp(&self.score_sum))
             .then(self.n_statements.cmp(&other.n_statements))
-            .then_with(|| self.program.cmp(&other.program))
+            .then_with(|| self.program.cmp(other.program))
     }
 }
 
@@ -81,7 +102,7 @@ pub fn ranking(run: &Path) -> Result<Ranking, FolderError> {
             score_sum: mark.score_sum,
         });
         let mut ranked: Vec<Ranked> = ranked.collect();
-        ranked.sort_by(Ranked::compare);
+        ranked.sort_by(|a, b| a.standing().compare(&b.standing()));
         ranking.insert(task.to_owned(), ranked);
     };
     for batch in read_columns(run, RESULTS, &columns)? {
@@ -126,9 +147,9 @@ impl Tally {
             found.ok_or_else(|| format!("it has no column {name}"))
         };
         let [program, task, split] = [
-            Words::of(column("program")?)?,
-            Words::of(column("task")?)?,
-            Words::of(column("split")?)?,
+            Words::of(batch, "program")?,
+            Words::of(batch, "task")?,
+            Words::of(batch, "split")?,
         ];
         let program_numbers = program
             .words()
@@ -167,40 +188,5 @@ impl Tally {
             }
         }
         Ok(())
-    }
-}
-
-/// A column of few different words.
-struct Words<'a> {
-    keys: &'a [i32],
-    words: &'a arrow::array::StringArray,
-}
-
-impl<'a> Words<'a> {
-    fn of(column: &'a arrow::array::ArrayRef) -> Result<Words<'a>, String> {
-        let column = column
-            .as_dictionary_opt::<Int32Type>()
-            .ok_or("a column of words is stored in another way")?;
-        let words = column
-            .values()
-            .as_string_opt::<i32>()
-            .ok_or("a column of words is stored in another way")?;
-        Ok(Words {
-            keys: column.keys().values(),
-            words,
-        })
-    }
-
-    fn key(&self, at: usize) -> usize {
-        self.keys[at] as usize
-    }
-
-    fn word(&self, at: usize) -> &'a str {
-        self.words.value(self.key(at))
-    }
-
-    /// All words of the dictionary; some may be null where nothing refers to them.
-    fn words(&self) -> impl Iterator<Item = Option<&'a str>> {
-        self.words.iter()
     }
 }

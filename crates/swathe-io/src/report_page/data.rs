@@ -94,6 +94,9 @@ const N_INPUTS_MAX: usize = 1_000;
 fn workload_page(run: &Path, report: &Report) -> Result<Value, FolderError> {
     match report.workload.as_str() {
         "ot" => crate::ot_page::data(run, report),
+        "arc" => crate::arc_page::data(run),
+        "array" => crate::array_page::data(run),
+        "lattice" => crate::lattice_page::data(run),
         _ => Ok(Value::Null),
     }
 }
