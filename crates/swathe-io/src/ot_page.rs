@@ -16,7 +16,6 @@ mod view_files;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
-use swathe::Report;
 
 use crate::run_folder::{FolderError, RunJson};
 use choice::N_VIEWS_MAX;
@@ -31,7 +30,7 @@ const N_ROWS_MAX: usize = 20_000;
 
 /// What `S.pages.ot` shows, from the files of a run folder; null if the run was interrupted before
 /// it had a table.
-pub(crate) fn data(run: &Path, report: &Report) -> Result<Value, FolderError> {
+pub(crate) fn data(run: &Path) -> Result<Value, FolderError> {
     if !run.join(pair_columns::TABLE).exists() {
         return Ok(Value::Null);
     }
