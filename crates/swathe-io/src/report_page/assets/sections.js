@@ -41,7 +41,7 @@
   };
 
   S.sections.figures = ({ figures }) => {
-    const names = Object.keys(figures ?? {});
+    const names = Object.keys(figures).filter((name) => figures[name] > 0);
     if (names.length === 0) return null;
     return section("figures", "Counted on the way", "What the workload itself counts.",
       facts(names.map((name) => [name, figure(`figures.${name}`, figures[name])])));
@@ -71,7 +71,7 @@
     { key: "turn_ms", name: "waiting for a turn", color: "--turn", hatched: true },
     { key: "memory_ms", name: "waiting for memory", color: "--memory", hatched: true },
     { key: "deliver_ms", name: "handing over", color: "--deliver" },
-    { key: "idle_ms", name: "idle", color: "--idle" },
+    { key: "idle_ms", name: "idle", color: "--idle", pale: true },
   ];
   const N_BARS_MAX = 32;
 
@@ -131,7 +131,8 @@
     }
     // Samples come many times a second and outcomes in batches: a mean over a stretch tells more.
     const [first, last] = [samples[0].at_ms, samples[samples.length - 1].at_ms];
-    const nStretches = Math.max(2, Math.min(60, samples.length >> 1));
+    const nDone = samples[samples.length - 1].n_done - samples[0].n_done;
+    const nStretches = Math.max(2, Math.min(60, samples.length >> 1, Math.max(8, nDone / 3)) | 0);
     const done = doneAt(samples);
     const stretch_ms = (last - first) / nStretches;
     const points = Array.from({ length: nStretches }, (_, k) => {
