@@ -4,8 +4,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use swathe::{Outcome, Report, Settings, Source, Workload};
+use swathe::{Counts, Outcome, Report, Settings, Source, Workload};
 
+use crate::live_file::LiveFile;
 use crate::report_file::ReportFile;
 use crate::report_page::{self, PageData};
 use crate::rows::Rows;
@@ -63,7 +64,31 @@ pub fn carry_out<W, R>(
     settings: &Settings,
     identity: Identity,
     output: &Output,
+    rows: R,
+) -> Result<Finished, FolderError>
+where
+    W: Workload + 'static,
+    W::Problem: 'static,
+    W::Solution: 'static,
+    W::Failure: 'static,
+    W::Scratch: 'static,
+    R: Rows<Solution = W::Solution>,
+{
+    carry_out_then(workload, source, settings, identity, output, rows, |_| {
+        Ok(())
+    })
+}
+
+/// The same with a last step of the workload's own, when the tables are there and the reports,
+/// which tell of everything that is in the folder, are not.
+pub fn carry_out_then<W, R>(
+    workload: &Arc<W>,
+    source: &Source<W>,
+    settings: &Settings,
+    identity: Identity,
+    output: &Output,
     mut rows: R,
+    then: impl FnOnce(&Finished) -> Result<(), FolderError>,
 ) -> Result<Finished, FolderError>
 where
     W: Workload + 'static,
@@ -99,6 +124,21 @@ where
     });
     let mut part = Part::new(rows, part_bytes as usize);
     let mut trouble: Option<FolderError> = None;
+    let live = LiveFile::start(
+        &path,
+        W::NAME,
+        &output.command,
+        n_before,
+        Counts {
+            n_problems: todo.len() as u64,
+            ..Counts::default()
+        },
+        settings.memory.cap_bytes(),
+    );
+    let settings = &Settings {
+        observer: Some(live.observer(Arc::clone(&todo), settings.observer.clone())),
+        ..settings.clone()
+    };
     let report = swathe::run(workload, &remaining, settings, &mut |done| {
         if let Some(error) = part.rows().trouble() {
             trouble = Some(error);
@@ -129,13 +169,14 @@ where
     if let Some(error) = trouble {
         return Err(error);
     }
+    live.merging();
     folder.commit(&mut part)?;
     let interrupted = report.cancelled;
     let merged = if interrupted {
         folder.interrupted()?;
         None
     } else {
-        Some(folder.finish(part.rows())?)
+        Some(folder.finish(part.rows(), settings.n_threads)?)
     };
     let (figures, warnings) = (part.rows().figures(), part.rows().warnings());
     let finished = Finished {
@@ -146,7 +187,9 @@ where
         warnings,
         merged,
     };
+    then(&finished)?;
     write_reports(&finished, output)?;
+    drop(live);
     Ok(finished)
 }
 
@@ -193,7 +236,7 @@ fn write_reports(finished: &Finished, output: &Output) -> Result<(), FolderError
     .write(path)?;
     write_file(
         &path.join("trace.json"),
-        trace::chrome_trace(&finished.report).as_bytes(),
+        trace::chrome_trace(&finished.report, &output.command).as_bytes(),
     )?;
     let page = report_page::page(&PageData::read(path)?);
     write_file(&path.join("report.html"), page.as_bytes())

@@ -91,8 +91,12 @@ const N_INPUTS_MAX: usize = 1_000;
 
 /// What the workload's own page shows (`S.pages.<workload>` in the scripts); null if it has none.
 /// A workload's arm calls its module, as in `"ot" => crate::ot_page::data(run, report)`.
-fn workload_page(_run: &Path, report: &Report) -> Result<Value, FolderError> {
+fn workload_page(run: &Path, report: &Report) -> Result<Value, FolderError> {
     match report.workload.as_str() {
+        "ot" => crate::ot_page::data(run, report),
+        "arc" => crate::arc_page::data(run),
+        "array" => crate::array_page::data(run),
+        "lattice" => crate::lattice_page::data(run),
         _ => Ok(Value::Null),
     }
 }

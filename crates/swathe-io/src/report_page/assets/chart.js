@@ -22,7 +22,7 @@
 //   S.chart.heatmap({ xs: [name, …], ys: [name, …], values: [[number|null, …], …] (by y, then x),
 //                     x: { label }, y: { label }, value: { label, format, min, max }, onCell(xAt, yAt) })
 //   S.chart.scatter({ points: [{ x, y, name, group }], groups: [{ name, color, shape }], x, y,
-//                     onPoint(point) })                   shape: "circle", "square", "triangle"
+//                     marks: [{ y, name }], onPoint(point) })  shape: "circle", "square", "triangle"
 // They return the <figure>, which has `redraw()`.
 {
   const S = (window.swathe ??= {});
@@ -103,7 +103,7 @@
     if (!log && axis.max === undefined) max = Math.max(max, found.length > 1 ? Math.ceil(max / (found[1] - found[0]) - 1e-9) * (found[1] - found[0]) : max);
     const share = log ? (v) => Math.log(Math.max(v, min) / min) / Math.log(max / min) : (v) => (v - min) / (max - min);
     const at = (v) => from + share(v) * (to - from);
-    return { at, min, max, ticks: log ? found : ticks(min, max, nTicks, axis.whole), format: axis.format ?? S.format.number };
+    return { at, min, max, ticks: log ? found : ticks(min, max, nTicks, axis.whole), format: axis.format ?? ((value) => S.format.number(value)) };
   };
 
   const byteScale = (axis, values, from, to, nTicks) => {
@@ -436,7 +436,7 @@
   };
 
   S.chart.scatter = (options) => {
-    const { points, x = {}, y = {}, onPoint } = options;
+    const { points, marks = [], x = {}, y = {}, onPoint } = options;
     const names = [...new Set(points.map((point) => point.group ?? ""))];
     const groups = (options.groups ?? names.map((name) => ({ name }))).map((group, at) => ({
       color: `--c${(at % 6) + 1}`, shape: SHAPES[at % SHAPES.length], ...group,
@@ -444,7 +444,7 @@
     const groupOf = new Map(groups.map((group) => [group.name, group]));
     const draw = (width) => {
       const height = options.height ?? 260;
-      const scaleY = scale(y, points.map((point) => point.y), height - 42, 26, 5);
+      const scaleY = scale(y, points.map((point) => point.y).concat(marks.map((one) => one.y)), height - 42, 26, 5);
       const box = { left: leftOf(scaleY), right: width - 14, top: 26, bottom: height - 42 };
       const scaleX = scale(x, points.map((point) => point.x), box.left, box.right, Math.max(2, Math.floor((box.right - box.left) / 90)));
       const children = axes(scaleX, scaleY, box, x, y);
@@ -459,6 +459,11 @@
           dot.addEventListener("click", () => onPoint(point));
         }
         children.push(dot);
+      }
+      for (const one of marks) {
+        const at = scaleY.at(one.y);
+        children.push(svg("line", { class: "mark", x1: box.left, x2: box.right, y1: at, y2: at }));
+        children.push(svg("text", { class: "tick", x: box.left + 6, y: at - 5 }, one.name));
       }
       return { height, children };
     };

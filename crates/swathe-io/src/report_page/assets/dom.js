@@ -13,6 +13,8 @@
 //   S.counted(n, "row")    "1 row", "2 rows"; a third argument is an irregular plural
 //   S.figure(name, value, format)  a <span> with the figure's name in data-figure and its raw
 //                          value in data-value, so that a test can compare it with report.json
+//   S.ownFigure(name, value, format)  the same for figures of a workload's own, in data-own-figure:
+//                          they are made from its tables, not from report.json
 //   S.rows(columns)        rows (objects) of {name: [values]}, the form in which tables are embedded
 //   S.section(id, title, intro, ...children)  a part of the page; the contents list every one
 //   S.details(summary, make)  a <details> whose content is made when it is first opened (or printed)
@@ -95,6 +97,9 @@
 
   S.figure = (name, value, format = S.format.count) =>
     S.h("span", { "data-figure": name, "data-value": value }, format(value));
+
+  S.ownFigure = (name, value, format = S.format.count) =>
+    S.h("span", { "data-own-figure": name, "data-value": value }, format(value));
 
   S.rows = (columns) => {
     const names = Object.keys(columns);
