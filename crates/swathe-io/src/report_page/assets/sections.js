@@ -379,13 +379,20 @@
     if (failures.n_rows === 0) return section("failures", "Failures", "There are none: every problem has its answer.");
     const { messages, n_rows } = failures;
     const rows = S.rows({ row: failures.row, id: failures.id, kind: failures.kind, message: failures.message.map((at) => messages[at]) });
+    // Messages that differ in numbers alone have one reason.
     const reasons = new Map();
-    for (const row of rows) reasons.set(row.message, (reasons.get(row.message) ?? 0) + 1);
-    const bars = [...reasons].map(([name, value]) => ({ name, value, color: "--c4" })).sort((a, b) => b.value - a.value).slice(0, 8);
+    for (const { message } of rows) {
+      const reason = message.replace(/\d+(\.\d+)?/g, "#");
+      const found = reasons.get(reason) ?? { name: message, value: 0, color: "--c4" };
+      if (found.name !== message) found.name = reason;
+      found.value += 1;
+      reasons.set(reason, found);
+    }
+    const bars = [...reasons.values()].sort((a, b) => b.value - a.value).slice(0, 8);
     const some = n_rows > rows.length ? ` ${format.count(rows.length)} of ${format.count(n_rows)} rows are here; all of them are in failures.parquet.` : "";
     return section("failures", "Failures",
       `${S.counted(n_rows, "problem")} failed without harm to the others.${some}`,
-      bars.length > 1 && bars.length < rows.length ? S.chart.bars({ title: "Reasons", bars, value: { label: "problems", format: format.count } }) : null,
+      bars.length > 1 && bars[0].value > 1 ? S.chart.bars({ title: "Reasons", desc: "The most frequent ones; # stands for numbers that differ.", bars, value: { label: "problems", format: format.count } }) : null,
       S.table({
         caption: "Failures",
         columns: [
