@@ -26,7 +26,8 @@ fn products(n_items: usize, n_misfits: usize, faults: &str) -> Option<RunPage> {
     }
     save(folder.path(), LEFT_NAME, &left);
     save(folder.path(), "right.npz", &right);
-    let line = format!("array matmul {LEFT_NAME} --with right.npz --verify 5 --device cpu --out RUN");
+    let line =
+        format!("array matmul {LEFT_NAME} --with right.npz --verify 5 --device cpu --out RUN");
     swathe_with(folder.path(), "SWATHE_FAULTS", faults, &line).expect(i32::from(n_misfits > 0));
     RunPage::open(folder, "RUN")
 }

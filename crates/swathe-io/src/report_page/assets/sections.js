@@ -27,7 +27,7 @@
     const tiles = h("ul", { class: "tiles", "aria-label": "Figures of the run" },
       tile("Solved", figure("counts.n_solved", counts.n_solved),
         ["of ", figure("counts.n_problems", counts.n_problems), n_before ? [", ", figure("n_before", n_before), " done before"] : null]),
-      tile("Not solved", figure("n_unsolved", nUnsolved), kinds.length ? kinds : "all have answers", nUnsolved > 0),
+      tile("Not solved", figure("n_unsolved", nUnsolved), kinds.length ? kinds : report.cancelled ? "of those tried" : "all have answers", nUnsolved > 0),
       tile("Setbacks", figure("n_setbacks", report.n_setbacks), report.n_setbacks ? "all mended" : "none to mend"),
       tile("Time", figure("wall_ms", report.wall_ms, format.ms), [figure("n_launches", report.n_launches), " launches"]),
       tile("Throughput", figure("solved_per_s", report.solved_per_s, perSecond), "solved a second"),
@@ -122,7 +122,7 @@
       return a.n_done + share * (b.n_done - a.n_done);
     };
   };
-  const TOO_SHORT = 4;
+  const TOO_SHORT = 6;
 
   S.sections.throughput = ({ report }) => {
     const { samples, wall_ms } = report;
