@@ -17,7 +17,7 @@
 //                                                          horizontal, with names at their left
 //   S.chart.histogram({ bins: [{ from, to, n, name }], x, y })      bins with names stand at equal
 //   S.chart.histogram({ values: [number, …], nBins, log, x, y })    distances; or bins are made
-//   S.chart.stacked({ parts: [{ name, color, hatched }], bars: [{ name, values: [number, …] }],
+//   S.chart.stacked({ parts: [{ name, color, hatched, pale }], bars: [{ name, values: [number, …] }],
 //                     value: { label, format, max } })    horizontal, one part after another
 //   S.chart.heatmap({ xs: [name, …], ys: [name, …], values: [[number|null, …], …] (by y, then x),
 //                     x: { label }, y: { label }, value: { label, format, min, max }, onCell(xAt, yAt) })
@@ -366,7 +366,7 @@
           children.push(svg("rect", { ...box, fill: color(part.color), "data-tip": tip }));
           if (part.hatched) children.push(svg("rect", { ...box, fill: `url(#${pattern})`, "pointer-events": "none" }));
           if (x1 - x0 > 14 + 6.6 * part.name.length)
-            children.push(svg("text", { class: "inside", x: (x0 + x1) / 2, y: y + 11, dy: "0.32em", "text-anchor": "middle" }, part.name));
+            children.push(svg("text", { class: part.pale ? "over" : "inside", style: { stroke: part.hatched ? color(part.color) : "none" }, x: (x0 + x1) / 2, y: y + 11, dy: "0.32em", "text-anchor": "middle" }, part.name));
           from += amount;
         });
       });

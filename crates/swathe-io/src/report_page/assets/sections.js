@@ -27,7 +27,7 @@
     const tiles = h("ul", { class: "tiles", "aria-label": "Figures of the run" },
       tile("Solved", figure("counts.n_solved", counts.n_solved),
         ["of ", figure("counts.n_problems", counts.n_problems), n_before ? [", ", figure("n_before", n_before), " done before"] : null]),
-      tile("Not solved", figure("n_unsolved", nUnsolved), kinds.length ? kinds : "all have answers", nUnsolved > 0),
+      tile("Not solved", figure("n_unsolved", nUnsolved), kinds.length ? kinds : report.cancelled ? "of those tried" : "all have answers", nUnsolved > 0),
       tile("Setbacks", figure("n_setbacks", report.n_setbacks), report.n_setbacks ? "all mended" : "none to mend"),
       tile("Time", figure("wall_ms", report.wall_ms, format.ms), [figure("n_launches", report.n_launches), " launches"]),
       tile("Throughput", figure("solved_per_s", report.solved_per_s, perSecond), "solved a second"),
@@ -41,7 +41,7 @@
   };
 
   S.sections.figures = ({ figures }) => {
-    const names = Object.keys(figures ?? {});
+    const names = Object.keys(figures).filter((name) => figures[name] > 0);
     if (names.length === 0) return null;
     return section("figures", "Counted on the way", "What the workload itself counts.",
       facts(names.map((name) => [name, figure(`figures.${name}`, figures[name])])));
@@ -71,7 +71,7 @@
     { key: "turn_ms", name: "waiting for a turn", color: "--turn", hatched: true },
     { key: "memory_ms", name: "waiting for memory", color: "--memory", hatched: true },
     { key: "deliver_ms", name: "handing over", color: "--deliver" },
-    { key: "idle_ms", name: "idle", color: "--idle" },
+    { key: "idle_ms", name: "idle", color: "--idle", pale: true },
   ];
   const N_BARS_MAX = 32;
 
@@ -122,7 +122,7 @@
       return a.n_done + share * (b.n_done - a.n_done);
     };
   };
-  const TOO_SHORT = 4;
+  const TOO_SHORT = 6;
 
   S.sections.throughput = ({ report }) => {
     const { samples, wall_ms } = report;
@@ -131,7 +131,8 @@
     }
     // Samples come many times a second and outcomes in batches: a mean over a stretch tells more.
     const [first, last] = [samples[0].at_ms, samples[samples.length - 1].at_ms];
-    const nStretches = Math.max(2, Math.min(60, samples.length >> 1));
+    const nDone = samples[samples.length - 1].n_done - samples[0].n_done;
+    const nStretches = Math.max(2, Math.min(60, samples.length >> 1, Math.max(8, nDone / 3)) | 0);
     const done = doneAt(samples);
     const stretch_ms = (last - first) / nStretches;
     const points = Array.from({ length: nStretches }, (_, k) => {
@@ -378,13 +379,20 @@
     if (failures.n_rows === 0) return section("failures", "Failures", "There are none: every problem has its answer.");
     const { messages, n_rows } = failures;
     const rows = S.rows({ row: failures.row, id: failures.id, kind: failures.kind, message: failures.message.map((at) => messages[at]) });
+    // Messages that differ in numbers alone have one reason.
     const reasons = new Map();
-    for (const row of rows) reasons.set(row.message, (reasons.get(row.message) ?? 0) + 1);
-    const bars = [...reasons].map(([name, value]) => ({ name, value, color: "--c4" })).sort((a, b) => b.value - a.value).slice(0, 8);
+    for (const { message } of rows) {
+      const reason = message.replace(/\d+(\.\d+)?/g, "#");
+      const found = reasons.get(reason) ?? { name: message, value: 0, color: "--c4" };
+      if (found.name !== message) found.name = reason;
+      found.value += 1;
+      reasons.set(reason, found);
+    }
+    const bars = [...reasons.values()].sort((a, b) => b.value - a.value).slice(0, 8);
     const some = n_rows > rows.length ? ` ${format.count(rows.length)} of ${format.count(n_rows)} rows are here; all of them are in failures.parquet.` : "";
     return section("failures", "Failures",
       `${S.counted(n_rows, "problem")} failed without harm to the others.${some}`,
-      bars.length > 1 && bars.length < rows.length ? S.chart.bars({ title: "Reasons", bars, value: { label: "problems", format: format.count } }) : null,
+      bars.length > 1 && bars[0].value > 1 ? S.chart.bars({ title: "Reasons", desc: "The most frequent ones; # stands for numbers that differ.", bars, value: { label: "problems", format: format.count } }) : null,
       S.table({
         caption: "Failures",
         columns: [
