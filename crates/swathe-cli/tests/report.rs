@@ -253,7 +253,7 @@ fn two_runs_are_compared() {
     );
     assert!(text.contains("59 of 59 rows differ"), "{text}");
     assert!(text.contains("in data (59)"), "{text}");
-    assert!(text.contains("1 rows are only there before"), "{text}");
+    assert!(text.contains("1 row is only there before"), "{text}");
     assert!(text.contains("row 7 item7: solved → panicked"), "{text}");
     assert!(text.contains("and 54 more"), "{text}");
 }

@@ -45,8 +45,8 @@ fn of_bucket(bucket: &BucketFigures) -> Flame {
         .filter(|phase| phase.ns > 0)
         .collect();
     let name = match bucket.class_name.as_str() {
-        "" => format!("{} {}", bucket.device, bucket.shape),
-        class => format!("{} {class} {}", bucket.device, bucket.shape),
+        "" => format!("{} {}", bucket.shape, bucket.device),
+        class => format!("{} {class} {}", bucket.shape, bucket.device),
     };
     Flame {
         n_calls: Some(bucket.n_launches),

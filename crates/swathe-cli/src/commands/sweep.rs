@@ -100,6 +100,7 @@ pub(crate) fn draw_flame(report: &Report, run: &RunSettings) -> Result<(), Fault
             Fault::new(Code::Output, error.to_string())
                 .hint("the run itself is safe: swathe report RUN --flame FILE draws it again")
         })?;
+        eprintln!("flame graph: {}", to.display());
     }
     Ok(())
 }
