@@ -65,6 +65,32 @@ impl Profile {
         }
     }
 
+    /// What each primitive took: its name, calls and time. A function held in a variable, and a
+    /// tuple, have no name of their own.
+    pub(crate) fn by_primitive(
+        &self,
+        library: &Library,
+    ) -> impl Iterator<Item = (&'static str, u64, Duration)> {
+        const N_HEADS: usize = PRIMITIVES.len() + 1;
+        let mut sums = [(0u64, Duration::ZERO); N_HEADS];
+        for (node, notes) in library.nodes.iter().zip(&self.nodes) {
+            if let Node::Call(head, ..) = node {
+                let (n_runs, time) = &mut sums[match head {
+                    Head::Primitive(primitive) => usize::from(*primitive),
+                    Head::Node(_) | Head::Tuple => PRIMITIVES.len(),
+                }];
+                *n_runs += notes.n_runs;
+                *time += notes.time;
+            }
+        }
+        let names = PRIMITIVES.iter().map(|primitive| primitive.name);
+        let names = names.chain(["(a variable, or a tuple)"]);
+        names
+            .zip(sums)
+            .filter(|(_, (n_runs, _))| *n_runs > 0)
+            .map(|(name, (n_runs, time))| (name, n_runs, time))
+    }
+
     pub(crate) fn statements(&self, library: &Library) -> Vec<StatementTime> {
         let mut program = vec![usize::MAX; self.nodes.len()];
         for (k, entry) in library.entries.iter().enumerate().rev() {

@@ -268,6 +268,9 @@ impl Workload for GridPrograms {
             task_memo::keep(owner, evaluator.take_task_values());
         }
         if let (Some(all), Some(own)) = (&self.profile, evaluator.take_profile()) {
+            for (name, n_calls, time) in own.by_primitive(&self.library) {
+                swathe::spent(name, n_calls, time);
+            }
             let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
             all.merge(&own);
         }

@@ -10,3 +10,4 @@ pub(crate) mod merge;
 pub(crate) mod ot;
 pub(crate) mod report;
 pub(crate) mod sweep;
+pub(crate) mod watch;

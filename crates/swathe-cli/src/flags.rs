@@ -14,12 +14,14 @@ pub(crate) use ot::{
     OtFlags, OtProblemFlags, OtRunFlags, OtShowFlags, OtSuggestFlags, OtSynthFlags, OtVerb,
 };
 pub(crate) use report::ReportFlags;
+pub(crate) use watch::WatchFlags;
 
 mod arc;
 mod array;
 mod lattice;
 mod ot;
 mod report;
+mod watch;
 
 /// Solves thousands of small problems of different shapes in one sweep.
 ///
@@ -44,6 +46,7 @@ Examples:
   swathe arc --programs solvers.py --tasks training/ --out RUN
                                          all grid programs on all samples of all tasks
   swathe devices                         what this machine has, and what swathe uses of it
+  swathe watch RUN                       see a run go on, in the browser
   swathe merge RUN                       put the shards of a run together
   swathe report RUN --text               where a run's time went, and what would make it faster
 
@@ -68,6 +71,8 @@ pub(crate) enum Command {
     Merge(MergeFlags),
     /// Explain a finished run: its page, as text, as a picture, or beside another run
     Report(ReportFlags),
+    /// Show a run on a live page in the browser, while it goes on or after
+    Watch(WatchFlags),
     /// Print shell completions
     Completions(CompletionsFlags),
 }

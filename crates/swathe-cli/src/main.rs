@@ -51,6 +51,7 @@ fn dispatch(cli: Cli) -> Result<Code, Fault> {
         Command::Merge(flags) => commands::merge::merge(&flags),
         Command::Report(flags) => commands::report::report(&flags),
         Command::Demo(flags) => commands::demo::demo(&flags),
+        Command::Watch(flags) => commands::watch::watch(&flags),
         Command::Completions(flags) => commands::completions::completions(&flags),
     }
 }

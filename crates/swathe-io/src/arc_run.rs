@@ -8,6 +8,7 @@ mod profile;
 mod ranking;
 mod samples;
 mod shown;
+mod words;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -24,9 +25,11 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
 pub use profile::{ProfileRow, profile_rows, write_profile};
+pub(crate) use ranking::Standing;
 pub use ranking::{Ranked, ranking};
 pub use samples::{ProgramRow, SampleRow, adopt_inputs, read_programs, read_samples, write_inputs};
 pub use shown::{ShowError, Shown, ShownOutput, ShownSample, shown};
+pub(crate) use words::Words;
 
 use crate::run_folder::{FolderError, write_table};
 

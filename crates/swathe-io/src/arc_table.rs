@@ -147,7 +147,7 @@ impl ArcRows {
 
 /// What the splits are called.
 pub(crate) const SPLITS: [&str; 2] = ["train", "test"];
-const OUTCOMES: [&str; 4] = ["ok", "error", "timeout", "memory"];
+pub(crate) const OUTCOMES: [&str; 4] = ["ok", "error", "timeout", "memory"];
 
 /// The words of a column, each once.
 struct Names {

@@ -18,6 +18,9 @@ pub struct ArrayRows {
     name: StringBuilder,
     dtype: StringBuilder,
     shape: ListBuilder<UInt64Builder>,
+    /// For each item the extent that its product sums over.
+    inner_extents: Option<Vec<Option<u64>>>,
+    inner: UInt64Builder,
     n_nan: UInt64Builder,
     data: LargeBinaryBuilder,
     n_bytes: usize,
@@ -36,10 +39,21 @@ impl ArrayRows {
             name: StringBuilder::new(),
             dtype: StringBuilder::new(),
             shape: ListBuilder::new(UInt64Builder::new()).with_field(extent()),
+            inner_extents: None,
+            inner: UInt64Builder::new(),
             n_nan: UInt64Builder::new(),
             data: LargeBinaryBuilder::with_capacity(0, 0),
             n_bytes: 0,
             n_nan_in_all: 0,
+        }
+    }
+
+    /// Notes with every product the extent that it sums over, which its result does not show:
+    /// without it nobody could tell how much work it was.
+    pub fn with_inner(self, extents: Vec<Option<u64>>) -> ArrayRows {
+        ArrayRows {
+            inner_extents: Some(extents),
+            ..self
         }
     }
 }
@@ -113,6 +127,12 @@ impl Rows for ArrayRows {
                 "the result's extents, outermost first",
             ),
             field(
+                "inner",
+                DataType::UInt64,
+                "the extent that a product sums over; null for other operations",
+            )
+            .with_nullable(true),
+            field(
                 "n_nan",
                 DataType::UInt64,
                 "elements that are NaN where no operand was",
@@ -136,6 +156,9 @@ impl Rows for ArrayRows {
             self.shape.values().append_value(extent as u64);
         }
         self.shape.append(true);
+        let extents = self.inner_extents.as_ref();
+        let inner = extents.and_then(|extents| extents.get(index).copied().flatten());
+        self.inner.append_option(inner);
         self.n_nan.append_value(answer.n_nan);
         self.n_nan_in_all += answer.n_nan;
         if self.n_bytes == 0 {
@@ -161,6 +184,7 @@ impl Rows for ArrayRows {
             Arc::new(self.name.finish()),
             Arc::new(self.dtype.finish()),
             Arc::new(self.shape.finish()),
+            Arc::new(self.inner.finish()),
             Arc::new(self.n_nan.finish()),
             Arc::new(
                 std::mem::replace(&mut self.data, LargeBinaryBuilder::with_capacity(0, 0)).finish(),
@@ -194,7 +218,7 @@ mod tests {
             assert_eq!(rows.append(index, &answer), 1);
         }
         let columns = rows.take();
-        let data = columns[4].as_binary::<i64>();
+        let data = columns[5].as_binary::<i64>();
         assert_eq!(data.value(0), [0, 0, 0xC0, 0x3F, 0, 0, 0, 0x80]);
         assert_eq!(data.value(1), [0u8; 0]);
         let bytes: Vec<u8> = long.iter().flat_map(|x| x.to_le_bytes()).collect();

@@ -64,7 +64,31 @@ pub fn carry_out<W, R>(
     settings: &Settings,
     identity: Identity,
     output: &Output,
+    rows: R,
+) -> Result<Finished, FolderError>
+where
+    W: Workload + 'static,
+    W::Problem: 'static,
+    W::Solution: 'static,
+    W::Failure: 'static,
+    W::Scratch: 'static,
+    R: Rows<Solution = W::Solution>,
+{
+    carry_out_then(workload, source, settings, identity, output, rows, |_| {
+        Ok(())
+    })
+}
+
+/// The same with a last step of the workload's own, when the tables are there and the reports,
+/// which tell of everything that is in the folder, are not.
+pub fn carry_out_then<W, R>(
+    workload: &Arc<W>,
+    source: &Source<W>,
+    settings: &Settings,
+    identity: Identity,
+    output: &Output,
     mut rows: R,
+    then: impl FnOnce(&Finished) -> Result<(), FolderError>,
 ) -> Result<Finished, FolderError>
 where
     W: Workload + 'static,
@@ -112,7 +136,7 @@ where
         settings.memory.cap_bytes(),
     );
     let settings = &Settings {
-        observer: Some(live.observer(settings.observer.clone())),
+        observer: Some(live.observer(Arc::clone(&todo), settings.observer.clone())),
         ..settings.clone()
     };
     let report = swathe::run(workload, &remaining, settings, &mut |done| {
@@ -152,7 +176,7 @@ where
         folder.interrupted()?;
         None
     } else {
-        Some(folder.finish(part.rows())?)
+        Some(folder.finish(part.rows(), settings.n_threads)?)
     };
     let (figures, warnings) = (part.rows().figures(), part.rows().warnings());
     let finished = Finished {
@@ -163,6 +187,7 @@ where
         warnings,
         merged,
     };
+    then(&finished)?;
     write_reports(&finished, output)?;
     drop(live);
     Ok(finished)

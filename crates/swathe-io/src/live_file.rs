@@ -116,6 +116,8 @@ struct Shared {
 struct State {
     live: Live,
     samples: Thinned,
+    /// The moment that was heard of last; samples of a long run are far apart.
+    latest: Option<Sample>,
     is_over: bool,
 }
 
@@ -155,12 +157,15 @@ impl LiveFile {
             launches: Vec::new(),
             n_mismatches: 0,
         };
+        // What a process that died left behind would be taken for this one's.
+        let _ = fs::remove_file(run.join(FILE_NAME));
         let shared = Arc::new(Shared {
             path: run.join(FILE_NAME),
             started: Instant::now(),
             state: Mutex::new(State {
                 live,
                 samples: Thinned::default(),
+                latest: None,
                 is_over: false,
             }),
             over: Condvar::new(),
@@ -173,11 +178,12 @@ impl LiveFile {
         LiveFile { shared, thread }
     }
 
-    /// An observer that feeds the file and passes every event on.
-    pub fn observer(&self, next: Option<Observer>) -> Observer {
+    /// An observer that feeds the file and passes every event on. `numbers` are the input's
+    /// numbers of the engine's problems: a run that resumed has only some of them.
+    pub fn observer(&self, numbers: Arc<Vec<u64>>, next: Option<Observer>) -> Observer {
         let shared = Arc::clone(&self.shared);
         Observer::new(move |event| {
-            shared.see(event);
+            shared.see(event, &numbers);
             if let Some(next) = &next {
                 next.tell(event);
             }
@@ -207,7 +213,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn see(&self, event: &Event) {
+    fn see(&self, event: &Event, numbers: &[u64]) {
         let mut state = self.lock();
         let live = &mut state.live;
         match event {
@@ -226,7 +232,11 @@ impl Shared {
             Event::Mismatch(_) => live.n_mismatches += 1,
             Event::Sampled { sample, workers } => {
                 live.workers.clone_from(workers);
+                for (problem, _) in live.workers.iter_mut().flat_map(|now| &mut now.problem) {
+                    *problem = numbers.get(*problem).map_or(*problem, |row| *row as usize);
+                }
                 state.samples.push(*sample);
+                state.latest = Some(*sample);
             }
         }
     }
@@ -245,8 +255,10 @@ impl Shared {
             state.live.beat += 1;
             state.live.written_unix_ms = unix_ms();
             state.live.elapsed_ms = self.started.elapsed().as_secs_f64() * 1e3;
+            let mut samples = state.samples.kept.clone();
+            samples.extend(state.latest.filter(|latest| samples.last() != Some(latest)));
             let live = Live {
-                samples: state.samples.kept.clone(),
+                samples,
                 ..state.live.clone()
             };
             // The run goes on meanwhile, however slow the disk is.
@@ -312,10 +324,11 @@ fn unix_ms() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::time::Duration;
 
     use super::{FILE_NAME, Live, LiveFile, Stage};
-    use swathe::{Counts, Event, Sample};
+    use swathe::{Counts, DeviceId, Event, Phase, Sample, WorkerNow};
 
     fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
         for _ in 0..600 {
@@ -335,7 +348,7 @@ mod tests {
             ..Counts::default()
         };
         let file = LiveFile::start(folder.path(), "sum", "swathe sum", 3, counts, 1 << 20);
-        let observer = file.observer(None);
+        let observer = file.observer(Arc::new(vec![7, 8, 9]), None);
         observer.tell(&Event::Progress {
             counts: Counts {
                 n_solved: 4,
@@ -348,15 +361,22 @@ mod tests {
             n_done: 4,
             ..Sample::default()
         };
+        let worker = |problem| WorkerNow {
+            worker: 0,
+            device: DeviceId::Cpu,
+            phase: Phase::Solve,
+            problem: Some((problem, 12.0)),
+        };
         observer.tell(&Event::Sampled {
             sample,
-            workers: Vec::new(),
+            workers: vec![worker(1)],
         });
         let read = || Live::read(folder.path()).ok().flatten();
         eventually("a live file", || read().is_some());
         let live = read().expect("it is there");
         assert_eq!((live.counts.n_solved, live.n_before), (4, 3));
         assert_eq!(live.samples, [sample]);
+        assert_eq!(live.workers, [worker(8)], "under the input's number");
         assert_eq!(live.stage, Stage::Solving);
         assert!(live.process.is_alive(), "this process writes it");
         file.merging();

@@ -15,14 +15,14 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 pub use data::PageData;
-#[allow(unused_imports, reason = "for the data of workloads' pages")]
 pub(crate) use number::significant;
 
 /// The contents of `report.html`.
 pub fn page(data: &PageData) -> String {
     let json = embedded(&data.json());
     let static_part = format!(
-        "<h1>{}</h1><p class=lead>{}</p>",
+        "<p class=brand><b>swathe</b> {}</p><h1>{}</h1><p class=lead>{}</p>",
+        escape(data.workload()),
         escape(&data.headline),
         escape(&data.lead)
     );
@@ -42,7 +42,7 @@ pub fn live_page() -> String {
         "swathe: a run",
         "default-src 'none'; img-src data: blob: 'self'; style-src 'unsafe-inline'; \
          script-src 'unsafe-inline'; connect-src 'self'",
-        "<h1>A run</h1><p class=lead>Waiting for its figures.</p>",
+        "<p class=brand><b>swathe</b> watch</p><h1>A run</h1><p class=lead>Waiting for its figures.</p>",
         "",
     )
 }
@@ -68,18 +68,25 @@ fn document(title: &str, policy: &str, static_part: &str, data: &str) -> String 
     page
 }
 
-const STYLE: &str = include_str!("report_page/assets/style.css");
+const STYLE: &str = concat!(
+    include_str!("report_page/assets/style.css"),
+    include_str!("report_page/assets/arc.css"),
+);
 
 /// In the order they need each other.
-const SCRIPTS: [&str; 10] = [
+const SCRIPTS: [&str; 14] = [
     include_str!("report_page/assets/dom.js"),
     include_str!("report_page/assets/table.js"),
     include_str!("report_page/assets/chart.js"),
     include_str!("report_page/assets/timeline.js"),
     include_str!("report_page/assets/sections.js"),
     include_str!("report_page/assets/ot.js"),
+    include_str!("report_page/assets/grids.js"),
+    include_str!("report_page/assets/matrix.js"),
+    include_str!("report_page/assets/task_view.js"),
     include_str!("report_page/assets/arc.js"),
     include_str!("report_page/assets/array.js"),
+    include_str!("report_page/assets/lattice.js"),
     include_str!("report_page/assets/live.js"),
     // Last: it starts the others.
     include_str!("report_page/assets/page.js"),

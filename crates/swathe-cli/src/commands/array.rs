@@ -12,11 +12,12 @@ use swathe_array::{
     Operation,
 };
 use swathe_io::array_input::ArrayInput;
+use swathe_io::array_limits::Limits;
 use swathe_io::array_table::ArrayRows;
 use swathe_io::npz::{Compression, NpzWriter};
 use swathe_io::run_folder::InputFile;
 
-use super::sweep::{Provenance, sweep};
+use super::sweep::{Provenance, sweep_then};
 use crate::fault::{Code, Fault};
 use crate::flags::{ArrayFlags, ArrayVerb, MapName};
 use crate::progress::Progress;
@@ -290,6 +291,8 @@ struct Batch {
     workload: Arc<ArrayWorkload>,
     source: Source<ArrayWorkload>,
     names: Arc<Vec<String>>,
+    /// Of products, the extent that each sums over.
+    inner_extents: Option<Vec<Option<u64>>>,
     keeps_seed: bool,
 }
 
@@ -313,6 +316,13 @@ impl Batch {
             .map(|(_, dtype)| *dtype)
             .filter(|dtype| operation.accepts(*dtype))
             .collect();
+        let inner_extents = (operation == Operation::Matmul).then(|| {
+            let last = |&index: &usize| {
+                let (shape, _) = input.items()[index].header.as_ref().ok()?;
+                shape.last().map(|&n| n as u64)
+            };
+            kept.iter().map(last).collect()
+        });
         let workload = ArrayWorkload::new(fitted(operation, &dtypes)).with_copies(n_copies);
         let workload = Arc::new(workload);
         let (kept, second) = (Arc::new(kept), second.map(Arc::new));
@@ -342,13 +352,32 @@ impl Batch {
             workload,
             source,
             names: Arc::new(names),
+            inner_extents,
             keeps_seed,
         }
     }
 
     fn into_folder(self, run: RunSettings, provenance: Provenance) -> Result<Code, Fault> {
-        let rows = ArrayRows::new(Arc::clone(&self.names));
-        sweep(&self.workload, &self.source, run, provenance, rows)
+        let mut rows = ArrayRows::new(Arc::clone(&self.names));
+        if let Some(extents) = self.inner_extents {
+            rows = rows.with_inner(extents);
+        }
+        let (folder, memory) = (run.output.folder(), run.engine.memory.clone());
+        let operation = self.workload.operation();
+        sweep_then(
+            &self.workload,
+            &self.source,
+            run,
+            provenance,
+            rows,
+            |finished| {
+                // Rates are compared with what the machine can do: measured now, as it is now.
+                if finished.merged.is_some() {
+                    Limits::measure(operation, &memory).write(&folder)?;
+                }
+                Ok(())
+            },
+        )
     }
 
     /// Writes the results in input order into one file, which appears when it is whole.

@@ -1,6 +1,6 @@
 //! `swathe merge`: the shards of a run become one table.
 
-use swathe::Workload as _;
+use swathe::{Cpu, Workload as _};
 use swathe_arc::GridPrograms;
 use swathe_io::run_folder::{RunJson, merge_shards};
 
@@ -9,7 +9,7 @@ use crate::flags::MergeFlags;
 use crate::stdout;
 
 pub(crate) fn merge(flags: &MergeFlags) -> Result<Code, Fault> {
-    let merged = merge_shards(&flags.run)?;
+    let merged = merge_shards(&flags.run, Cpu::detect().n_threads)?;
     eprintln!(
         "{} rows merged, result hash {}",
         merged.n_rows, merged.result_hash

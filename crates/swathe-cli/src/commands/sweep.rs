@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use swathe::{Device, DeviceId, GpuInfo, GpuUse, Report, Source, Workload};
-use swathe_io::carry_out::{Finished, carry_out};
+use swathe_io::carry_out::{Finished, carry_out_then};
 use swathe_io::cost_file;
 use swathe_io::flame::flame_svg;
 use swathe_io::rows::Rows;
@@ -43,7 +43,8 @@ where
     sweep_then(workload, source, run, provenance, rows, |_| Ok(()))
 }
 
-/// A sweep with a last step of the workload's own, before it is told how it went.
+/// A sweep with a last step of the workload's own, before reports are made and it is told how it
+/// went.
 pub(crate) fn sweep_then<W, R>(
     workload: &Arc<W>,
     source: &Source<W>,
@@ -84,11 +85,23 @@ where
     run.engine.costs = cost_file::load(&gpus);
     let (progress, observer) = Progress::start(run.progress, W::NAME, source.n_problems() as u64);
     run.engine.observer = observer;
-    let finished = carry_out(workload, source, &run.engine, identity, &run.output, rows);
+    let mut progress = Some(progress);
+    let finished = carry_out_then(
+        workload,
+        source,
+        &run.engine,
+        identity,
+        &run.output,
+        rows,
+        |finished| {
+            // What the last step has to say must not run into the bar.
+            drop(progress.take());
+            then(finished)
+        },
+    );
     drop(progress);
     let finished = finished?;
     cost_file::save(&finished.report.costs, &gpus);
-    then(&finished)?;
     draw_flame(&finished.report, &run)?;
     tell(&finished, &run)
 }

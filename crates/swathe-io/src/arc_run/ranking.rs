@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{Float64Type, Int32Type};
+use arrow::datatypes::Float64Type;
 
 use super::samples::{read_programs, read_samples};
+use super::words::Words;
 use super::{Ranking, read_columns};
 use crate::arc_table::RESULTS;
 use crate::run_folder::FolderError;
@@ -40,12 +41,32 @@ impl Ranked {
         self.score_sum / self.n_demonstrations.max(1) as f64
     }
 
-    /// Demonstrations solved, mean score, fewer statements, name.
-    fn compare(&self, other: &Ranked) -> Ordering {
+    fn standing(&self) -> Standing<'_> {
+        Standing {
+            n_right: self.n_right,
+            score_sum: self.score_sum,
+            n_statements: self.n_statements,
+            program: &self.program,
+        }
+    }
+}
+
+/// What a program's rank at a task depends on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Standing<'a> {
+    pub(crate) n_right: u64,
+    pub(crate) score_sum: f64,
+    pub(crate) n_statements: u64,
+    pub(crate) program: &'a str,
+}
+
+impl Standing<'_> {
+    /// The better one is less: demonstrations solved, mean score, fewer statements, name.
+    pub(crate) fn compare(&self, other: &Standing<'_>) -> Ordering {
         (other.n_right.cmp(&self.n_right))
             .then(other.score_sum.total_cmp(&self.score_sum))
             .then(self.n_statements.cmp(&other.n_statements))
-            .then_with(|| self.program.cmp(&other.program))
+            .then_with(|| self.program.cmp(other.program))
     }
 }
 
@@ -62,7 +83,10 @@ pub fn ranking(run: &Path) -> Result<Ranking, FolderError> {
         *n_demonstrations.entry(sample.task).or_default() += u64::from(!sample.is_test);
     }
     let mut ranking = Ranking::new();
-    let mut tally = Tally::default();
+    let mut tally = Tally {
+        task: None,
+        marks: vec![None; programs.len()],
+    };
     let columns = ["program", "task", "split", "equal", "score"];
     let damaged = |reason: String| FolderError::Damaged {
         path: run.join(format!("{RESULTS}.parquet")),
@@ -78,7 +102,7 @@ pub fn ranking(run: &Path) -> Result<Ranking, FolderError> {
             score_sum: mark.score_sum,
         });
         let mut ranked: Vec<Ranked> = ranked.collect();
-        ranked.sort_by(Ranked::compare);
+        ranked.sort_by(|a, b| a.standing().compare(&b.standing()));
         ranking.insert(task.to_owned(), ranked);
     };
     for batch in read_columns(run, RESULTS, &columns)? {
@@ -86,7 +110,7 @@ pub fn ranking(run: &Path) -> Result<Ranking, FolderError> {
         tally.add(&batch, &numbers, &mut close).map_err(damaged)?;
     }
     if let Some(task) = tally.task.take() {
-        close(&task, tally.marks.drain().collect());
+        close(&task, tally.take_marks());
     }
     Ok(ranking)
 }
@@ -98,13 +122,20 @@ struct Mark {
 }
 
 /// The marks of the task whose rows are being read; tasks stand together.
-#[derive(Default)]
 struct Tally {
     task: Option<String>,
-    marks: HashMap<usize, Mark>,
+    /// Of each program that ran on it, by its number.
+    marks: Vec<Option<Mark>>,
 }
 
 impl Tally {
+    fn take_marks(&mut self) -> Vec<(usize, Mark)> {
+        let marks = self.marks.iter_mut().enumerate();
+        marks
+            .filter_map(|(number, mark)| Some((number, mark.take()?)))
+            .collect()
+    }
+
     fn add(
         &mut self,
         batch: &RecordBatch,
@@ -116,9 +147,9 @@ impl Tally {
             found.ok_or_else(|| format!("it has no column {name}"))
         };
         let [program, task, split] = [
-            Words::of(column("program")?)?,
-            Words::of(column("task")?)?,
-            Words::of(column("split")?)?,
+            Words::of(batch, "program")?,
+            Words::of(batch, "task")?,
+            Words::of(batch, "split")?,
         ];
         let program_numbers = program
             .words()
@@ -129,19 +160,25 @@ impl Tally {
                     .ok_or_else(|| format!("it has a program {name:?} that was not run"))
             })
             .collect::<Vec<_>>();
+        let is_train: Vec<bool> = split.words().map(|word| word == Some("train")).collect();
         let equal = column("equal")?.as_boolean();
         let score = column("score")?.as_primitive::<Float64Type>();
         for at in 0..batch.num_rows() {
-            let name = task.word(at);
-            if self.task.as_deref() != Some(name) {
-                if let Some(task) = self.task.take() {
-                    close(&task, self.marks.drain().collect());
+            if at == 0 || task.key(at) != task.key(at - 1) {
+                let name = task.word(at);
+                if self.task.as_deref() != Some(name) {
+                    if let Some(task) = self.task.take() {
+                        close(&task, self.take_marks());
+                    }
+                    self.task = Some(name.to_owned());
                 }
-                self.task = Some(name.to_owned());
             }
-            let number = program_numbers[program.key(at)].clone()?;
-            let mark = self.marks.entry(number).or_default();
-            if split.word(at) == "train" {
+            let number = match &program_numbers[program.key(at)] {
+                Ok(number) => *number,
+                Err(reason) => return Err(reason.clone()),
+            };
+            let mark = self.marks[number].get_or_insert_default();
+            if is_train[split.key(at)] {
                 mark.n_right += u64::from(equal.is_valid(at) && equal.value(at));
                 mark.score_sum += if score.is_valid(at) {
                     score.value(at)
@@ -151,40 +188,5 @@ impl Tally {
             }
         }
         Ok(())
-    }
-}
-
-/// A column of few different words.
-struct Words<'a> {
-    keys: &'a [i32],
-    words: &'a arrow::array::StringArray,
-}
-
-impl<'a> Words<'a> {
-    fn of(column: &'a arrow::array::ArrayRef) -> Result<Words<'a>, String> {
-        let column = column
-            .as_dictionary_opt::<Int32Type>()
-            .ok_or("a column of words is stored in another way")?;
-        let words = column
-            .values()
-            .as_string_opt::<i32>()
-            .ok_or("a column of words is stored in another way")?;
-        Ok(Words {
-            keys: column.keys().values(),
-            words,
-        })
-    }
-
-    fn key(&self, at: usize) -> usize {
-        self.keys[at] as usize
-    }
-
-    fn word(&self, at: usize) -> &'a str {
-        self.words.value(self.key(at))
-    }
-
-    /// All words of the dictionary; some may be null where nothing refers to them.
-    fn words(&self) -> impl Iterator<Item = Option<&'a str>> {
-        self.words.iter()
     }
 }

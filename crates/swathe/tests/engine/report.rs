@@ -185,7 +185,12 @@ fn buckets_add_up_to_the_launches() {
                 .filter(|operation| operation.name == name)
                 .collect();
             assert!(naps.iter().all(|nap| nap.phase == phase), "{naps:?}");
-            assert_eq!(naps.iter().map(|nap| nap.n_calls).sum::<u64>(), 30);
+            // What is refused after loading is loaded again.
+            let n_naps: u64 = naps.iter().map(|nap| nap.n_calls).sum();
+            assert!(
+                n_naps == 30 || (n_naps > 30 && !text.is_empty()),
+                "{n_naps}"
+            );
             assert!(naps.iter().map(|nap| nap.ms).sum::<f64>() >= least_ms);
         }
         for bucket in &report.buckets {
@@ -255,7 +260,10 @@ fn events_add_up() {
             Event::Setback(_) => n_setbacks += 1,
             Event::Mismatch(_) => n_mismatches += 1,
             Event::Sampled { sample, workers } => {
-                assert!(sample.n_done <= 600 && sample.n_waiting <= 600, "{sample:?}");
+                assert!(
+                    sample.n_done <= 600 && sample.n_waiting <= 600,
+                    "{sample:?}"
+                );
                 assert!(!workers.is_empty());
             }
         }

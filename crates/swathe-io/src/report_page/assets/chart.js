@@ -22,7 +22,7 @@
 //   S.chart.heatmap({ xs: [name, …], ys: [name, …], values: [[number|null, …], …] (by y, then x),
 //                     x: { label }, y: { label }, value: { label, format, min, max }, onCell(xAt, yAt) })
 //   S.chart.scatter({ points: [{ x, y, name, group }], groups: [{ name, color, shape }], x, y,
-//                     onPoint(point) })                   shape: "circle", "square", "triangle"
+//                     marks: [{ y, name }], onPoint(point) })  shape: "circle", "square", "triangle"
 // They return the <figure>, which has `redraw()`.
 {
   const S = (window.swathe ??= {});
@@ -39,16 +39,10 @@
     const drawing = svg("svg", { role: "img", "aria-labelledby": `${id}-title ${id}-desc` });
     const readout = h("p", { class: "readout", "aria-live": "polite" });
     const shownTable = options.table === false ? null : (options.table ?? table);
+    // Most tables are never asked for.
     const details = shownTable
-      ? h("details", { class: "numbers" }, h("summary", {}, "Numbers as a table"))
+      ? S.details("Numbers as a table", () => S.table({ caption: options.title, ...(typeof shownTable === "function" ? shownTable() : shownTable) }))
       : null;
-    // The table is made when it is first asked for: most never are.
-    details?.addEventListener("toggle", () => {
-      if (details.open && !details.querySelector(".table")) {
-        const made = typeof shownTable === "function" ? shownTable() : shownTable;
-        details.append(S.table({ caption: options.title, ...made }));
-      }
-    });
     const figure = h("figure", { class: "chart" },
       options.title ? h("figcaption", {}, h("strong", {}, options.title), options.desc ? h("span", {}, options.desc) : null) : null,
       drawing, readout, details);
@@ -81,7 +75,7 @@
     let step = [1, 2, 5, 10].map((k) => k * power).find((k) => k >= rough * 0.999);
     if (whole) step = Math.max(1, Math.round(step));
     const found = [];
-    for (let k = Math.ceil(min / step - 1e-9); k * step <= max + step * 1e-9; k += 1) found.push(k * step);
+    for (let k = Math.ceil(min / step - 1e-9); k * step <= max + step * 1e-9; k += 1) found.push(k * step || 0);
     return found;
   };
   const logTicks = (min, max) => {
@@ -97,9 +91,11 @@
 
   /** A scale from values to pixels. */
   const scale = (axis, values, from, to, nTicks) => {
+    // Bytes are ticked in their own units: 16 MiB, not 19.1.
+    if (axis.format === S.format.bytes && !axis.log) return byteScale(axis, values, from, to, nTicks);
     const finite = values.filter(Number.isFinite);
-    let min = axis.min ?? Math.min(...finite.length ? [finite.reduce((a, b) => Math.min(a, b))] : [0]);
-    let max = axis.max ?? Math.max(...finite.length ? [finite.reduce((a, b) => Math.max(a, b))] : [1]);
+    let min = axis.min ?? (finite.length ? finite.reduce((a, b) => Math.min(a, b)) : 0);
+    let max = axis.max ?? (finite.length ? finite.reduce((a, b) => Math.max(a, b)) : 1);
     const log = Boolean(axis.log) && max > 0;
     if (log) min = Math.max(min, max / 1e9, Number.MIN_VALUE);
     if (!(max > min)) max = log ? min * 10 : min + 1;
@@ -107,7 +103,14 @@
     if (!log && axis.max === undefined) max = Math.max(max, found.length > 1 ? Math.ceil(max / (found[1] - found[0]) - 1e-9) * (found[1] - found[0]) : max);
     const share = log ? (v) => Math.log(Math.max(v, min) / min) / Math.log(max / min) : (v) => (v - min) / (max - min);
     const at = (v) => from + share(v) * (to - from);
-    return { at, min, max, ticks: log ? found : ticks(min, max, nTicks, axis.whole), format: axis.format ?? S.format.number };
+    return { at, min, max, ticks: log ? found : ticks(min, max, nTicks, axis.whole), format: axis.format ?? ((value) => S.format.number(value)) };
+  };
+
+  const byteScale = (axis, values, from, to, nTicks) => {
+    const max = Math.max(1, axis.max ?? 0, ...values.filter(Number.isFinite));
+    const unit = 1024 ** Math.floor(Math.log(max) / Math.log(1024));
+    const scaled = scale({ ...axis, format: null, max: axis.max && axis.max / unit, whole: unit === 1 }, values.map((v) => v / unit), from, to, nTicks);
+    return { at: (v) => scaled.at(v / unit), min: scaled.min * unit, max: scaled.max * unit, ticks: scaled.ticks.map((v) => v * unit), format: S.format.bytes };
   };
 
   /** Axes with ticks and labels around a plot. */
@@ -135,12 +138,12 @@
 
   const legend = (entries) =>
     h("ul", { class: "legend" }, entries.map((entry) => h("li", {}, swatch(entry), entry.name)));
-  const swatch = ({ color: name, dash, hatched, shape }) => {
+  const swatch = ({ color: name, dash, hatched, shape, tall = 1 }) => {
     const box = svg("svg", { class: "swatch", viewBox: "0 0 18 12", width: 18, height: 12, "aria-hidden": "true" });
     if (shape) box.append(mark(shape, 9, 6, 4.5, { fill: color(name) }));
     else if (dash !== undefined) box.append(svg("line", { x1: 0, x2: 18, y1: 6, y2: 6, stroke: color(name), "stroke-width": 2.5, "stroke-dasharray": dash }));
     else {
-      box.append(svg("rect", { width: 18, height: 12, rx: 2, fill: color(name) }));
+      box.append(svg("rect", { y: 12 - 12 * tall, width: 18, height: 12 * tall, rx: Math.min(2, 5 * tall - 1), fill: color(name) }));
       if (hatched) for (let x = -6; x < 18; x += 6) box.append(svg("line", { class: "hatch", x1: x, y1: 12, x2: x + 12, y2: 0 }));
     }
     return box;
@@ -173,7 +176,6 @@
       const scaleY = scale({ min: y.log ? undefined : 0, ...y }, values, height - 42, 26, 4);
       const box = { left: leftOf(scaleY), right: width - 12, top: 26, bottom: height - 42 };
       const scaleX = scale(x, xsAll, box.left, box.right, Math.max(2, Math.floor((box.right - box.left) / 90)));
-      // The last label must not run over the edge.
       const parts = axes(scaleX, scaleY, box, x, y);
       for (const one of series) {
         const points = one.points.filter(([, value]) => Number.isFinite(value));
@@ -282,10 +284,15 @@
     const min = finite.reduce((a, b) => Math.min(a, b));
     const max = finite.reduce((a, b) => Math.max(a, b));
     if (min === max) return [{ from: min, to: max, n: finite.length }];
-    const place = log ? (v) => Math.log(v / min) / Math.log(max / min) : (v) => (v - min) / (max - min);
-    const edge = log ? (k) => min * (max / min) ** (k / nBins) : (k) => min + ((max - min) * k) / nBins;
-    const bins = Array.from({ length: nBins }, (_, k) => ({ from: edge(k), to: edge(k + 1), n: 0 }));
-    for (const v of finite) bins[Math.min(nBins - 1, Math.floor(place(v) * nBins))].n += 1;
+    // Edges are round numbers, of which a reader can make something.
+    const round = ticks(min, max, nBins);
+    const step = round.length > 1 ? round[1] - round[0] : max - min;
+    const first = Math.floor(min / step);
+    const n = log ? nBins : Math.floor(max / step) - first + 1;
+    const place = log ? (v) => (Math.log(v / min) / Math.log(max / min)) * nBins : (v) => Math.floor(v / step) - first;
+    const edge = log ? (k) => Number((min * (max / min) ** (k / nBins)).toPrecision(3)) : (k) => Number(((first + k) * step).toPrecision(12));
+    const bins = Array.from({ length: n }, (_, k) => ({ from: edge(k), to: edge(k + 1), n: 0 }));
+    for (const v of finite) bins[Math.max(0, Math.min(n - 1, Math.floor(place(v))))].n += 1;
     return bins;
   };
   S.chart.bins = binsOf;
@@ -412,7 +419,7 @@
         children.push(cell);
         const text = format(v);
         if (cellWidth > 10 + 6.6 * text.length && cellHeight >= 18)
-          children.push(svg("text", { class: share > 0.55 ? "inside" : "tick", x: left + (xAt + 0.5) * cellWidth, y: top + (yAt + 0.5) * cellHeight, dy: "0.32em", "text-anchor": "middle", "pointer-events": "none" }, text));
+          children.push(svg("text", { class: share > 0.5 ? "inside" : "over", x: left + (xAt + 0.5) * cellWidth, y: top + (yAt + 0.5) * cellHeight, dy: "0.32em", "text-anchor": "middle", "pointer-events": "none" }, text));
       }));
       if (x.label) children.push(svg("text", { class: "label", x: left + cellWidth * xs.length, y: bottom + 34, "text-anchor": "end" }, x.label));
       if (y.label) children.push(svg("text", { class: "label", x: left - 8, y: 12, "text-anchor": "end" }, y.label));
@@ -429,7 +436,7 @@
   };
 
   S.chart.scatter = (options) => {
-    const { points, x = {}, y = {}, onPoint } = options;
+    const { points, marks = [], x = {}, y = {}, onPoint } = options;
     const names = [...new Set(points.map((point) => point.group ?? ""))];
     const groups = (options.groups ?? names.map((name) => ({ name }))).map((group, at) => ({
       color: `--c${(at % 6) + 1}`, shape: SHAPES[at % SHAPES.length], ...group,
@@ -437,7 +444,7 @@
     const groupOf = new Map(groups.map((group) => [group.name, group]));
     const draw = (width) => {
       const height = options.height ?? 260;
-      const scaleY = scale(y, points.map((point) => point.y), height - 42, 26, 5);
+      const scaleY = scale(y, points.map((point) => point.y).concat(marks.map((one) => one.y)), height - 42, 26, 5);
       const box = { left: leftOf(scaleY), right: width - 14, top: 26, bottom: height - 42 };
       const scaleX = scale(x, points.map((point) => point.x), box.left, box.right, Math.max(2, Math.floor((box.right - box.left) / 90)));
       const children = axes(scaleX, scaleY, box, x, y);
@@ -452,6 +459,11 @@
           dot.addEventListener("click", () => onPoint(point));
         }
         children.push(dot);
+      }
+      for (const one of marks) {
+        const at = scaleY.at(one.y);
+        children.push(svg("line", { class: "mark", x1: box.left, x2: box.right, y1: at, y2: at }));
+        children.push(svg("text", { class: "tick", x: box.left + 6, y: at - 5 }, one.name));
       }
       return { height, children };
     };

@@ -5,6 +5,7 @@
 //   S.svg(tag, attributes, ...children)    an SVG element
 //   S.format.count(n)      12,345
 //   S.format.number(x)     four significant digits: 0.01235, 12,350, 1.2e-9
+//   S.format.digits(x, n)  likewise with n significant digits
 //   S.format.ms(ms)        a time in the unit that suits it: 350 µs, 12.3 ms, 4.56 s, 2 min 5 s
 //   S.format.bytes(n)      1.5 MiB
 //   S.format.rate(x)       250/s
@@ -12,8 +13,11 @@
 //   S.counted(n, "row")    "1 row", "2 rows"; a third argument is an irregular plural
 //   S.figure(name, value, format)  a <span> with the figure's name in data-figure and its raw
 //                          value in data-value, so that a test can compare it with report.json
+//   S.ownFigure(name, value, format)  the same for figures of a workload's own, in data-own-figure:
+//                          they are made from its tables, not from report.json
 //   S.rows(columns)        rows (objects) of {name: [values]}, the form in which tables are embedded
 //   S.section(id, title, intro, ...children)  a part of the page; the contents list every one
+//   S.details(summary, make)  a <details> whose content is made when it is first opened (or printed)
 //   S.note(...children)    a paragraph in small faint type
 //   S.announce(text)       says something to screen readers
 //
@@ -51,7 +55,8 @@
 
   S.format = {
     count: (n) => (isNumber(n) ? Math.round(n).toLocaleString("en-US") : NONE),
-    number: (x, nDigits = 4) => {
+    number: (x) => S.format.digits(x, 4),
+    digits: (x, nDigits) => {
       if (!isNumber(x)) return NONE;
       const size = Math.abs(x);
       if (x !== 0 && (size < 1e-4 || size >= 1e12)) return Number(x.toPrecision(nDigits)).toExponential();
@@ -93,6 +98,9 @@
   S.figure = (name, value, format = S.format.count) =>
     S.h("span", { "data-figure": name, "data-value": value }, format(value));
 
+  S.ownFigure = (name, value, format = S.format.count) =>
+    S.h("span", { "data-own-figure": name, "data-value": value }, format(value));
+
   S.rows = (columns) => {
     const names = Object.keys(columns);
     const n = names.length === 0 ? 0 : columns[names[0]].length;
@@ -106,6 +114,16 @@
   S.section = (id, title, intro, ...children) =>
     S.h("section", { id, "aria-labelledby": `${id}-title` },
       S.h("h2", { id: `${id}-title` }, title), intro ? S.h("p", { class: "intro" }, intro) : null, ...children);
+
+  S.details = (summary, make) => {
+    const details = S.h("details", {}, S.h("summary", {}, summary));
+    details.fill = () => {
+      details.fill = () => {};
+      details.append(make());
+    };
+    details.addEventListener("toggle", () => details.open && details.fill());
+    return details;
+  };
 
   S.note = (...children) => S.h("p", { class: "note" }, ...children);
 

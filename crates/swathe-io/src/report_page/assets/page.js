@@ -4,8 +4,8 @@
 {
   const S = (window.swathe ??= {});
   const { h } = S;
-  const ORDER = ["timeline", "workers", "throughput", "memory", "shapes", "routes", "setbacks", "verification",
-    "failures", "settings", "reproduce"];
+  const ORDER = ["figures", "timeline", "workers", "throughput", "memory", "shapes", "operations", "routes", "setbacks",
+    "verification", "failures", "settings", "reproduce"];
 
   const start = () => {
     document.getElementById("top").append(h("div", { class: "tools" }, themeButton()));
@@ -65,7 +65,11 @@
   let opened = [];
   const open = () => {
     opened = [...document.querySelectorAll("details:not([open])")];
-    opened.forEach((details) => (details.open = true));
+    for (const details of opened) {
+      details.open = true;
+      // Its own event would come after the printing.
+      details.fill?.();
+    }
   };
   const close = () => {
     opened.forEach((details) => (details.open = false));

@@ -1,0 +1,57 @@
+"use strict";
+// The page of the workload `lattice`: registers S.pages.lattice(data) -> Element, data being what
+// `lattice_page::data` made: the answers, and how long they took.
+{
+  const S = (window.swathe ??= {});
+  const { h } = S;
+
+  S.pages.lattice = (data) => {
+    if (data.absent) {
+      return S.section("lattice", "Questions", null,
+        S.note(`There is no ${data.absent} in the run folder: a run that was interrupted has its tables when it is finished with --resume.`));
+    }
+    const rows = S.rows(data.queries);
+    const has = (name) => data.queries[name] !== undefined;
+    const yes = (x) => (x === true ? "yes" : x === false ? "no" : "–");
+    const answers = [
+      { name: "from", key: "from", format: S.format.count, numeric: true },
+      { name: "to", key: "to", format: S.format.count, numeric: true },
+      { name: "path", key: "found", format: yes, help: "whether there is one" },
+      { name: "length", key: "length", format: S.format.count, numeric: true, help: "edges of a shortest path" },
+      { name: "connected", key: "connected", format: yes },
+      { name: "diameter", key: "diameter", format: S.format.count, numeric: true, help: "the greatest distance between two free vertices" },
+      { name: "edges", value: (row) => Number(row.n_edges), cell: (row) => row.n_edges, key: "n_edges", numeric: true },
+      { name: "farthest", key: "eccentricity", format: S.format.count, numeric: true, help: "the distance of the farthest vertex that can be reached" },
+      { name: "out of reach", key: "n_unreachable", format: S.format.count, numeric: true, help: "free vertices that cannot be reached" },
+    ];
+    return S.section("lattice", "Questions", summary(data, rows),
+      data.sizes.length ? S.chart.bars({
+        title: "Time by the number of vertices", desc: "The median of the questions about lattices of a size, blocked vertices included.",
+        bars: data.sizes.map((size) => ({
+          name: `${S.format.number(10 ** size.power)} to ${S.format.number(10 ** (size.power + 1))}`, value: size.ms_median,
+          help: `${S.counted(size.n, "question")}, the slowest ${S.format.ms(size.ms_max)}, ${S.format.ms(size.ms)} in all`,
+        })),
+        value: { label: "median time", format: S.format.ms },
+      }) : null,
+      h("div", {}, S.table({
+        caption: rows.length < data.n
+          ? `${S.format.count(rows.length)} of ${S.counted(data.n, "question")}: the slowest, and others evenly spaced; all of them are in queries.parquet` : "All questions",
+        columns: [
+          { name: "question", key: "id" },
+          { name: "asked", key: "op" },
+          { name: "sizes", key: "sizes", help: "vertices along each axis" },
+          { name: "vertices", key: "n_vertices", format: S.format.number, numeric: true },
+          { name: "blocked", key: "n_blocked", format: S.format.count, numeric: true },
+          ...answers.filter((column) => has(column.key)),
+          { name: "time", key: "ms", format: S.format.ms, numeric: true },
+        ],
+        rows,
+      })));
+  };
+
+  const summary = (data, rows) => {
+    if (rows.length < data.n || data.queries.found === undefined) return `${S.counted(data.n, "question")} answered.`;
+    const nFound = rows.filter((row) => row.found).length;
+    return `${S.counted(data.n, "question")} answered: ${S.format.count(nFound)} with a path, ${S.format.count(data.n - nFound)} without.`;
+  };
+}
