@@ -102,8 +102,9 @@ where
     drop(progress);
     let finished = finished?;
     cost_file::save(&finished.report.costs, &gpus);
+    let code = tell(&finished, &run)?;
     draw_flame(&finished.report, &run)?;
-    tell(&finished, &run)
+    Ok(code)
 }
 
 /// The drawing that `--flame` asks for.
