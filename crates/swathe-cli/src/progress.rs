@@ -184,7 +184,7 @@ impl Drop for Progress {
 fn bar(name: &str, n_problems: u64) -> ProgressBar {
     let bar =
         ProgressBar::with_draw_target(Some(n_problems), ProgressDrawTarget::stderr_with_hz(10));
-    let template = "{prefix} {bar:24} {percent:>3}% {human_pos}/{human_len}  {rate}  {left}{msg}";
+    let template = "{prefix} {wide_bar} {percent:>3}% {human_pos}/{human_len}  {rate}  {left}{msg}";
     if let Ok(style) = BarStyle::with_template(template) {
         // A text that cannot be written is not worth a panic.
         let style = style

@@ -37,8 +37,8 @@ pub(crate) fn phases(report: &Report) -> [(&'static str, f64); 6] {
     ]
 }
 
-/// Two lines that say where the time and the memory went.
-pub(crate) fn figures(report: &Report) -> [String; 2] {
+/// Three lines that say where the time and the memory went.
+pub(crate) fn figures(report: &Report) -> [String; 3] {
     let phases = phases(report);
     let all_ms: f64 = phases.iter().map(|(_, ms)| ms).sum();
     let shares: Vec<String> = phases
@@ -47,9 +47,10 @@ pub(crate) fn figures(report: &Report) -> [String; 2] {
         .collect();
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     [
-        format!("workers: {}", shares.join(", ")),
+        format!("workers: {},", shares[..3].join(", ")),
+        format!("         {}", shares[3..].join(", ")),
         format!(
-            "memory: {:.1} MiB of {:.1} MiB at most",
+            "memory:  {:.1} MiB of {:.1} MiB at most",
             mib(report.memory.peak_bytes),
             mib(report.memory.budget_bytes)
         ),

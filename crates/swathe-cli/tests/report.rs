@@ -253,7 +253,7 @@ fn two_runs_are_compared() {
     );
     assert!(text.contains("59 of 59 rows differ"), "{text}");
     assert!(text.contains("in data (59)"), "{text}");
-    assert!(text.contains("1 rows are only there before"), "{text}");
+    assert!(text.contains("1 row is only there before"), "{text}");
     assert!(text.contains("row 7 item7: solved → panicked"), "{text}");
     assert!(text.contains("and 54 more"), "{text}");
 }
@@ -385,8 +385,8 @@ fn a_run_ends_with_its_figures() {
     assert!(lines[1].starts_with(&solving), "{}", ended.stderr);
     let peak = report.memory.peak_bytes as f64 / f64::from(1 << 20);
     assert_eq!(
-        lines[2],
-        format!("memory: {peak:.1} MiB of 1024.0 MiB at most")
+        lines[3],
+        format!("memory:  {peak:.1} MiB of 1024.0 MiB at most")
     );
     assert_eq!(lines.last(), Some(&"report: run/report.html"));
 }

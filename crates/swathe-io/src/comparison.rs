@@ -24,7 +24,8 @@ pub struct Comparison {
     pub figures: Vec<Figure>,
     /// What they spent solving on each bucket.
     pub buckets: Vec<BucketChange>,
-    /// Problems that ended otherwise; absent if one of the runs has no tables.
+    /// Problems that ended otherwise; absent if one of the runs has no tables, or if they are runs
+    /// of different workloads.
     pub outcomes: Option<OutcomeChanges>,
     /// Answers that differ.
     pub results: ResultChanges,

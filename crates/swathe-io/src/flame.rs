@@ -45,8 +45,8 @@ fn of_bucket(bucket: &BucketFigures) -> Flame {
         .filter(|phase| phase.ns > 0)
         .collect();
     let name = match bucket.class_name.as_str() {
-        "" => format!("{} {}", bucket.device, bucket.shape),
-        class => format!("{} {class} {}", bucket.device, bucket.shape),
+        "" => format!("{} {}", bucket.shape, bucket.device),
+        class => format!("{} {class} {}", bucket.shape, bucket.device),
     };
     Flame {
         n_calls: Some(bucket.n_launches),
@@ -129,7 +129,7 @@ pub fn flame_svg(report: &Report) -> String {
     let mut svg = String::new();
     let _ = write!(
         svg,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"flame\" preserveAspectRatio=\"xMidYMin\" viewBox=\"0 0 {WIDTH} {height}\" \
          role=\"img\" aria-labelledby=\"title about\" font-size=\"11\">\n\
          <title id=\"title\">Where the time of a run went</title>\n<style>{STYLE}</style>\n\
          <rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n\
@@ -235,8 +235,8 @@ fn escape(text: &str) -> String {
 const STYLE: &str = "\
 text{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:#1b1b1b}\
 .head{font:600 15px system-ui,sans-serif}.about{font:12px system-ui,sans-serif}\
-.paper{fill:#ffffff}.all rect{fill:#d5d8dc}.bucket rect{fill:#c3cbd6}\
+.flame{background:#ffffff}.paper{fill:#ffffff}.all rect{fill:#d5d8dc}.bucket rect{fill:#c3cbd6}\
 .solve rect{fill:#8fc7ea}.load rect{fill:#8fd6be}.memory rect{fill:#f2b79d}.other rect{fill:#e4e4df}\
 rect{stroke:#ffffff;stroke-width:.5}.paper{stroke:none}g:hover rect{stroke:#1b1b1b;stroke-width:1.5}\
-@media (prefers-color-scheme:dark){.paper{fill:#16181c}.head,.about{fill:#e8e8e8}\
+@media (prefers-color-scheme:dark){.flame{background:#16181c}.paper{fill:#16181c}.head,.about{fill:#e8e8e8}\
 rect{stroke:#16181c}g:hover rect{stroke:#ffffff}}";

@@ -102,8 +102,9 @@ where
     drop(progress);
     let finished = finished?;
     cost_file::save(&finished.report.costs, &gpus);
+    let code = tell(&finished, &run)?;
     draw_flame(&finished.report, &run)?;
-    tell(&finished, &run)
+    Ok(code)
 }
 
 /// The drawing that `--flame` asks for.
@@ -113,6 +114,7 @@ pub(crate) fn draw_flame(report: &Report, run: &RunSettings) -> Result<(), Fault
             Fault::new(Code::Output, error.to_string())
                 .hint("the run itself is safe: swathe report RUN --flame FILE draws it again")
         })?;
+        eprintln!("flame graph: {}", to.display());
     }
     Ok(())
 }

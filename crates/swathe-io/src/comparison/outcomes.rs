@@ -35,9 +35,11 @@ pub struct OutcomeChange {
 /// Enough to see what kind of problems they are.
 pub(super) const N_FIRST: usize = 5;
 
-/// Joins what both runs say of their failures, by row. Absent if one of them has no tables.
+/// Joins what both runs say of their failures, by row. Absent if one of them has no tables, or if
+/// their problems are of different kinds.
 pub(super) fn outcomes(runs: [&ReportedRun; 2]) -> Result<Option<OutcomeChanges>, FolderError> {
-    if runs.iter().any(|run| run.run.state != RunState::Complete) {
+    let is_other = runs[0].run.identity.workload != runs[1].run.identity.workload;
+    if is_other || runs.iter().any(|run| run.run.state != RunState::Complete) {
         return Ok(None);
     }
     let [before, after] = runs.map(|run| failures(&run.path.join("failures.parquet")));

@@ -206,7 +206,11 @@ fn value_text(column: &dyn Array, at: usize) -> String {
     // Bulk data is not worth a text of its whole length.
     if let Some(bytes) = column.as_binary_opt::<i64>() {
         return match bytes.is_valid(at) {
-            true => format!("{} bytes", bytes.value(at).len()),
+            true => {
+                let value = bytes.value(at);
+                let mark = &blake3::hash(value).to_hex()[..8];
+                format!("{} bytes ({mark})", value.len())
+            }
             false => "null".to_owned(),
         };
     }

@@ -35,8 +35,8 @@ fn parts_add_up_to_the_report() {
         .map(|bucket| ns(bucket.solve_ms) + ns(bucket.load_ms) + ns(bucket.memory_ms))
         .sum();
     assert_eq!((root.name.as_str(), root.ns), ("toy", told));
-    assert_eq!(root.parts[0].name, "cpu f32 <ε> 64x64");
-    assert_eq!(root.parts[1].name, "gpu:0 f32 <ε> 128x128");
+    assert_eq!(root.parts[0].name, "64x64 f32 <ε> cpu");
+    assert_eq!(root.parts[1].name, "128x128 f32 <ε> gpu:0");
     let solving = &root.parts[0].parts[0];
     let names: Vec<&str> = solving
         .parts

@@ -28,7 +28,7 @@ pub(super) fn comparison_text(runs: [&ReportedRun; 2], compared: &Comparison) ->
     text += "\nOutcomes\n";
     text += &match &compared.outcomes {
         Some(outcomes) => outcomes_text(outcomes),
-        None => "  one of the runs is not complete\n".to_owned(),
+        None => "  not comparable\n".to_owned(),
     };
     text += "\nAnswers\n";
     text += &answers(runs, &compared.results);
@@ -59,12 +59,11 @@ fn figure(figure: &Figure) -> [String; 4] {
         Unit::Share => percent(value),
     };
     let [before, after] = figure.values.map(shown);
-    [
-        figure.name.to_owned(),
-        before,
-        after,
-        change(figure.change()),
-    ]
+    let changed = match figure.unit {
+        Unit::Share => points(figure.values[1] - figure.values[0]),
+        _ => change(figure.change()),
+    };
+    [figure.name.to_owned(), before, after, changed]
 }
 
 /// `+12.3 %`, `-5 %`, `=`; nothing where there is no percentage.
@@ -74,6 +73,14 @@ fn change(change: Option<f64>) -> String {
         Some(0.0) => "=".to_owned(),
         Some(share) if share < 0.0 => format!("-{}", percent(-share)),
         Some(share) => format!("+{}", percent(share)),
+    }
+}
+
+/// What a percentage is more or less, in points.
+fn points(share: f64) -> String {
+    match share {
+        0.0 => "=".to_owned(),
+        share => format!("{:+.1} points", 100.0 * share),
     }
 }
 
@@ -164,7 +171,12 @@ fn tables(changes: &TableChanges) -> String {
     }
     for (n, which) in changes.n_alone.iter().zip(["before", "after"]) {
         if *n > 0 {
-            text += &format!("  {} rows are only there {which}\n", count(*n));
+            let (rows, are) = if *n == 1 {
+                ("row", "is")
+            } else {
+                ("rows", "are")
+            };
+            text += &format!("  {} {rows} {are} only there {which}\n", count(*n));
         }
     }
     if changes.n_other_problem > 0 {
