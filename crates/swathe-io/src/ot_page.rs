@@ -16,11 +16,10 @@ mod view_files;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
-use swathe::Report;
 
 use crate::run_folder::{FolderError, RunJson};
-pub(crate) use choice::has_view;
 use choice::N_VIEWS_MAX;
+pub(crate) use choice::has_view;
 use pair_columns::PairColumns;
 pub(crate) use view::PairView;
 pub(crate) use view_files::ViewFiles;
@@ -31,7 +30,7 @@ const N_ROWS_MAX: usize = 20_000;
 
 /// What `S.pages.ot` shows, from the files of a run folder; null if the run was interrupted before
 /// it had a table.
-pub(crate) fn data(run: &Path, report: &Report) -> Result<Value, FolderError> {
+pub(crate) fn data(run: &Path) -> Result<Value, FolderError> {
     if !run.join(pair_columns::TABLE).exists() {
         return Ok(Value::Null);
     }

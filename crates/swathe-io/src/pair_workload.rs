@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use swathe::{DeviceKind, Difference, Gpu, GpuError, Lane, Need, Size, Source, Stop, Workload};
 use swathe_ot::{
-    CoordScale, Crop, Failure, Frame, Geometry, Pair, PixelBox, Residuals, Scratch, Settings, Shape,
-    Side,
-    Solution, Summary, Transport, lift, place_live, solve_with, summarise,
+    CoordScale, Crop, Failure, Frame, Geometry, Pair, PixelBox, Residuals, Scratch, Settings,
+    Shape, Side, Solution, Summary, Transport, lift, place_live, solve_with, summarise,
 };
 
 use crate::frame::FrameError;

@@ -47,16 +47,25 @@ fn numbers(batches: &[RecordBatch], name: &str) -> Vec<Option<f64>> {
         cast(column, &DataType::Float64).unwrap()
     });
     columns
-        .flat_map(|column| column.as_primitive::<Float64Type>().iter().collect::<Vec<_>>())
+        .flat_map(|column| {
+            column
+                .as_primitive::<Float64Type>()
+                .iter()
+                .collect::<Vec<_>>()
+        })
         .collect()
 }
 
 fn texts(batches: &[RecordBatch], name: &str) -> Vec<String> {
-    let columns = batches.iter().map(|batch| batch.column_by_name(name).unwrap());
+    let columns = batches
+        .iter()
+        .map(|batch| batch.column_by_name(name).unwrap());
     columns
         .flat_map(|column| {
             let texts = column.as_string::<i32>();
-            (0..texts.len()).map(|at| texts.value(at).to_owned()).collect::<Vec<_>>()
+            (0..texts.len())
+                .map(|at| texts.value(at).to_owned())
+                .collect::<Vec<_>>()
         })
         .collect()
 }
@@ -73,8 +82,13 @@ fn shown(run: &RunPage, column: &str) -> Vec<String> {
         Value::from(column)
     );
     let texts = run.value(&script);
-    let texts = texts.as_array().unwrap_or_else(|| panic!("{column}: {texts}"));
-    texts.iter().map(|text| text.as_str().unwrap().to_owned()).collect()
+    let texts = texts
+        .as_array()
+        .unwrap_or_else(|| panic!("{column}: {texts}"));
+    texts
+        .iter()
+        .map(|text| text.as_str().unwrap().to_owned())
+        .collect()
 }
 
 /// The selector of the button that sorts by a column.
@@ -109,7 +123,10 @@ fn pairs_are_sorted_by_their_numbers() {
     let names = shown(&run, "pair");
     assert_eq!(names.len(), 10);
     // The cell has a thumbnail or a dash before the name.
-    let named: Vec<&str> = names.iter().map(|name| name.trim_start_matches('–')).collect();
+    let named: Vec<&str> = names
+        .iter()
+        .map(|name| name.trim_start_matches('–'))
+        .collect();
     assert_eq!(named[..9], expected[..]);
     assert_eq!(named[9], MISSING, "what has no cost comes last");
     run.click(&button);
@@ -169,7 +186,11 @@ fn the_view_of_a_pair_has_the_values_of_the_table() {
              canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data\
              .some(byte => byte > 0))",
         );
-        assert_eq!(drawn, serde_json::json!([true, true, true, true, true]), "{id}");
+        assert_eq!(
+            drawn,
+            serde_json::json!([true, true, true, true, true]),
+            "{id}"
+        );
         let arrows = run.value("document.querySelector('#pair .ot-arrows path').getAttribute('d')");
         assert!(arrows.as_str().unwrap().matches('M').count() > 20);
     }
@@ -187,7 +208,10 @@ fn the_view_of_a_pair_has_the_values_of_the_table() {
     );
     assert!(charts[0].as_str().unwrap().contains("Displacements"));
     let curve = charts[1].as_str().unwrap();
-    assert!(curve.contains("Convergence") && curve.contains("tolerance"), "{curve}");
+    assert!(
+        curve.contains("Convergence") && curve.contains("tolerance"),
+        "{curve}"
+    );
     run.assert_sound();
 }
 
@@ -237,11 +261,17 @@ fn names_and_messages_stay_text() {
     assert_eq!(run.value(scripts), 0);
     // A pair that failed says why, in the table and when it is looked at.
     let status = &shown(&run, "status")[9];
-    assert!(status.starts_with("failed: ") && status.contains("no.png"), "{status}");
+    assert!(
+        status.starts_with("failed: ") && status.contains("no.png"),
+        "{status}"
+    );
     run.click("#pairs tbody tr:nth-child(10) td");
     run.wait_for(&format!("{CHOSEN} === {}", Value::from(MISSING)));
     assert!(run.text("#pair").contains("no.png"));
-    assert_eq!(run.value("document.querySelectorAll('#pair canvas').length"), 0);
+    assert_eq!(
+        run.value("document.querySelectorAll('#pair canvas').length"),
+        0
+    );
     // The filter finds it.
     run.focus("#pairs input[type=search]");
     for key in ["f", "a", "i", "l", "e", "d"] {
@@ -270,7 +300,10 @@ fn series_are_drawn_from_the_columns_of_the_input() {
     let cost = numbers(&batches, "cost_px2")[0].unwrap();
     let formatted = run.value(&format!("swathe.format.number({cost})"));
     let numbers_shown = run.text("#series figure.chart .table tbody tr");
-    assert!(numbers_shown.contains(formatted.as_str().unwrap()), "{numbers_shown}");
+    assert!(
+        numbers_shown.contains(formatted.as_str().unwrap()),
+        "{numbers_shown}"
+    );
     // All together, along the input.
     for (select, words) in [(1, "all pairs"), (2, "place in the input")] {
         run.value(&format!(
@@ -296,7 +329,10 @@ fn large_run(folder: &Path, n_pairs: usize) {
     .expect(0);
     let mut rows = "pair_id,src,tgt\n".to_owned();
     for k in 0..n_pairs {
-        rows += &format!("-p {k},series_00/frame_00{}.png,series_00/frame_002.png\n", k % 2);
+        rows += &format!(
+            "-p {k},series_00/frame_00{}.png,series_00/frame_002.png\n",
+            k % 2
+        );
     }
     fs::write(folder.join("data/many.csv"), rows).unwrap();
 }

@@ -79,23 +79,23 @@ pub(super) struct Carried {
 
 impl PairColumns {
     /// Reads at most `n_max` rows, `must` among them.
-    pub(super) fn read(
-        run: &Path,
-        n_max: usize,
-        must: &[u64],
-    ) -> Result<PairColumns, FolderError> {
+    pub(super) fn read(run: &Path, n_max: usize, must: &[u64]) -> Result<PairColumns, FolderError> {
         let failures = Failures::read(run)?;
         let (solved, keys) = solved_rows(run)?;
         let failed: Vec<u64> = failures.by_row.keys().copied().collect();
         let mut failed = failed;
         failed.sort_unstable();
-        let has = |row: &&u64| solved.binary_search(row).is_ok() || failed.binary_search(row).is_ok();
+        let has =
+            |row: &&u64| solved.binary_search(row).is_ok() || failed.binary_search(row).is_ok();
         let must: Vec<u64> = must.iter().filter(has).copied().collect();
         let rows: Vec<u64> = shown(n_max, &must, &failed, &solved, &keys)
             .into_iter()
             .collect();
-        let place_by_row: HashMap<u64, usize> =
-            rows.iter().enumerate().map(|(at, row)| (*row, at)).collect();
+        let place_by_row: HashMap<u64, usize> = rows
+            .iter()
+            .enumerate()
+            .map(|(at, row)| (*row, at))
+            .collect();
         let n = rows.len();
         let mut columns = PairColumns {
             n_rows: (solved.len() + failed.len()) as u64,
@@ -157,7 +157,11 @@ impl PairColumns {
         run: &Path,
         place_by_row: &HashMap<u64, usize>,
     ) -> Result<(), FolderError> {
-        let carried: Vec<String> = self.carried.iter().map(|column| column.name.clone()).collect();
+        let carried: Vec<String> = self
+            .carried
+            .iter()
+            .map(|column| column.name.clone())
+            .collect();
         let mut names = vec!["row", "pair_id", "status", MAX_UM];
         names.extend(NUMBERS);
         names.extend(carried.iter().map(String::as_str));

@@ -6,13 +6,37 @@ use super::pair_columns::Carried;
 
 /// Names that people give to what holds a series together, the likeliest first.
 const SERIES: [&str; 14] = [
-    "series", "series_id", "sequence", "movie", "video", "embryo", "embryo_id", "stack", "position",
-    "sample", "experiment", "track", "track_id", "group",
+    "series",
+    "series_id",
+    "sequence",
+    "movie",
+    "video",
+    "embryo",
+    "embryo_id",
+    "stack",
+    "position",
+    "sample",
+    "experiment",
+    "track",
+    "track_id",
+    "group",
 ];
 /// Names of what orders a series.
 const TIME: [&str; 14] = [
-    "time", "t", "time_s", "time_min", "time_h", "timepoint", "time_point", "frame", "frame_idx",
-    "frame_index", "index", "step", "z", "slice",
+    "time",
+    "t",
+    "time_s",
+    "time_min",
+    "time_h",
+    "timepoint",
+    "time_point",
+    "frame",
+    "frame_idx",
+    "frame_index",
+    "index",
+    "step",
+    "z",
+    "slice",
 ];
 
 /// The columns to begin with, by name; null where none tells. Readers can choose others.
@@ -52,8 +76,16 @@ mod tests {
     fn columns_are_known_by_their_names() {
         let null = || Value::Null;
         check(&[], null(), null());
-        check(&[("series", false), ("time", true)], "series".into(), "time".into());
-        check(&[("T", true), ("Embryo", true)], "Embryo".into(), "T".into());
+        check(
+            &[("series", false), ("time", true)],
+            "series".into(),
+            "time".into(),
+        );
+        check(
+            &[("T", true), ("Embryo", true)],
+            "Embryo".into(),
+            "T".into(),
+        );
         check(&[("frame", true), ("time", true)], null(), "time".into());
         // A time that is a text has no place on an axis.
         check(&[("time", false), ("frame", true)], null(), "frame".into());

@@ -93,7 +93,7 @@ const N_INPUTS_MAX: usize = 1_000;
 /// A workload's arm calls its module, as in `"ot" => crate::ot_page::data(run, report)`.
 fn workload_page(run: &Path, report: &Report) -> Result<Value, FolderError> {
     match report.workload.as_str() {
-        "ot" => crate::ot_page::data(run, report),
+        "ot" => crate::ot_page::data(run),
         _ => Ok(Value::Null),
     }
 }

@@ -15,7 +15,9 @@ fn view_of(pair: &Pair, settings: &Settings) -> (PairView, Solution) {
         let rows = live.y0_px..live.y1_px();
         let pixels = rows.flat_map(|y| {
             let start = y * frame.shape.w_px + live.x0_px;
-            frame.density[start..start + live.shape.w_px].iter().copied()
+            frame.density[start..start + live.shape.w_px]
+                .iter()
+                .copied()
         });
         Frame::new(live.shape.h_px, live.shape.w_px, pixels.collect()).unwrap()
     };
@@ -89,7 +91,10 @@ fn small_maps_keep_the_mass_of_large_ones() {
         }
         let brightness = sum(&values(&view.source, false)) * cell_area;
         let mass = solution.mass_src;
-        assert!((brightness - mass).abs() < 0.05 * mass, "{brightness} for {mass}");
+        assert!(
+            (brightness - mass).abs() < 0.05 * mass,
+            "{brightness} for {mass}"
+        );
     }
 }
 
@@ -102,7 +107,10 @@ fn figures_are_those_of_all_pixels() {
     let n_live = n_live.filter(|v| !v[0].is_nan()).count() as u64;
     assert_eq!(view.histogram.counts.len(), N_BINS);
     assert_eq!(view.histogram.counts.iter().sum::<u64>(), n_live);
-    assert!(view.histogram.counts[N_BINS - 1] > 0, "the fastest is there");
+    assert!(
+        view.histogram.counts[N_BINS - 1] > 0,
+        "the fastest is there"
+    );
     let max = summary.displacement_px.max;
     assert!((view.histogram.to_px - max).abs() < 1e-4 * max);
     // Mean over bins, to half a bin.
@@ -134,8 +142,11 @@ fn arrows_are_few_and_lie_on_the_source() {
     });
     // The middle of what is live in a square may itself be a hole.
     assert!(on.count() * 10 >= n * 9);
-    let rows: std::collections::BTreeSet<u64> =
-        arrows.y.iter().map(|y| *y as u64 / arrows.step_px as u64).collect();
+    let rows: std::collections::BTreeSet<u64> = arrows
+        .y
+        .iter()
+        .map(|y| *y as u64 / arrows.step_px as u64)
+        .collect();
     assert!(rows.len() <= N_ARROWS_MAX);
 }
 
@@ -174,7 +185,11 @@ fn empty_frames_have_views_that_can_be_written() {
         let (view, _) = view_of(&pair, &Settings::default());
         assert!(view.arrows.y.is_empty());
         assert_eq!(view.histogram.counts.iter().sum::<u64>(), 0);
-        assert!(serde_json::to_string(&view).unwrap().contains("\"cells\":[5,"));
+        assert!(
+            serde_json::to_string(&view)
+                .unwrap()
+                .contains("\"cells\":[5,")
+        );
     }
     let settings = Settings {
         fields: true,
@@ -185,7 +200,15 @@ fn empty_frames_have_views_that_can_be_written() {
     let summary = summarise(&solution);
     let one = Frame::new(1, 1, vec![0.0]).unwrap();
     let geometry = &solution.geometry;
-    let view = PairView::of(0, "none", (&one, &one), geometry, None, &solution, summary.as_ref());
+    let view = PairView::of(
+        0,
+        "none",
+        (&one, &one),
+        geometry,
+        None,
+        &solution,
+        summary.as_ref(),
+    );
     assert_eq!(view.cells, [0, 0]);
     serde_json::to_string(&view).unwrap();
 }
