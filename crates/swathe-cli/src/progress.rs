@@ -96,9 +96,7 @@ impl Progress {
                         Event::Mismatch(mismatch) => {
                             serde_json::json!({"event": "mismatch", "mismatch": mismatch})
                         }
-                        Event::Progress { .. } | Event::Launched(_) | Event::Sampled { .. } => {
-                            return;
-                        }
+                        Event::Progress { .. } | Event::Launched(_) | Event::Sampled { .. } => return,
                     };
                     eprintln!("{line}");
                 });
