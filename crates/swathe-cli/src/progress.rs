@@ -96,7 +96,9 @@ impl Progress {
                         Event::Mismatch(mismatch) => {
                             serde_json::json!({"event": "mismatch", "mismatch": mismatch})
                         }
-                        Event::Progress { .. } | Event::Launched(_) | Event::Sampled { .. } => return,
+                        Event::Progress { .. } | Event::Launched(_) | Event::Sampled { .. } => {
+                            return;
+                        }
                     };
                     eprintln!("{line}");
                 });

@@ -73,7 +73,9 @@ where
     W::Scratch: 'static,
     R: Rows<Solution = W::Solution>,
 {
-    carry_out_then(workload, source, settings, identity, output, rows, |_| Ok(()))
+    carry_out_then(workload, source, settings, identity, output, rows, |_| {
+        Ok(())
+    })
 }
 
 /// The same with a last step of the workload's own, when the tables are there and the reports,

@@ -65,7 +65,10 @@ impl Timings {
     /// What a problem took in milliseconds, and where.
     pub(crate) fn of(&self, row: u64) -> Option<(f64, &str)> {
         let at = self.rows.binary_search(&row).ok()?;
-        Some((self.ms[at], &self.devices[usize::from(self.device_keys[at])]))
+        Some((
+            self.ms[at],
+            &self.devices[usize::from(self.device_keys[at])],
+        ))
     }
 
     /// All rows with their times.

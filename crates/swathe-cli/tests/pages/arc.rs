@@ -197,7 +197,8 @@ fn the_matrix_can_be_sorted_by_what_is_solved() {
     let Some(run) = open("") else {
         return;
     };
-    let order = |which: &str| run.value(&format!("document.querySelector('.matrix').matrix.{which}"));
+    let order =
+        |which: &str| run.value(&format!("document.querySelector('.matrix').matrix.{which}"));
     assert_eq!(order("tasks"), json!([MARKUP, "a flip", "nobody"]));
     assert_eq!(order("programs"), json!(["flip", "same", "turn", "fails"]));
     let choose = |which: &str, way: &str| {
@@ -333,14 +334,20 @@ fn differences_are_framed_and_counted() {
     assert_eq!(marks.len(), 2);
     let starts: Vec<&str> = marks[0].as_str().unwrap().split('M').skip(1).collect();
     assert_eq!(starts.len(), 2, "{marks:?}");
-    assert!(starts[0].starts_with("0.1 0.1") && starts[1].starts_with("2.1 1.1"), "{starts:?}");
+    assert!(
+        starts[0].starts_with("0.1 0.1") && starts[1].starts_with("2.1 1.1"),
+        "{starts:?}"
+    );
     // A test whose answer is not known has no difference.
     let test = run.text("[data-sample='test 0'] [data-panel=expected]");
     assert!(test.contains("not known"), "{test}");
     // Another shape has no cells to compare, and an error no output.
     run.click("#task [data-program=turn]");
     let difference = run.text(&format!("{sample} [data-panel=difference]"));
-    assert!(difference.contains("the shape: 3 × 2, not 2 × 3"), "{difference}");
+    assert!(
+        difference.contains("the shape: 3 × 2, not 2 × 3"),
+        "{difference}"
+    );
     // What is right says so.
     run.click("#tasks tbody tr:nth-child(1)");
     let verdict = run.text(&format!("{sample} .verdict"));
@@ -356,7 +363,10 @@ fn names_stay_text() {
     run.click("#tasks tbody tr:nth-child(1)");
     assert_eq!(run.text(".task-title"), format!("{MARKUP}, turn"));
     assert_eq!(run.text("#tasks tbody tr:nth-child(1) th"), MARKUP);
-    assert_eq!(run.value("document.querySelectorAll('main script').length"), 0);
+    assert_eq!(
+        run.value("document.querySelectorAll('main script').length"),
+        0
+    );
     // A dialog would be among the troubles.
     run.assert_sound();
 }
@@ -399,7 +409,12 @@ fn a_profile_stands_in_the_report_and_on_the_page() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|row| (row[0].as_str().unwrap().to_owned(), row[1].as_u64().unwrap()))
+        .map(|row| {
+            (
+                row[0].as_str().unwrap().to_owned(),
+                row[1].as_u64().unwrap(),
+            )
+        })
         .collect();
     assert_eq!(shown, calls);
     run.assert_sound();
@@ -412,14 +427,19 @@ fn without_a_profile_nothing_is_said_of_it() {
     };
     assert_eq!(run.value("document.querySelectorAll('#profile').length"), 0);
     let buckets = run.report["report"]["buckets"].as_array().unwrap();
-    assert!(buckets.iter().all(|bucket| bucket["operations"] == json!([])));
+    assert!(
+        buckets
+            .iter()
+            .all(|bucket| bucket["operations"] == json!([]))
+    );
     run.assert_sound();
 }
 
 #[test]
 fn programs_of_their_own_tasks_have_no_matrix() {
     let folder = tempfile::tempdir().unwrap();
-    let programs = "def solve_a(I):\n    return hmirror(I)\ndef solve_b(I):\n    return vmirror(I)\n";
+    let programs =
+        "def solve_a(I):\n    return hmirror(I)\ndef solve_b(I):\n    return vmirror(I)\n";
     let task = json!({"train": [{"input": [[1], [2]], "output": [[2], [1]]}], "test": []});
     let tasks = json!({"a": task, "b": task});
     std::fs::write(folder.path().join("programs.py"), programs).unwrap();
@@ -442,7 +462,10 @@ fn of_many_programs_the_best_are_shown() {
     let folder = inputs();
     let mut programs = String::new();
     for k in 0..700 {
-        programs.push_str(&format!("def p{k}(I):\n    return replace(I, ZERO, {})\n", k % 10));
+        programs.push_str(&format!(
+            "def p{k}(I):\n    return replace(I, ZERO, {})\n",
+            k % 10
+        ));
     }
     programs.push_str(PROGRAMS);
     std::fs::write(folder.path().join("programs.py"), programs).unwrap();

@@ -54,7 +54,10 @@ fn timing(run: &Path) -> BTreeMap<u64, f64> {
         let row = batch.column_by_name("row").unwrap();
         let ms = batch.column_by_name("milliseconds").unwrap();
         let rows = row.as_primitive::<UInt64Type>().values().iter();
-        timing.extend(rows.copied().zip(ms.as_primitive::<Float64Type>().values().iter().copied()));
+        timing.extend(
+            rows.copied()
+                .zip(ms.as_primitive::<Float64Type>().values().iter().copied()),
+        );
     }
     timing
 }
@@ -95,8 +98,13 @@ fn shown_rates(run: &RunPage, column: usize) -> Vec<(String, f64)> {
          [row.cells[0].textContent, Number(row.cells[{column}].textContent.replaceAll(',', ''))])"
     ));
     let rows = rows.as_array().unwrap().iter();
-    rows.map(|row| (row[0].as_str().unwrap().to_owned(), row[1].as_f64().unwrap()))
-        .collect()
+    rows.map(|row| {
+        (
+            row[0].as_str().unwrap().to_owned(),
+            row[1].as_f64().unwrap(),
+        )
+    })
+    .collect()
 }
 
 #[test]
@@ -111,7 +119,11 @@ fn rates_of_products_are_those_of_the_tables() {
     for (k, ((name, extents, inner, ms), (shown_name, shown_rate))) in
         items.iter().zip(&shown).enumerate()
     {
-        assert_eq!(*inner, Some(30 - k as u64), "the extent that {name} sums over");
+        assert_eq!(
+            *inner,
+            Some(30 - k as u64),
+            "the extent that {name} sums over"
+        );
         let flop = 2.0 * extents[0] as f64 * inner.unwrap() as f64 * extents[1] as f64;
         assert_eq!(name, shown_name);
         assert_close(*shown_rate, flop / ms / 1e6, 4);
@@ -120,9 +132,8 @@ fn rates_of_products_are_those_of_the_tables() {
     }
     assert_close(own_figure(&run, "array.rate"), flop_all / ms_all / 1e6, 5);
     // All of them are in some bucket of shapes.
-    let n_in_buckets = run.value(
-        "swathe.data.workload_page.buckets.rows.reduce((n, bucket) => n + bucket.n, 0)",
-    );
+    let n_in_buckets =
+        run.value("swathe.data.workload_page.buckets.rows.reduce((n, bucket) => n + bucket.n, 0)");
     assert_eq!(n_in_buckets, 20);
     // The limits are what was measured.
     let limits = json(&run.run.join("limits.json"));
@@ -130,7 +141,10 @@ fn rates_of_products_are_those_of_the_tables() {
     assert!(limit > 0.0);
     let words = run.text("#array-limits");
     let rate = run.value(&format!("swathe.format.number({limit}, 3)"));
-    assert!(words.contains(rate.as_str().unwrap()), "{rate} is not in {words}");
+    assert!(
+        words.contains(rate.as_str().unwrap()),
+        "{rate} is not in {words}"
+    );
     assert!(run.text("#array").contains("2·m·k·n"));
     run.assert_sound();
 }
@@ -202,7 +216,10 @@ fn two_operands_are_both_read() {
     assert_eq!(name, shown_name);
     assert_close(rate, 3.0 * 4.0 * extents[0] as f64 / ms / 1e6, 4);
     // A budget of 8 MiB has no room for buffers longer than the caches.
-    assert_eq!(json(&run.run.join("limits.json"))["memory_copy_gb_s"], Value::Null);
+    assert_eq!(
+        json(&run.run.join("limits.json"))["memory_copy_gb_s"],
+        Value::Null
+    );
     assert!(!run.text("#array-limits").contains("from memory to memory"));
     run.assert_sound();
 }
@@ -213,7 +230,10 @@ fn names_of_items_stay_text() {
         return;
     };
     assert_eq!(run.text("#array-items tbody tr:first-child th"), MARKUP);
-    assert_eq!(run.value("document.querySelectorAll('main script').length"), 0);
+    assert_eq!(
+        run.value("document.querySelectorAll('main script').length"),
+        0
+    );
     run.assert_sound();
 }
 
@@ -235,10 +255,15 @@ fn questions_about_lattices_are_listed_with_their_answers() {
     let expected = serde_json::json!([
         [MARKUP, "path", "3x3", "9", "0", "0", "8", "yes", "4"],
         ["walled", "path", "3x3", "9", "2", "0", "8", "no", "–"],
-        ["long", "path", "40x50", "2,000", "1", "0", "1,999", "yes", "88"],
+        [
+            "long", "path", "40x50", "2,000", "1", "0", "1,999", "yes", "88"
+        ],
     ]);
     assert_eq!(rows, expected);
-    assert!(run.text("#lattice .intro").contains("2 with a path, 1 without"));
+    assert!(
+        run.text("#lattice .intro")
+            .contains("2 with a path, 1 without")
+    );
     let ms = timing(&run.run);
     let shown = run.value("swathe.data.workload_page.queries.ms");
     for (row, ms) in ms {
@@ -250,6 +275,9 @@ fn questions_about_lattices_are_listed_with_their_answers() {
         run.value("document.querySelector('#lattice thead th:last-child').ariaSort"),
         "descending"
     );
-    assert_eq!(run.value("document.querySelectorAll('main script').length"), 0);
+    assert_eq!(
+        run.value("document.querySelectorAll('main script').length"),
+        0
+    );
     run.assert_sound();
 }

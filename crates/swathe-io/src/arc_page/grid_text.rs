@@ -27,7 +27,6 @@ pub(super) fn short(json: &str) -> Option<String> {
     Some(format!("{}:{}", width?, runs.finish()))
 }
 
-
 #[derive(Default)]
 struct Runs {
     text: String,

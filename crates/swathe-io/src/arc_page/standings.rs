@@ -179,8 +179,9 @@ impl OfTask {
     /// Whether the best program gets the tests right as well.
     fn tests_right(&self) -> bool {
         self.n_solved_by > 0
-            && self.best.as_ref().is_some_and(|(_, mark)| {
-                mark.n_tests > 0 && mark.n_tests_right == mark.n_tests
-            })
+            && self
+                .best
+                .as_ref()
+                .is_some_and(|(_, mark)| mark.n_tests > 0 && mark.n_tests_right == mark.n_tests)
     }
 }

@@ -88,9 +88,10 @@ impl Views {
             let Some(program_idx) = best.iter().position(|&best| best == place.program) else {
                 continue;
             };
-            let sample = view.samples.iter().position(|sample| {
-                (sample.is_test, sample.index) == (place.is_test, place.index)
-            });
+            let sample = view
+                .samples
+                .iter()
+                .position(|sample| (sample.is_test, sample.index) == (place.is_test, place.index));
             let Some(sample_idx) = sample else {
                 continue;
             };
@@ -119,11 +120,7 @@ impl Views {
             let program = &mut self.views[wanted.view_idx].programs[wanted.program_idx];
             program.outputs[wanted.sample_idx] = output;
         }
-        let views: Vec<Value> = self
-            .views
-            .iter()
-            .map(|view| view.json(programs))
-            .collect();
+        let views: Vec<Value> = self.views.iter().map(|view| view.json(programs)).collect();
         Ok(json!({ "n_tasks": self.view_of_task.len(), "tasks": views }))
     }
 }

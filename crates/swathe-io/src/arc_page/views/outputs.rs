@@ -27,10 +27,7 @@ pub(super) struct Wanted {
 }
 
 /// Reads some outputs, given in the order of the table.
-pub(super) fn outputs(
-    run: &Path,
-    wanted: &[Wanted],
-) -> Result<Vec<(Wanted, Value)>, FolderError> {
+pub(super) fn outputs(run: &Path, wanted: &[Wanted]) -> Result<Vec<(Wanted, Value)>, FolderError> {
     if wanted.is_empty() {
         return Ok(Vec::new());
     }
