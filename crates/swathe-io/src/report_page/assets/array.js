@@ -67,7 +67,7 @@
       ? "Graphics processors may be faster than that."
       : "Small items stay in the caches and can be faster than memory; several threads share the memory.";
     return h("p", { class: "note", id: "array-limits" },
-      `What one thread of this machine can do at best, measured in ${S.format.ms(limits.took_ms)} when the run had ended, the best of several trials: ${parts.join("; ")}. ${also}`);
+      `What one thread of this machine can do at best, measured in ${S.format.ms(limits.took_ms)} when the run had ended, the best of several trials by the time the thread had the processor: ${parts.join("; ")}. ${also}`);
   };
 
   const tiles = (data, items, limits, rate) => {

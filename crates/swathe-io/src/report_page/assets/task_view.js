@@ -71,7 +71,7 @@
       look: (name, program) => {
         show(name, program);
         title.focus({ preventScroll: true });
-        element.scrollIntoView({ block: "start" });
+        element.scrollIntoView({ block: "start", behavior: "instant" });
         S.announce(`Task ${title.textContent}`);
       },
     };
