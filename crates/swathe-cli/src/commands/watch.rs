@@ -95,6 +95,10 @@ fn check_run(run: &Path) -> Result<(), Fault> {
             ),
         );
     }
+    if !run.is_dir() {
+        let complaint = format!("{} is a file, not a run folder", run.display());
+        return Err(Fault::usage(complaint).hint("watch the folder that was given to --out"));
+    }
     match RunJson::read(run) {
         Ok(_) => Ok(()),
         Err(error @ FolderError::NoRun { .. }) => match shards(run).as_slice() {

@@ -47,7 +47,8 @@ fn text(page: &Page<'_>, selector: &str) -> String {
 fn a_run_can_be_seen_to_go_on_die_and_finish() {
     let Some(browser) = browser() else { return };
     let folder = with_inputs();
-    let mut run = Run::start(folder.path(), LINE, 500);
+    // A minute, of which the beginning is looked at.
+    let mut run = Run::start(folder.path(), LINE, 2000);
     let watch = Watch::start(folder.path(), "run");
     let page = open(&browser, &watch.url);
     wait_for_state(&page, "running");

@@ -8,7 +8,7 @@ use crate::watching::{Run, Watch, signal, swathe};
 #[test]
 fn a_run_is_watched_to_its_end() {
     let folder = with_inputs();
-    let mut run = Run::start(folder.path(), LINE, 300);
+    let mut run = Run::start(folder.path(), LINE, 600);
     let watch = Watch::start(folder.path(), "run");
     let mut viewer = Listener::start(watch.server);
     let done = |view: &serde_json::Value| view["n_done"].as_u64().unwrap();
@@ -36,7 +36,7 @@ fn the_death_of_a_run_is_noticed_and_so_is_its_return() {
     let folder = with_inputs();
     swathe(folder.path(), &LINE.replace("--out run", "--out whole")).expect(0);
     // Parts are cut after five seconds, so that something is committed by then.
-    let mut run = Run::start(folder.path(), LINE, 400);
+    let mut run = Run::start(folder.path(), LINE, 1000);
     let watch = Watch::start(folder.path(), "run");
     let committed = || announced(&folder.path().join("run")).len();
     watch.until("a part is committed", |_| committed() > 0);
@@ -64,7 +64,7 @@ fn the_death_of_a_run_is_noticed_and_so_is_its_return() {
 #[test]
 fn an_interrupted_run_is_told_as_such() {
     let folder = with_inputs();
-    let mut run = Run::start(folder.path(), LINE, 300);
+    let mut run = Run::start(folder.path(), LINE, 600);
     let watch = Watch::start(folder.path(), "run");
     watch.until("outcomes", |view| view["n_done"].as_u64() > Some(0));
     signal(&run.0, libc::SIGINT);

@@ -372,8 +372,11 @@ fn ended(seen: &Seen, run: &RunFacts) -> View {
         .unwrap_or_default();
     let (state, words) = match run.state {
         RunState::Complete => {
-            let words = match report.map(|report| report.report.counts.n_unsolved()) {
-                Some(0) => "Every problem is solved, and the tables are written.",
+            let words = match report {
+                // Of those that were done before it is not known here how they ended.
+                Some(report) if report.report.counts.n_unsolved() == 0 && report.n_before == 0 => {
+                    "Every problem is solved, and the tables are written."
+                }
                 Some(_) => "Every problem has its outcome, and the tables are written.",
                 None => "The tables are written; there is no report of how it went.",
             };

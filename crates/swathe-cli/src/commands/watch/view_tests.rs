@@ -253,6 +253,18 @@ fn ended_runs_are_told_from_their_report() {
     assert_eq!((finished.n_done, finished.n_problems), (100, 100));
     assert_eq!(finished.rate_per_s, Some(2.0));
     assert_eq!(finished.resume_command, None);
+    let has_outcome = "Every problem has its outcome, and the tables are written.";
+    assert_eq!(finished.words, has_outcome);
+    let all_solved = REPORT
+        .replace("\"n_failed\": 1", "\"n_failed\": 0")
+        .replace("\"n_timed_out\": 1", "\"n_timed_out\": 0");
+    let words = |report: &str| view(&with_state(RunState::Complete, Some(report))).words;
+    assert_eq!(words(&all_solved), has_outcome, "ten were done before");
+    let at_once = all_solved.replace("\"n_before\": 10", "\"n_before\": 0");
+    assert_eq!(
+        words(&at_once),
+        "Every problem is solved, and the tables are written."
+    );
     assert!(finished.has_report);
     let interrupted = view(&with_state(RunState::Interrupted, Some(REPORT)));
     assert_eq!(interrupted.state, Doing::Interrupted);
