@@ -9,7 +9,7 @@ use std::rc::Rc;
 /// which they only ask the size, or which they throw away.
 pub(crate) struct Content {
     items: OnceCell<Vec<u32>>,
-    n: usize,
+    n: u32,
     /// Whose elements these are once the number is added.
     source: Cell<Option<Rc<Set>>>,
     added: u32,
@@ -22,7 +22,7 @@ impl Content {
     /// The elements of a packed set with a number added to each.
     pub(crate) fn sum(set: &Rc<Set>, added: u32) -> Content {
         let content = set.packed().expect("only packed sets have a content").0;
-        if content.n < N_LATER_MIN {
+        if content.len() < N_LATER_MIN {
             return content.iter().map(|x| x.wrapping_add(added)).collect();
         }
         // Sums of sums are sums of the first set, so that nothing in between need be kept.
@@ -39,7 +39,7 @@ impl Content {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.n
+        self.n as usize
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -107,7 +107,7 @@ impl<'a> IntoIterator for &'a Content {
 impl From<Vec<u32>> for Content {
     fn from(items: Vec<u32>) -> Content {
         Content {
-            n: items.len(),
+            n: items.len() as u32,
             items: OnceCell::from(items),
             source: Cell::new(None),
             added: 0,

@@ -84,6 +84,8 @@ pub struct Evaluator<'a> {
     /// For each node the last program that uses it: the value is dropped after that.
     last_user: Vec<u32>,
     dropped_after: Vec<Vec<u32>>,
+    /// The nodes of the sample at hand that were evaluated; kept for its room.
+    touched: Vec<u32>,
     profile: Option<Profile>,
     stop: Option<Stop>,
     /// The node of the expected output, if some program looks at it.
@@ -124,6 +126,7 @@ impl<'a> Evaluator<'a> {
             slots,
             last_user,
             dropped_after,
+            touched: Vec::new(),
             profile: None,
             stop: None,
             expected_node: library.nodes.iter().position(|n| *n == Node::Expected),
@@ -234,7 +237,7 @@ impl<'a> Evaluator<'a> {
                 usage: Usage::default(),
             });
         }
-        let mut touched = Vec::new();
+        let mut touched = std::mem::take(&mut self.touched);
         for program in programs {
             flow = match self.program(program, &mut touched) {
                 Err(fault) => done(program, Err(&fault)),
@@ -254,11 +257,12 @@ impl<'a> Evaluator<'a> {
             }
         }
         // Programs that were left out may have kept values alive.
-        for node in touched {
+        for node in touched.drain(..) {
             if self.last_user[node as usize] != u32::MAX {
                 self.slots[node as usize] = None;
             }
         }
+        self.touched = touched;
         self.slots[0] = None;
         recall::clear();
         meter::watch(None);

@@ -264,12 +264,8 @@ impl Growth {
             }
             return;
         }
-        let (seen_h, seen_w) = (self.grid.height(), self.grid.width());
-        layout::visit_indices(h, w, |i, j| {
-            if i < seen_h && j < seen_w {
-                visit((i * seen_w + j) as u32);
-            }
-        });
+        let seen = (self.grid.height(), self.grid.width());
+        layout::visit_indices((h, w), seen, |i, j| visit((i * seen.1 + j) as u32));
     }
 
     /// The table of the set of the objects, which are added as the reference visits them.

@@ -223,22 +223,54 @@ fn put(table: &mut [u32], hash: u64, key: u32) {
     }
 }
 
-/// Visits the indices of an h × w grid in the iteration order of the set of them, inserted row by row.
+/// Visits indices of an h × w grid in the iteration order of the set of all of them, inserted row by row: those
+/// in its corner of these sides.
 ///
 /// For grids too large to be packed: nothing is kept but the table, whose keys hold row and column.
-pub(crate) fn visit_indices(h: usize, w: usize, mut visit: impl FnMut(usize, usize)) {
+pub(crate) fn visit_indices(
+    (h, w): (usize, usize),
+    corner: (usize, usize),
+    mut visit: impl FnMut(usize, usize),
+) {
     let n_bits = usize::BITS - w.leading_zeros();
     let mask = (1u32 << n_bits) - 1;
     let hash_of = |key: u32| hash::pair((key >> n_bits) as i32, (key & mask) as i32);
+    let keys = |h: usize, w: usize| {
+        let rows = 0..h as u32;
+        rows.flat_map(move |i| (0..w as u32).map(move |j| i << n_bits | j))
+    };
     SCRATCH.with(|scratch| {
         let (table, spare) = &mut *scratch.borrow_mut();
-        let rows = 0..h as u32;
-        let keys = rows.flat_map(|i| (0..w as u32).map(move |j| i << n_bits | j));
-        fill_ahead(hash_of, keys, table, spare);
-        for &key in table.iter().filter(|&&key| key != EMPTY) {
+        fill_ahead(hash_of, keys(h, w), table, spare);
+        // The corner is small, so its keys are looked for rather than met on a walk through the table.
+        let wanted = keys(corner.0, corner.1);
+        let mut found: Vec<(usize, u32)> = wanted
+            .map(|key| (slot_of(table, hash_of(key), key), key))
+            .collect();
+        found.sort_unstable();
+        for (_, key) in found {
             visit((key >> n_bits) as usize, (key & mask) as usize);
         }
     });
+}
+
+/// The slot of a key that is in the table.
+fn slot_of(table: &[u32], hash: u64, key: u32) -> usize {
+    let mask = table.len() - 1;
+    let mut slot = hash as usize & mask;
+    let mut perturb = hash;
+    loop {
+        let n = if slot + 9 <= mask { 9 } else { 0 };
+        if let Some(k) = table[slot..=slot + n].iter().position(|&k| k == key) {
+            return slot + k;
+        }
+        perturb >>= 5;
+        slot = slot
+            .wrapping_mul(5)
+            .wrapping_add(1)
+            .wrapping_add(perturb as usize)
+            & mask;
+    }
 }
 
 fn read(table: &[u32]) -> Layout {
@@ -275,6 +307,10 @@ mod tests {
             fill_by(hash_of, 0..n, &mut one, &mut spare);
             fill_ahead(hash_of, 0..n, &mut other, &mut spare);
             assert!(one == other, "{n} keys");
+            for key in 0..n {
+                let slot = slot_of(&one, hash_of(key), key);
+                assert_eq!(one[slot], key, "{n} keys");
+            }
         }
     }
 }

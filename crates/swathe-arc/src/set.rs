@@ -26,7 +26,8 @@ pub struct Set {
     /// How many recipes must be followed one after the other to know the order.
     n_pending: Cell<u32>,
     layout: OnceCell<Box<Layout>>,
-    hash: Cell<Option<u64>>,
+    /// `NO_HASH` until it is known.
+    hash: Cell<u64>,
     bounds: Cell<Option<Bounds>>,
     bits: OnceCell<Box<Bits>>,
     nesting: u32,
@@ -52,6 +53,9 @@ pub(crate) enum Items {
 /// Recipes hold on to the sets they start from; longer chains are cut by following them at once.
 const N_PENDING_MAX: u32 = 64;
 
+/// CPython hashes nothing to -1.
+const NO_HASH: u64 = u64::MAX;
+
 /// Fewer elements are as fast hashed one by one.
 const N_RECTANGLE_MIN: usize = 4;
 
@@ -70,12 +74,12 @@ pub(crate) fn packed(items: Vec<u32>, is_cell: bool, recipe: Recipe) -> Value {
         return empty();
     }
     let weight = items.len() as u32;
-    Value::Set(Rc::new(Set::new(
+    Value::Set(Set::new(
         Items::Packed(items.into(), is_cell),
         recipe,
         2,
         weight,
-    )))
+    ))
 }
 
 /// A packed set that is not empty, iterated, with a number added to each element: moved, in a colour or without it.
@@ -85,7 +89,7 @@ pub(crate) fn sum(set: &Rc<Set>, added: u32, is_cell: bool, bounds: Option<Bound
     let recipe = Recipe::Via(set.clone());
     let set = Set::new(Items::Packed(content, is_cell), recipe, 2, weight);
     set.bounds.set(bounds);
-    Value::Set(Rc::new(set))
+    Value::Set(set)
 }
 
 /// As `packed`, where the bounds are known already.
@@ -110,12 +114,7 @@ pub(crate) fn duos(items: Vec<u64>, is_cell: bool, recipe: Recipe) -> Value {
         return empty();
     }
     let weight = items.len() as u32;
-    Value::Set(Rc::new(Set::new(
-        Items::Duos(items, is_cell),
-        recipe,
-        3,
-        weight,
-    )))
+    Value::Set(Set::new(Items::Duos(items, is_cell), recipe, 3, weight))
 }
 
 /// A set of tuples of an element of the first set and one of the second, given by their positions; the elements of both are packed sets.
@@ -131,12 +130,12 @@ pub(crate) fn couples(of: Rc<[Rc<Set>; 2]>, items: Vec<u64>, recipe: Recipe) -> 
     });
     let of_couple = |&d: &u64| 1 + u64::from(a[halves(d).0]) + u64::from(b[halves(d).1]);
     let weight = 1 + items.iter().map(of_couple).sum::<u64>();
-    Value::Set(Rc::new(Set::new(
+    Value::Set(Set::new(
         Items::Couples(of, items),
         recipe,
         COUPLE_NESTING,
         u32::try_from(weight).unwrap_or(u32::MAX),
-    )))
+    ))
 }
 
 /// A set of tuples of sets of cells.
@@ -152,7 +151,7 @@ pub(crate) fn lines(lines: Vec<Straight>, is_cell: bool, recipe: Recipe, nesting
     let n_elements: u64 = lines.iter().map(|l| l.len() as u64).sum();
     let weight = u32::try_from(1 + n_elements).unwrap_or(u32::MAX);
     let items = Items::Lines(lines, is_cell, OnceCell::new());
-    Value::Set(Rc::new(Set::new(items, recipe, nesting, weight)))
+    Value::Set(Set::new(items, recipe, nesting, weight))
 }
 
 /// A set of distinct values of any kind.
@@ -169,7 +168,7 @@ pub(crate) fn general(
     }
     let weight = weight_of(items.iter());
     let items = Items::General(items, hashes.map_or_else(OnceCell::new, OnceCell::from));
-    Value::Set(Rc::new(Set::new(items, recipe, nesting, weight)))
+    Value::Set(Set::new(items, recipe, nesting, weight))
 }
 
 /// A set whose table is known: `keys` of the table are positions in `items`, all of them in use.
@@ -188,7 +187,7 @@ pub(crate) fn with_table(items: Vec<Value>, hashes: Vec<u64>, table: &Table) -> 
     if meter::order() == Order::Cpython {
         let _ = set.layout.set(Box::new(Layout::of_table(table)));
     }
-    Ok(Value::Set(Rc::new(set)))
+    Ok(Value::Set(set))
 }
 
 /// `frozenset(values)`: elements inserted one after the other.
@@ -255,13 +254,14 @@ fn hashed(values: Vec<Value>) -> Result {
 }
 
 impl Set {
+    #[inline]
     fn bare(items: Items, recipe: Recipe, n_pending: u32, nesting: u32, weight: u32) -> Set {
         Set {
             items,
             recipe: RefCell::new(recipe),
             n_pending: Cell::new(n_pending),
             layout: OnceCell::new(),
-            hash: Cell::new(None),
+            hash: Cell::new(NO_HASH),
             bounds: Cell::new(None),
             bits: OnceCell::new(),
             nesting,
@@ -270,9 +270,10 @@ impl Set {
         }
     }
 
-    fn new(items: Items, recipe: Recipe, nesting: u32, weight: u32) -> Set {
+    #[inline]
+    fn new(items: Items, recipe: Recipe, nesting: u32, weight: u32) -> Rc<Set> {
         let n_pending = 1 + recipe.n_pending();
-        let set = Set::bare(items, recipe, n_pending, nesting, weight);
+        let set = Rc::new(Set::bare(items, recipe, n_pending, nesting, weight));
         if n_pending > N_PENDING_MAX {
             set.layout();
         }
@@ -454,8 +455,8 @@ impl Set {
     }
 
     pub(crate) fn py_hash(&self) -> u64 {
-        if let Some(h) = self.hash.get() {
-            return h;
+        if self.hash.get() != NO_HASH {
+            return self.hash.get();
         }
         let h = match &self.items {
             Items::Packed(v, is_cell) => self.rectangle_hash(v, *is_cell).unwrap_or_else(|| {
@@ -471,7 +472,7 @@ impl Set {
             Items::Couples(..) | Items::Lines(..) => hash::set(self.hashes().into_iter()),
             Items::General(v, hashes) => hash::set(known(v, hashes).iter().copied()),
         };
-        self.hash.set(Some(h));
+        self.hash.set(h);
         h
     }
 
@@ -566,9 +567,8 @@ impl Set {
             (Items::Duos(a, x), Items::Duos(b, y)) if x == y && a == b => return true,
             _ => {}
         }
-        if let (Some(a), Some(b)) = (self.hash.get(), other.hash.get())
-            && a != b
-        {
+        let (a, b) = (self.hash.get(), other.hash.get());
+        if a != NO_HASH && b != NO_HASH && a != b {
             return false;
         }
         self.is_subset(other)
