@@ -23,13 +23,22 @@ struct Picture {
 }
 
 /// Every picture of a page in the documents. Adding one is adding a row.
-const PICTURES: &[Picture] = &[Picture {
-    page: "matmul/report.html",
-    area: Area::Page,
-    width_px: 1200,
-    is_dark: false,
-    file: "report.png",
-}];
+const PICTURES: &[Picture] = &[
+    Picture {
+        page: "matmul/report.html",
+        area: Area::Viewport,
+        width_px: 1200,
+        is_dark: false,
+        file: "report.png",
+    },
+    Picture {
+        page: "matmul/report.html",
+        area: Area::Viewport,
+        width_px: 1200,
+        is_dark: true,
+        file: "report-dark.png",
+    },
+];
 
 /// What is seen of a page without scrolling.
 const HEIGHT_PX: u32 = 900;

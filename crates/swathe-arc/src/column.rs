@@ -3,6 +3,7 @@
 use crate::around_kernel::Around;
 use crate::closure::{Closure, Form};
 use crate::grid::KnownGrid;
+use crate::overlap_kernel::{Copies, Shares};
 use crate::packed;
 use crate::primitives::collection::initset;
 use crate::set::{Items, Set, halves};
@@ -33,6 +34,10 @@ pub(crate) enum Column<'a> {
     Neighbors(Around, Vec<(i32, i32)>),
     /// The objects of the cells of a grid around these places.
     NeighborCells(Around, Vec<(i32, i32)>, Rc<KnownGrid>),
+    /// One object shifted by many steps.
+    Copies(Box<Copies>),
+    /// What sets have in common with another, or have not.
+    Shares(Box<Shares<'a>>),
     /// Functions of one form with different parts, not put together until they are asked for.
     Functions(Form, [Shared<'a>; 3]),
     Values(Cow<'a, [Value]>),
@@ -87,6 +92,8 @@ impl<'a> Column<'a> {
             Column::Lines(v, is_cell) => v[k].value(*is_cell),
             Column::Neighbors(around, v) => around.value(v[k]).ok()?,
             Column::NeighborCells(around, v, grid) => around.object(v[k], grid).ok()?,
+            Column::Copies(copies) => copies.get(k),
+            Column::Shares(shares) => shares.get(k)?,
             Column::Functions(form, [a, b, c]) => {
                 Closure::value(*form, [a.get(k)?, b.get(k)?, c.get(k)?]).ok()?
             }

@@ -10,6 +10,7 @@ use crate::column::{Column, Shared, place};
 use crate::fault::{Fault, Result};
 use crate::line_kernel;
 use crate::meter;
+use crate::overlap_kernel;
 use crate::packed::{self, Bounds};
 use crate::primitive::PRIMITIVES;
 use crate::recall;
@@ -226,7 +227,10 @@ fn kernel(name: &str) -> Option<Kernel> {
         "colorcount" => around_kernel::colorcount,
         "connect" => line_kernel::connect,
         "shoot" => line_kernel::shoot,
-        "size" => line_kernel::size,
+        "size" => overlap_kernel::size,
+        "shift" => overlap_kernel::shift,
+        "difference" => overlap_kernel::difference,
+        "intersection" => overlap_kernel::intersection,
         "vline" => |a, n| line_kernel::is_along(a, n, Bounds::height, Bounds::width),
         "hline" => |a, n| line_kernel::is_along(a, n, Bounds::width, Bounds::height),
         "center" => line_kernel::center,

@@ -1,5 +1,6 @@
 //! Lists without duplicates, first occurrences kept, before they become the content of a set.
 
+use crate::content::Content;
 use crate::packed::{self, Bounds};
 use crate::set::{Items, Set};
 use crate::straight::Straight;
@@ -29,17 +30,22 @@ pub(crate) fn cells(mut items: Vec<u32>) -> Vec<u32> {
 
 /// The distinct elements of packed sets that are not empty, `n` elements in all.
 pub(crate) fn joined<'a>(
-    sets: impl Iterator<Item = (&'a Set, &'a [u32])> + Clone,
+    sets: impl Iterator<Item = (&'a Set, &'a Content)> + Clone,
     n: usize,
 ) -> Vec<u32> {
     let Some(bounds) = sets.clone().map(|(s, _)| s.bounds()).reduce(Bounds::around) else {
         return Vec::new();
     };
-    let ranges = sets.clone().map(|(_, items)| colors(items));
-    let range = ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
-    let mut kept = Kept::new(n, bounds, range.unwrap_or((0, 0)));
+    let (mut low, mut high) = (u32::MAX, 0);
+    for (_, items) in sets.clone() {
+        items.for_each(|x| {
+            low = low.min(x >> 24);
+            high = high.max(x >> 24);
+        });
+    }
+    let mut kept = Kept::new(n, bounds, (low, high));
     for (_, items) in sets {
-        kept.add(items.iter().copied());
+        kept.add_content(items);
     }
     kept.items
 }
@@ -95,6 +101,10 @@ impl Kept {
             items: Vec::with_capacity(n.min(n_bits)),
             seen,
         }
+    }
+
+    fn add_content(&mut self, items: &Content) {
+        items.with_parts(|items, added| self.add(items.iter().map(|x| x.wrapping_add(added))));
     }
 
     fn add(&mut self, items: impl Iterator<Item = u32>) {
@@ -230,19 +240,19 @@ pub(crate) fn numbered(items: Vec<u64>) -> (Vec<u32>, Vec<u32>) {
     (kept, numbers)
 }
 
-/// The positions of the first occurrences among sets of packed elements, and for every set which of those it is;
-/// None if there are other values.
+/// The positions of the first occurrences among sets of packed elements, or sets of such sets, and for every set
+/// which of those it is; None if there are other values.
 ///
 /// Sums over the elements tell different sets apart for a fraction of what CPython's hash costs, which is
 /// needed only if the order of the sets is asked for.
 pub(crate) fn sets(values: &[Value]) -> Option<(Vec<u32>, Vec<u32>)> {
-    let is_packed = |v: &Value| matches!(v, Value::Set(s) if s.packed().is_some());
-    if !values.iter().all(is_packed) {
+    if !values.iter().all(|v| is_packed(v) || has_packed_sets(v)) {
         return None;
     }
     let mut seen = Seen::new(values.len());
     let mut kept: Vec<u32> = Vec::with_capacity(values.len());
     let mut numbers = Vec::with_capacity(values.len());
+    let mut prints = Fingerprints::default();
     for (k, v) in values.iter().enumerate() {
         let Value::Set(s) = v else { return None };
         let next = kept.len() as u32;
@@ -250,7 +260,7 @@ pub(crate) fn sets(values: &[Value]) -> Option<(Vec<u32>, Vec<u32>)> {
             Value::Set(other) => Rc::ptr_eq(s, other) || s.equals(other),
             _ => false,
         };
-        numbers.push(seen.number(fingerprint(s), next, same));
+        numbers.push(seen.number(prints.of(s), next, same));
         if numbers[k] == next {
             kept.push(k as u32);
         }
@@ -258,17 +268,95 @@ pub(crate) fn sets(values: &[Value]) -> Option<(Vec<u32>, Vec<u32>)> {
     Some((kept, numbers))
 }
 
-/// A number that equal sets share and different ones hardly ever.
-fn fingerprint(set: &Set) -> u64 {
-    let Items::Packed(items, is_cell) = set.items() else {
-        return 0;
-    };
-    let (mut sum, mut squares) = (0u64, 0u64);
-    for &x in items {
-        sum = sum.wrapping_add(u64::from(x));
-        squares = squares.wrapping_add(u64::from(x) * u64::from(x));
+/// Whether it is a set of places or cells.
+fn is_packed(v: &Value) -> bool {
+    matches!(v, Value::Set(s) if s.packed().is_some())
+}
+
+/// Whether it is a set of such sets, with a list of them.
+pub(crate) fn has_packed_sets(v: &Value) -> bool {
+    match v {
+        Value::Set(s) => match s.items() {
+            Items::General(items, _) => items.iter().all(is_packed),
+            _ => false,
+        },
+        _ => false,
     }
-    mixed(sum ^ mixed(squares.wrapping_add(items.len() as u64 * 2 + u64::from(*is_cell))))
+}
+
+/// Numbers that equal sets share and different ones hardly ever.
+#[derive(Default)]
+struct Fingerprints {
+    /// The set of which others are sums, and its own sums: neighbours in a list mostly have the same.
+    source: Option<(Rc<Set>, Sums)>,
+}
+
+impl Fingerprints {
+    fn of(&mut self, set: &Set) -> u64 {
+        let (content, is_cell) = match set.items() {
+            Items::Packed(content, is_cell) => (content, is_cell),
+            Items::General(sets, _) => {
+                let prints = sets.iter().map(|v| match v {
+                    Value::Set(s) => mixed(self.of(s)),
+                    _ => 0,
+                });
+                return prints.fold(sets.len() as u64, u64::wrapping_add);
+            }
+            _ => return 0,
+        };
+        let n = content.len() as u64;
+        let sums = match content.source() {
+            None => Sums::of(content),
+            Some((source, added)) => {
+                let known = self.source.take().filter(|(s, _)| Rc::ptr_eq(s, &source));
+                let known = known.unwrap_or_else(|| {
+                    let sums = source
+                        .packed()
+                        .map_or_else(Sums::default, |(c, _)| Sums::of(c));
+                    (source, sums)
+                });
+                // Elements stay in their range, so one tells whether the number takes away.
+                let first = known
+                    .0
+                    .packed()
+                    .and_then(|(c, _)| c.first())
+                    .map_or(0, |x| *x);
+                let added = i64::from(first.wrapping_add(added)) - i64::from(first);
+                let sums = known.1.with_added(added, n);
+                self.source = Some(known);
+                sums
+            }
+        };
+        mixed(sums.sum ^ mixed(sums.squares.wrapping_add(n * 2 + u64::from(*is_cell))))
+    }
+}
+
+/// The sum of some elements, and of their squares, as they wrap round.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+struct Sums {
+    sum: u64,
+    squares: u64,
+}
+
+impl Sums {
+    fn of(items: &Content) -> Sums {
+        let mut sums = Sums::default();
+        for &x in items.iter() {
+            sums.sum = sums.sum.wrapping_add(u64::from(x));
+            sums.squares = sums.squares.wrapping_add(u64::from(x) * u64::from(x));
+        }
+        sums
+    }
+
+    /// The sums once a number is added to each of the n elements.
+    fn with_added(self, added: i64, n: u64) -> Sums {
+        let added = added as u64;
+        let twice = self.sum.wrapping_mul(2).wrapping_add(n.wrapping_mul(added));
+        Sums {
+            sum: self.sum.wrapping_add(n.wrapping_mul(added)),
+            squares: self.squares.wrapping_add(added.wrapping_mul(twice)),
+        }
+    }
 }
 
 fn mixed(x: u64) -> u64 {

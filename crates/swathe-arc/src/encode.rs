@@ -173,7 +173,7 @@ fn write_value(value: &Value, out: &mut Text) {
         }
         Value::Set(s) => match s.items() {
             Items::Packed(items, is_cell) if !items.is_empty() => {
-                let mut sorted = items.clone();
+                let mut sorted = items.to_vec();
                 sorted.sort_unstable();
                 out.push_str(if *is_cell { "{\"obj\":" } else { "{\"idx\":" });
                 write_list(sorted.iter(), out, |&x, out| {

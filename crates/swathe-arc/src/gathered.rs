@@ -135,7 +135,12 @@ fn values_over(values: Vec<Value>, parent: &Rc<Set>) -> Result {
             return Ok(set::packed(items, is_cell, recipe));
         }
     }
-    if let Some((kept, numbers)) = distinct::sets(&values) {
+    inserted_over(&values, parent)
+}
+
+/// The set of these values, where value k was made from the parent's item k and the parent was iterated.
+pub(crate) fn inserted_over(values: &[Value], parent: &Rc<Set>) -> Result {
+    if let Some((kept, numbers)) = distinct::sets(values) {
         meter::build(values.len(), 16)?;
         meter::spend(values.len())?;
         let sets: Vec<Value> = kept.iter().map(|&k| values[k as usize].clone()).collect();

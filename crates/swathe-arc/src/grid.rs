@@ -16,6 +16,8 @@ use std::rc::Rc;
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Grid {
+    /// Follows from the other two, and is asked for with every cell.
+    h: usize,
     w: usize,
     cells: Vec<i8>,
 }
@@ -33,13 +35,14 @@ impl Grid {
     /// A grid of this width; there is at least one whole row.
     pub(crate) fn new(w: usize, cells: Vec<i8>) -> Grid {
         debug_assert!(w > 0 && !cells.is_empty() && cells.len().is_multiple_of(w));
-        Grid { w, cells }
+        let h = cells.len() / w;
+        Grid { h, w, cells }
     }
 
     /// The number of rows.
     #[inline]
     pub fn height(&self) -> usize {
-        self.cells.len() / self.w
+        self.h
     }
 
     /// The number of columns.

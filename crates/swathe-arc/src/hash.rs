@@ -86,14 +86,46 @@ pub(crate) fn cell(c: i32, i: i32, j: i32) -> u64 {
 
 /// A frozenset's hash: it depends on the elements alone, not on their order or their table.
 pub(crate) fn set(hashes: impl Iterator<Item = u64>) -> u64 {
-    let mut x = 0u64;
-    let mut n = 0u64;
-    for h in hashes {
-        x ^= ((h ^ 89_869_747) ^ (h << 16)).wrapping_mul(3_644_798_167);
-        n += 1;
+    let mut hash = SetHash::new();
+    hashes.for_each(|h| hash.add(h));
+    hash.finish()
+}
+
+/// What an element with this hash adds to the hash of a frozenset.
+#[inline]
+pub(crate) const fn set_part(h: u64) -> u64 {
+    ((h ^ 89_869_747) ^ (h << 16)).wrapping_mul(3_644_798_167)
+}
+
+/// A frozenset's hash, taken element by element.
+pub(crate) struct SetHash {
+    x: u64,
+    n: u64,
+}
+
+impl SetHash {
+    #[inline]
+    pub(crate) fn new() -> SetHash {
+        SetHash { x: 0, n: 0 }
     }
-    x ^= (n + 1).wrapping_mul(1_927_868_237);
-    x ^= (x >> 11) ^ (x >> 25);
-    x = x.wrapping_mul(69_069).wrapping_add(907_133_923);
-    if x == u64::MAX { 590_923_713 } else { x }
+
+    /// After n elements whose parts, taken together, are x.
+    #[inline]
+    pub(crate) fn of_parts(x: u64, n: u64) -> SetHash {
+        SetHash { x, n }
+    }
+
+    #[inline]
+    pub(crate) fn add(&mut self, h: u64) {
+        self.x ^= set_part(h);
+        self.n += 1;
+    }
+
+    #[inline]
+    pub(crate) fn finish(self) -> u64 {
+        let mut x = self.x ^ (self.n + 1).wrapping_mul(1_927_868_237);
+        x ^= (x >> 11) ^ (x >> 25);
+        x = x.wrapping_mul(69_069).wrapping_add(907_133_923);
+        if x == u64::MAX { 590_923_713 } else { x }
+    }
 }

@@ -2,7 +2,6 @@
 
 use crate::fault::Result;
 use crate::grid::{Grid, KnownGrid};
-use crate::hash;
 use crate::layout;
 use crate::memo;
 use crate::meter;
@@ -17,14 +16,41 @@ use std::rc::Rc;
 
 /// The components of a grid: of equal colour, or of everything that is not background.
 pub(crate) struct Labels {
-    /// The component of each cell, `NO_LABEL` on the background.
-    label: Vec<u32>,
-    /// The packed cells of each component.
-    components: Vec<Vec<u32>>,
-    hashes: OnceCell<Vec<u64>>,
+    /// The packed cells, one component after the other.
+    cells: Vec<u32>,
+    /// Where each component ends.
+    ends: Vec<u32>,
+    /// The component of each cell of the grid, `NO_LABEL` on the background; needed only for a replay.
+    of_cells: OnceCell<Vec<u32>>,
 }
 
 const NO_LABEL: u32 = u32::MAX;
+
+impl Labels {
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The packed cells of a component.
+    fn component(&self, k: usize) -> &[u32] {
+        let start = k.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.cells[start as usize..self.ends[k] as usize]
+    }
+
+    /// The component of each cell of the grid.
+    fn of_cells(&self, grid: &Grid) -> &[u32] {
+        self.of_cells.get_or_init(|| {
+            let mut labels = vec![NO_LABEL; grid.cells().len()];
+            for k in 0..self.len() {
+                for &x in self.component(k) {
+                    let (i, j) = (packed::row(x) as usize, packed::col(x) as usize);
+                    labels[i * grid.width() + j] = k as u32;
+                }
+            }
+            labels
+        })
+    }
+}
 
 /// The corner of the grid that holds the foreground and the cells around it, if it is small enough to be packed.
 ///
@@ -70,7 +96,15 @@ pub(crate) fn objects(
     background: Option<i8>,
 ) -> Result {
     meter::build(grid.cells().len(), 8)?;
-    let made = || Rc::new(label(grid, univalued, diagonal, background));
+    let made = || {
+        let label = match (univalued, diagonal) {
+            (true, true) => label::<true, true>,
+            (true, false) => label::<true, false>,
+            (false, true) => label::<false, true>,
+            (false, false) => label::<false, false>,
+        };
+        Rc::new(label(grid, background))
+    };
     // A grid has one background. Everything as one object is hardly ever asked for twice.
     let slot = match (univalued, background) {
         (true, Some(_)) => Some(0),
@@ -82,14 +116,7 @@ pub(crate) fn objects(
         Some(slot) => (grid.labels(slot + usize::from(diagonal)).get_or_init(made)).clone(),
         None => made(),
     };
-    let hashes = labels.hashes.get_or_init(|| {
-        labels
-            .components
-            .iter()
-            .map(|c| hash::set(c.iter().map(|&p| packed::hash(p, true))))
-            .collect()
-    });
-    if hashes.is_empty() {
+    if labels.len() == 0 {
         return Ok(set::empty());
     }
     let growth = Rc::new(Growth {
@@ -101,87 +128,85 @@ pub(crate) fn objects(
         background,
         visits: OnceCell::new(),
     });
-    let items: Vec<Value> = (0..)
-        .zip(&labels.components)
-        .map(|(k, component)| {
-            let recipe = Recipe::Grown(growth.clone(), k);
-            let object = set::packed(component.clone(), true, recipe);
-            if let Value::Set(s) = &object {
-                s.set_hash(hashes[k as usize]);
-            }
-            object
+    let items: Vec<Value> = (0..labels.len())
+        .map(|k| {
+            let recipe = Recipe::Grown(growth.clone(), k as u32);
+            set::packed(labels.component(k).to_vec(), true, recipe)
         })
         .collect();
     let (nesting, _) = nesting_of(items.iter())?;
     let recipe = Recipe::Objects(growth);
-    Ok(set::general(items, Some(hashes.clone()), recipe, nesting))
+    Ok(set::general(items, None, recipe, nesting))
 }
 
+/// A cell that no component can take, wider than any colour.
+const TAKEN: i16 = i16::MIN;
+
 /// Finds the components, scanning row by row.
-fn label(grid: &Grid, univalued: bool, diagonal: bool, background: Option<i8>) -> Labels {
-    let (h, w, cells) = (grid.height(), grid.width(), grid.cells());
-    let mut label = vec![NO_LABEL; cells.len()];
-    let mut components = Vec::new();
-    let mut stack = Vec::new();
-    for start in 0..cells.len() {
-        if label[start] != NO_LABEL || background == Some(cells[start]) {
-            continue;
+fn label<const UNIVALUED: bool, const DIAGONAL: bool>(
+    grid: &Grid,
+    background: Option<i8>,
+) -> Labels {
+    let (h, w) = (grid.height(), grid.width());
+    // Between the rows, above and below stand cells that are taken, so that every cell has all its neighbours.
+    let stride = w + 1;
+    let mut open = vec![TAKEN; (h + 2) * stride + 1];
+    let background = background.map(i16::from);
+    let mut n_open = 0;
+    for (row, cells) in open[stride + 1..].chunks_mut(stride).zip(grid.rows()) {
+        for (cell, &c) in row.iter_mut().zip(cells) {
+            let c = i16::from(c);
+            *cell = if Some(c) == background { TAKEN } else { c };
         }
-        let id = components.len() as u32;
-        let color = cells[start];
-        let mut component = Vec::new();
-        label[start] = id;
-        stack.push(start);
-        while let Some(at) = stack.pop() {
-            let (i, j) = (at / w, at % w);
-            component.push(packed::cell(cells[at].into(), i as i32, j as i32));
-            let mut visit = |to: usize| {
-                let joins = if univalued {
-                    cells[to] == color
-                } else {
-                    background != Some(cells[to])
+        n_open += row[..w].iter().filter(|&&c| c != TAKEN).count();
+    }
+    let mut cells = Vec::with_capacity(n_open);
+    let mut ends = Vec::with_capacity(16);
+    let mut stack: Vec<(u32, u32)> = Vec::with_capacity(64);
+    let colored = |c: i16, place: u32| packed::color_bits(c.into()) | place;
+    for i in 0..h {
+        let mut from = (i + 1) * stride + 1;
+        let end = from + w;
+        while let Some(skipped) = open[from..end].iter().position(|&c| c != TAKEN) {
+            let start = from + skipped;
+            from = start + 1;
+            let color = std::mem::replace(&mut open[start], TAKEN);
+            let place = packed::place(i as i32, (w - (end - start)) as i32);
+            stack.push((start as u32, colored(color, place)));
+            while let Some((at, x)) = stack.pop() {
+                cells.push(x);
+                let (at, place) = (at as usize, x & packed::PLACE_MASK);
+                let mut visit = |to: usize, place: u32| {
+                    let c = open[to];
+                    if if UNIVALUED { c == color } else { c != TAKEN } {
+                        open[to] = TAKEN;
+                        stack.push((to as u32, colored(c, place)));
+                    }
                 };
-                if label[to] == NO_LABEL && joins {
-                    label[to] = id;
-                    stack.push(to);
-                }
-            };
-            let (up, down, left, right) = (i > 0, i + 1 < h, j > 0, j + 1 < w);
-            if up {
-                visit(at - w);
-            }
-            if down {
-                visit(at + w);
-            }
-            if left {
-                visit(at - 1);
-            }
-            if right {
-                visit(at + 1);
-            }
-            if diagonal {
-                if up && left {
-                    visit(at - w - 1);
-                }
-                if up && right {
-                    visit(at - w + 1);
-                }
-                if down && left {
-                    visit(at + w - 1);
-                }
-                if down && right {
-                    visit(at + w + 1);
+                let (up, down) = (place - ROW, place + ROW);
+                visit(at - stride, up);
+                visit(at + stride, down);
+                visit(at - 1, place - 1);
+                visit(at + 1, place + 1);
+                if DIAGONAL {
+                    visit(at - stride - 1, up - 1);
+                    visit(at - stride + 1, up + 1);
+                    visit(at + stride - 1, down - 1);
+                    visit(at + stride + 1, down + 1);
                 }
             }
+            ends.push(cells.len() as u32);
         }
-        components.push(component);
     }
     Labels {
-        label,
-        components,
-        hashes: OnceCell::new(),
+        cells,
+        ends,
+        of_cells: OnceCell::new(),
     }
 }
+
+/// A packed place and the one below differ by this.
+const ROW: u32 = 1 << 12;
 
 /// What is needed to replay the growth of one object when its order is asked for.
 pub(crate) struct Growth {
@@ -207,7 +232,8 @@ struct Visits {
 impl Growth {
     fn visits(&self) -> &Visits {
         self.visits.get_or_init(|| {
-            let n = self.labels.components.len();
+            let n = self.labels.len();
+            let labels = self.labels.of_cells(&self.grid);
             let mut visits = Visits {
                 start: vec![0; n],
                 n_occupied: vec![0; n],
@@ -215,7 +241,7 @@ impl Growth {
             };
             let (mut rank, mut n_occupied) = (0, 0);
             self.for_each_index(|at| {
-                let k = self.labels.label[at as usize];
+                let k = labels[at as usize];
                 if k == NO_LABEL || visits.rank[k as usize] != u32::MAX {
                     return;
                 }
@@ -223,7 +249,7 @@ impl Growth {
                 visits.start[k as usize] = at;
                 visits.n_occupied[k as usize] = n_occupied;
                 rank += 1;
-                n_occupied += self.labels.components[k as usize].len() as u32;
+                n_occupied += self.labels.component(k as usize).len() as u32;
             });
             visits
         })
@@ -276,13 +302,13 @@ impl Growth {
         let (h, w) = (self.sides.0 as i32, self.sides.1 as i32);
         let seen_w = self.grid.width() as i32;
         let number = |p: u32| (packed::row(p) * seen_w + packed::col(p)) as usize;
-        let visits = self.visits();
+        let (visits, labels) = (self.visits(), self.labels.of_cells(&self.grid));
         let rank = visits.rank[k as usize];
         let start = visits.start[k as usize] as usize;
         let start_place = packed::place(start as i32 / seen_w, start as i32 % seen_w);
         let color = self.grid.cells()[start];
         // Marks inside the object's own rectangle: a grid may have as many objects as cells.
-        let bounds = Bounds::of(&self.labels.components[k as usize]);
+        let bounds = Bounds::of(self.labels.component(k as usize));
         let mut mine = vec![false; bounds.area()];
         let is_mine = |mine: &[bool], p: u32| bounds.holds(p) && mine[bounds.rank(p)];
         let mut n_occupied = visits.n_occupied[k as usize] as usize;
@@ -318,7 +344,7 @@ impl Growth {
             }
             candidates = neighborhood.minus(n_occupied, |p| {
                 is_mine(&mine, p) || {
-                    let other = self.labels.label[number(p)];
+                    let other = labels[number(p)];
                     other != NO_LABEL && visits.rank[other as usize] < rank
                 }
             });

@@ -50,14 +50,6 @@ fn charge_build(lines: &[Straight]) -> Option<()> {
     meter::charge(usage).ok()
 }
 
-pub(crate) fn size<'a>(a: &[Shared<'a>], _: usize) -> Option<Shared<'a>> {
-    let Column::Lines(lines, _) = &*a[0] else {
-        return None;
-    };
-    let sizes = lines.iter().map(|l| l.len() as i64).collect();
-    Some(Rc::new(Column::Ints(sizes)))
-}
-
 /// Whether a line extends along an axis: all its length, and across only one.
 pub(crate) fn is_along<'a>(
     a: &[Shared<'a>],

@@ -32,6 +32,9 @@ pub(crate) enum Recipe {
     Chained(Vec<Value>),
     /// The parent is a set of sets; it was iterated and their elements inserted.
     ChainedOver(Rc<Set>),
+    /// The parent is a set of sets with lists; it was iterated and the items with these numbers (one per element of
+    /// the parent's items) inserted; duplicates possible.
+    Joined(Rc<Set>, Vec<u32>),
     /// The sets were first put into a set of their own, then chained.
     Merged(Vec<Value>),
     /// The parent was iterated, these sets (one per parent item) put into a set of their own, then chained.
@@ -77,7 +80,7 @@ impl Recipe {
             Recipe::Product(a, b) | Recipe::ShiftedOver(a, b) => a.n_pending().max(b.n_pending()),
             Recipe::Chained(l) | Recipe::Merged(l) => most(l),
             Recipe::MergedOver(p, l) => p.n_pending().max(most(l)),
-            Recipe::ChainedOver(p) => match p.items() {
+            Recipe::Joined(p, _) | Recipe::ChainedOver(p) => match p.items() {
                 Items::General(sets, _) => p.n_pending().max(most(sets)),
                 // Cells in a line wait for the line of places.
                 Items::Lines(..) => p.n_pending().max(2),
@@ -130,6 +133,7 @@ pub(crate) fn layout(set: &Set, recipe: &Recipe) -> Layout {
         }
         Recipe::Chained(sets) => chained(set, sets),
         Recipe::ChainedOver(parent) => chained(set, &parent.iter().collect::<Vec<_>>()),
+        Recipe::Joined(parent, numbers) => joined_over(set, parent, numbers),
         Recipe::Merged(sets) => chained(set, &as_set(sets.clone())),
         Recipe::MergedOver(parent, sets) => {
             let in_order = parent
@@ -153,6 +157,35 @@ pub(crate) fn layout(set: &Set, recipe: &Recipe) -> Layout {
         Recipe::Inserted(parent, value) => inserted(set, parent, value),
         Recipe::Rebuilt(build) => by_table(set, &build()),
     }
+}
+
+/// The layout after inserting the elements of the parent's items in the orders that programs see.
+fn joined_over(set: &Set, parent: &Set, numbers: &[u32]) -> Layout {
+    let Items::General(containers, _) = parent.items() else {
+        unreachable!("sets without lists are joined otherwise");
+    };
+    let mut n = 0;
+    let starts: Vec<usize> = containers
+        .iter()
+        .map(|c| {
+            n += c.len().unwrap_or(0);
+            n - c.len().unwrap_or(0)
+        })
+        .collect();
+    let mut seen = vec![false; set.len()];
+    let mut sequence = Vec::with_capacity(set.len());
+    for &k in &parent.layout().perm {
+        let Value::Set(container) = &containers[k as usize] else {
+            continue;
+        };
+        for &element in &container.layout().perm {
+            let number = numbers[starts[k as usize] + element as usize];
+            if !std::mem::replace(&mut seen[number as usize], true) {
+                sequence.push(number);
+            }
+        }
+    }
+    Layout::of_hashes(&set.hashes(), Some(&sequence))
 }
 
 /// The layout of an object's copies, shifted to each of these places and put into a set of their own before they

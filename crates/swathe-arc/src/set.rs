@@ -1,3 +1,4 @@
+use crate::content::Content;
 use crate::distinct;
 use crate::fault::Result;
 use crate::hash;
@@ -6,6 +7,7 @@ use crate::members::{Bits, Members};
 use crate::meter::{self, Order};
 use crate::packed::{self, Bounds};
 use crate::recipe::{self, Recipe};
+use crate::rectangle_hash;
 use crate::settled::{self, Span};
 use crate::straight::Straight;
 use crate::table::Table;
@@ -36,7 +38,7 @@ pub struct Set {
 /// The elements in an arbitrary but fixed order.
 pub(crate) enum Items {
     /// Packed pairs, or packed cells.
-    Packed(Vec<u32>, bool),
+    Packed(Content, bool),
     /// Tuples of two packed pairs or of two packed cells: the first in the high half.
     Duos(Vec<u64>, bool),
     /// Tuples of an element of each of two sets, by position: the first in the high half.
@@ -50,8 +52,11 @@ pub(crate) enum Items {
 /// Recipes hold on to the sets they start from; longer chains are cut by following them at once.
 const N_PENDING_MAX: u32 = 64;
 
+/// Fewer elements are as fast hashed one by one.
+const N_RECTANGLE_MIN: usize = 4;
+
 thread_local! {
-    static EMPTY_SET: Rc<Set> = Rc::new(Set::bare(Items::Packed(Vec::new(), false), Recipe::Sequence, 0, 1, 0));
+    static EMPTY_SET: Rc<Set> = Rc::new(Set::bare(Items::Packed(Vec::new().into(), false), Recipe::Sequence, 0, 1, 0));
 }
 
 /// The empty set; there is one per thread.
@@ -66,11 +71,21 @@ pub(crate) fn packed(items: Vec<u32>, is_cell: bool, recipe: Recipe) -> Value {
     }
     let weight = items.len() as u32;
     Value::Set(Rc::new(Set::new(
-        Items::Packed(items, is_cell),
+        Items::Packed(items.into(), is_cell),
         recipe,
         2,
         weight,
     )))
+}
+
+/// A packed set that is not empty, iterated, with a number added to each element: moved, in a colour or without it.
+pub(crate) fn sum(set: &Rc<Set>, added: u32, is_cell: bool, bounds: Option<Bounds>) -> Value {
+    let content = Content::sum(set, added);
+    let weight = content.len() as u32;
+    let recipe = Recipe::Via(set.clone());
+    let set = Set::new(Items::Packed(content, is_cell), recipe, 2, weight);
+    set.bounds.set(bounds);
+    Value::Set(Rc::new(set))
 }
 
 /// As `packed`, where the bounds are known already.
@@ -166,7 +181,7 @@ pub(crate) fn with_table(items: Vec<Value>, hashes: Vec<u64>, table: &Table) -> 
         .map(|v| v.packed().filter(|p| Some(p.1) == is_cell).map(|p| p.0))
         .collect();
     let items = match packed {
-        Some(packed) if !packed.is_empty() => Items::Packed(packed, is_cell == Some(true)),
+        Some(packed) if !packed.is_empty() => Items::Packed(packed.into(), is_cell == Some(true)),
         _ => Items::General(items, OnceCell::from(hashes)),
     };
     let set = Set::new(items, Recipe::Sequence, nesting, weight);
@@ -343,18 +358,24 @@ impl Set {
         }
     }
 
-    /// The packed elements and whether they are cells.
+    /// The packed elements, which need not be there yet, and whether they are cells.
     #[inline]
-    pub(crate) fn packed(&self) -> Option<(&[u32], bool)> {
+    pub(crate) fn packed(&self) -> Option<(&Content, bool)> {
         match &self.items {
             Items::Packed(v, is_cell) => Some((v, *is_cell)),
             _ => None,
         }
     }
 
+    /// Whether the elements are packed cells.
+    pub(crate) fn is_cell(&self) -> bool {
+        matches!(self.items, Items::Packed(_, true))
+    }
+
     /// The packed elements in iteration order.
     pub(crate) fn packed_in_order(&self) -> Option<Vec<u32>> {
         let (items, _) = self.packed()?;
+        let items: &[u32] = items;
         Some(
             self.layout()
                 .perm
@@ -403,7 +424,10 @@ impl Set {
     fn sorted_layout(&self) -> Layout {
         let mut perm: Vec<u32> = (0..self.len() as u32).collect();
         match &self.items {
-            Items::Packed(v, _) => perm.sort_unstable_by_key(|&k| v[k as usize]),
+            Items::Packed(v, _) => {
+                let v: &[u32] = v;
+                perm.sort_unstable_by_key(|&k| v[k as usize]);
+            }
             Items::Duos(v, _) => perm.sort_unstable_by_key(|&k| v[k as usize]),
             Items::Couples(..) | Items::Lines(..) => {
                 let all: Vec<Value> = (0..self.len()).map(|k| self.get(k)).collect();
@@ -434,8 +458,15 @@ impl Set {
             return h;
         }
         let h = match &self.items {
-            Items::Packed(v, true) => hash::set(v.iter().map(|&p| packed::hash(p, true))),
-            Items::Packed(v, false) => hash::set(v.iter().map(|&p| packed::hash(p, false))),
+            Items::Packed(v, is_cell) => self.rectangle_hash(v, *is_cell).unwrap_or_else(|| {
+                let mut hash = hash::SetHash::new();
+                if *is_cell {
+                    v.for_each(|p| hash.add(packed::hash(p, true)));
+                } else {
+                    v.for_each(|p| hash.add(packed::hash(p, false)));
+                }
+                hash.finish()
+            }),
             Items::Duos(v, is_cell) => hash::set(v.iter().map(|&d| packed::hash_duo(d, *is_cell))),
             Items::Couples(..) | Items::Lines(..) => hash::set(self.hashes().into_iter()),
             Items::General(v, hashes) => hash::set(known(v, hashes).iter().copied()),
@@ -444,9 +475,19 @@ impl Set {
         h
     }
 
-    /// Gives the set its hash when that was worked out elsewhere.
-    pub(crate) fn set_hash(&self, hash: u64) {
-        self.hash.set(Some(hash));
+    /// The hash of a set that fills its bounds, if they are known.
+    fn rectangle_hash(&self, content: &Content, is_cell: bool) -> Option<u64> {
+        let bounds = self.bounds.get().filter(|b| b.area() == content.len())?;
+        if content.len() < N_RECTANGLE_MIN {
+            return None;
+        }
+        content.with_parts(|items, added| {
+            let one_color = items
+                .iter()
+                .all(|x| (x ^ items[0]) & !packed::PLACE_MASK == 0);
+            let color_bits = items[0].wrapping_add(added) & !packed::PLACE_MASK;
+            one_color.then(|| rectangle_hash::of(bounds, color_bits, is_cell))?
+        })
     }
 
     /// The rectangle around a non-empty packed set.
@@ -512,11 +553,14 @@ impl Set {
         }
         match (&self.items, &other.items) {
             (Items::Packed(a, x), Items::Packed(b, y)) => {
-                if a == b && (x == y || a.is_empty()) {
+                if a.is_empty() {
                     return true;
                 }
                 if x != y || self.bounds() != other.bounds() {
                     return false;
+                }
+                if **a == **b {
+                    return true;
                 }
             }
             (Items::Duos(a, x), Items::Duos(b, y)) if x == y && a == b => return true,

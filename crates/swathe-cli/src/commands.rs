@@ -8,4 +8,6 @@ pub(crate) mod devices;
 pub(crate) mod lattice;
 pub(crate) mod merge;
 pub(crate) mod ot;
+pub(crate) mod report;
 pub(crate) mod sweep;
+pub(crate) mod watch;

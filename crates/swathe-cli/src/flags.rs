@@ -13,11 +13,15 @@ pub(crate) use lattice::{LatticeFlags, LatticeVerb, QuestionFlags};
 pub(crate) use ot::{
     OtFlags, OtProblemFlags, OtRunFlags, OtShowFlags, OtSuggestFlags, OtSynthFlags, OtVerb,
 };
+pub(crate) use report::ReportFlags;
+pub(crate) use watch::WatchFlags;
 
 mod arc;
 mod array;
 mod lattice;
 mod ot;
+mod report;
+mod watch;
 
 /// Solves thousands of small problems of different shapes in one sweep.
 ///
@@ -42,7 +46,9 @@ Examples:
   swathe arc --programs solvers.py --tasks training/ --out RUN
                                          all grid programs on all samples of all tasks
   swathe devices                         what this machine has, and what swathe uses of it
+  swathe watch RUN                       see a run go on, in the browser
   swathe merge RUN                       put the shards of a run together
+  swathe report RUN --text               where a run's time went, and what would make it faster
 
 Exit status: 0 all solved, 1 some failed, 2 bad usage or input, 3 verification mismatch,
 4 output cannot be written, 130 interrupted (what was finished is kept).";
@@ -63,6 +69,10 @@ pub(crate) enum Command {
     Demo(DemoFlags),
     /// Put the shards of a run together into one table
     Merge(MergeFlags),
+    /// Explain a finished run: its page, as text, as a picture, or beside another run
+    Report(ReportFlags),
+    /// Show a run on a live page in the browser, while it goes on or after
+    Watch(WatchFlags),
     /// Print shell completions
     Completions(CompletionsFlags),
 }
@@ -152,6 +162,9 @@ pub(crate) struct RunFlags {
     /// How to show progress: auto, bar, plain, json or none [default: auto]
     #[arg(long, value_name = "HOW")]
     pub(crate) progress: Option<String>,
+    /// Draw where the time went, down to single operations, into this file
+    #[arg(long, value_name = "SVG")]
+    pub(crate) flame: Option<PathBuf>,
     /// Settings file [default: ./swathe.toml, if there is one]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,

@@ -11,6 +11,8 @@ mod gpus;
 mod interrupt;
 mod progress;
 mod settings;
+mod stdout;
+mod summary;
 mod vulkan;
 
 use std::process::ExitCode;
@@ -47,7 +49,9 @@ fn dispatch(cli: Cli) -> Result<Code, Fault> {
         Command::Lattice(flags) => commands::lattice::lattice(&flags),
         Command::Devices(flags) => commands::devices::devices(&flags),
         Command::Merge(flags) => commands::merge::merge(&flags),
+        Command::Report(flags) => commands::report::report(&flags),
         Command::Demo(flags) => commands::demo::demo(&flags),
+        Command::Watch(flags) => commands::watch::watch(&flags),
         Command::Completions(flags) => commands::completions::completions(&flags),
     }
 }

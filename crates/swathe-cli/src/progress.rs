@@ -1,12 +1,18 @@
 //! Progress: how far a run is, for people and programs. All of it on stderr.
 
+mod spoken_setbacks;
+
 use std::fmt;
 use std::io::IsTerminal;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle as BarStyle};
-use swathe::{Counts, Event, Observer, Remedy, Setback, SetbackCause};
+use swathe::{Counts, Event, Observer, Sample};
+use swathe_io::quantity;
+
+use crate::summary::counted;
+use spoken_setbacks::SpokenSetbacks;
 
 /// How progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,11 +40,11 @@ impl ProgressStyle {
 /// Shows a run's progress until it is dropped.
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
+    /// What has not been said yet is said at the end.
+    spoken: Option<Arc<Mutex<SpokenSetbacks>>>,
 }
 
-/// How often a log gets a line.
-const PLAIN_EVERY: Duration = Duration::from_secs(5);
-/// How often a program gets one.
+/// How often a program gets a line.
 const JSON_EVERY: Duration = Duration::from_secs(1);
 
 impl Progress {
@@ -54,58 +60,111 @@ impl Progress {
             style => style,
         };
         match style {
-            ProgressStyle::Bar | ProgressStyle::Auto => {
-                let bar = bar(name, n_problems);
-                let shown = bar.clone();
-                let observer = Observer::new(move |event| match event {
-                    Event::Progress { counts, .. } => {
-                        shown.set_position(counts.n_done());
-                        shown.set_message(failures(counts));
-                    }
-                    Event::Setback(setback) => {
-                        shown.suspend(|| eprintln!("{}", setback_text(setback)));
-                    }
-                    Event::Launched(_) | Event::Mismatch(_) | Event::Sampled { .. } => {}
-                });
-                (Progress { bar: Some(bar) }, Some(observer))
+            ProgressStyle::Bar | ProgressStyle::Auto => Progress::with_bar(name, n_problems),
+            ProgressStyle::Plain => Progress::with_lines(name),
+            ProgressStyle::Json => Progress::with_json(),
+            ProgressStyle::None => {
+                let progress = Progress {
+                    bar: None,
+                    spoken: None,
+                };
+                (progress, None)
             }
-            ProgressStyle::Plain => {
-                let name = name.to_owned();
-                let due = Every::new(PLAIN_EVERY);
-                let observer = Observer::new(move |event| match event {
-                    Event::Progress { counts, elapsed } if due.is_due() => {
-                        eprintln!("{name}: {}", plain_text(counts, *elapsed));
-                    }
-                    Event::Setback(setback) => eprintln!("{}", setback_text(setback)),
-                    _ => {}
-                });
-                (Progress { bar: None }, Some(observer))
-            }
-            ProgressStyle::Json => {
-                let due = Every::new(JSON_EVERY);
-                let observer = Observer::new(move |event| {
-                    let line = match event {
-                        Event::Progress { counts, elapsed }
-                            if due.is_due() || counts.n_done() == counts.n_problems =>
-                        {
-                            serde_json::json!({"event": "progress", "counts": counts, "elapsed_s": elapsed.as_secs_f64()})
-                        }
-                        Event::Setback(setback) => {
-                            serde_json::json!({"event": "setback", "setback": setback})
-                        }
-                        Event::Mismatch(mismatch) => {
-                            serde_json::json!({"event": "mismatch", "mismatch": mismatch})
-                        }
-                        Event::Progress { .. } | Event::Launched(_) | Event::Sampled { .. } => {
-                            return;
-                        }
-                    };
-                    eprintln!("{line}");
-                });
-                (Progress { bar: None }, Some(observer))
-            }
-            ProgressStyle::None => (Progress { bar: None }, None),
         }
+    }
+
+    /// For people at a terminal.
+    fn with_bar(name: &str, n_problems: u64) -> (Progress, Option<Observer>) {
+        let bar = bar(name, n_problems);
+        let spoken = Arc::new(Mutex::new(SpokenSetbacks::default()));
+        let (shown, heard) = (bar.clone(), Arc::clone(&spoken));
+        let observer = Observer::new(move |event| {
+            let mut spoken = lock(&heard);
+            let line = match event {
+                Event::Progress { counts, .. } => {
+                    // A run that goes on, or a shard, has fewer problems than the input.
+                    shown.set_length(counts.n_problems);
+                    shown.set_position(counts.n_done());
+                    shown.set_message(trouble(counts.n_unsolved(), spoken.n_setbacks()));
+                    None
+                }
+                Event::Setback(setback) => spoken.hear(setback, Instant::now()),
+                Event::Sampled { .. } => spoken.due(Instant::now()),
+                Event::Launched(_) | Event::Mismatch(_) => None,
+            };
+            if let Some(line) = line {
+                shown.suspend(|| eprintln!("{line}"));
+            }
+        });
+        let progress = Progress {
+            bar: Some(bar),
+            spoken: Some(spoken),
+        };
+        (progress, Some(observer))
+    }
+
+    /// For logs: a line now and then, fewer as the run gets longer.
+    fn with_lines(name: &str) -> (Progress, Option<Observer>) {
+        let name = name.to_owned();
+        let spoken = Arc::new(Mutex::new(SpokenSetbacks::default()));
+        let heard = Arc::clone(&spoken);
+        let last_line_ms = Mutex::new(0.0);
+        let observer = Observer::new(move |event| match event {
+            Event::Setback(setback) => {
+                if let Some(line) = lock(&heard).hear(setback, Instant::now()) {
+                    eprintln!("{line}");
+                }
+            }
+            Event::Sampled { sample, .. } => {
+                let mut spoken = lock(&heard);
+                if let Some(line) = spoken.due(Instant::now()) {
+                    eprintln!("{line}");
+                }
+                let mut last_ms = lock(&last_line_ms);
+                if sample.at_ms - *last_ms >= plain_every_ms(sample.at_ms) {
+                    *last_ms = sample.at_ms;
+                    eprintln!("{name}: {}", plain_text(sample, spoken.n_setbacks()));
+                }
+            }
+            Event::Progress { .. } | Event::Launched(_) | Event::Mismatch(_) => {}
+        });
+        let progress = Progress {
+            bar: None,
+            spoken: Some(spoken),
+        };
+        (progress, Some(observer))
+    }
+
+    /// For programs: every setback as it comes, and counts once a second.
+    fn with_json() -> (Progress, Option<Observer>) {
+        let state = Mutex::new((Instant::now(), 0u64));
+        let observer = Observer::new(move |event| {
+            let mut state = lock(&state);
+            let (last, n_setbacks) = &mut *state;
+            let line = match event {
+                Event::Progress { counts, elapsed } => {
+                    if last.elapsed() < JSON_EVERY && counts.n_done() != counts.n_problems {
+                        return;
+                    }
+                    *last = Instant::now();
+                    json_progress(counts, *elapsed, *n_setbacks)
+                }
+                Event::Setback(setback) => {
+                    *n_setbacks += 1;
+                    serde_json::json!({"event": "setback", "setback": setback})
+                }
+                Event::Mismatch(mismatch) => {
+                    serde_json::json!({"event": "mismatch", "mismatch": mismatch})
+                }
+                Event::Launched(_) | Event::Sampled { .. } => return,
+            };
+            eprintln!("{line}");
+        });
+        let progress = Progress {
+            bar: None,
+            spoken: None,
+        };
+        (progress, Some(observer))
     }
 }
 
@@ -114,19 +173,27 @@ impl Drop for Progress {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
+        if let Some(spoken) = &self.spoken {
+            for line in lock(spoken).rest() {
+                eprintln!("{line}");
+            }
+        }
     }
 }
 
 fn bar(name: &str, n_problems: u64) -> ProgressBar {
     let bar =
         ProgressBar::with_draw_target(Some(n_problems), ProgressDrawTarget::stderr_with_hz(10));
-    let template =
-        "{prefix} {bar:32} {percent:>3}% {human_pos}/{human_len}  {rate}  {eta} left{msg}";
+    let template = "{prefix} {bar:24} {percent:>3}% {human_pos}/{human_len}  {rate}  {left}{msg}";
     if let Ok(style) = BarStyle::with_template(template) {
-        let style = style.with_key("rate", |state: &ProgressState, out: &mut dyn fmt::Write| {
-            // A number that cannot be written is not worth a panic.
-            let _ = write!(out, "{:.1} a second", state.per_sec());
-        });
+        // A text that cannot be written is not worth a panic.
+        let style = style
+            .with_key("rate", |state: &ProgressState, out: &mut dyn fmt::Write| {
+                let _ = out.write_str(&quantity::rate(state.per_sec()));
+            })
+            .with_key("left", |state: &ProgressState, out: &mut dyn fmt::Write| {
+                let _ = out.write_str(&left_text(state.pos(), state.eta().as_secs_f64()));
+            });
         bar.set_style(style.progress_chars("━╸ "));
     }
     bar.set_prefix(name.to_owned());
@@ -134,88 +201,94 @@ fn bar(name: &str, n_problems: u64) -> ProgressBar {
     bar
 }
 
-fn failures(counts: &Counts) -> String {
-    match counts.n_unsolved() {
-        0 => String::new(),
-        n => format!("  {n} failed"),
+/// How long it will still take; before the first outcome nobody knows.
+fn left_text(n_done: u64, left_s: f64) -> String {
+    match n_done {
+        0 => "no outcome yet".to_owned(),
+        _ if left_s < 1.0 => "< 1 s left".to_owned(),
+        _ => format!("{} left", quantity::time(left_s.round() * 1e3)),
     }
 }
 
-fn plain_text(counts: &Counts, elapsed: Duration) -> String {
-    let rate = counts.n_done() as f64 / elapsed.as_secs_f64().max(1e-9);
-    let left_s = (counts.n_problems - counts.n_done()) as f64 / rate.max(1e-9);
+/// What did not go well so far.
+fn trouble(n_unsolved: u64, n_setbacks: u64) -> String {
+    let mut text = String::new();
+    if n_unsolved > 0 {
+        text += &format!(", {n_unsolved} failed");
+    }
+    if n_setbacks > 0 {
+        text += &format!(", {}", counted(n_setbacks, "setback", "setbacks"));
+    }
+    text
+}
+
+/// A log gets a line after five seconds, and every thirty once a run has gone on for minutes.
+fn plain_every_ms(elapsed_ms: f64) -> f64 {
+    (elapsed_ms / 6.0).clamp(5e3, 30e3)
+}
+
+fn plain_text(sample: &Sample, n_setbacks: u64) -> String {
+    let n_problems = sample.n_done + sample.n_in_flight + sample.n_waiting;
+    let per_s = sample.n_done as f64 / (sample.at_ms / 1e3).max(1e-9);
+    let left_s = (n_problems - sample.n_done) as f64 / per_s.max(1e-9);
     format!(
-        "{} of {} done, {rate:.1} a second, {left_s:.0} s left{}",
-        counts.n_done(),
-        counts.n_problems,
-        failures(counts)
+        "{} of {n_problems} done, {per_s:.1} a second, {}{}",
+        sample.n_done,
+        left_text(sample.n_done, left_s),
+        trouble(sample.n_unsolved, n_setbacks)
     )
 }
 
-/// A fallback is spoken, never silent.
-fn setback_text(setback: &Setback) -> String {
-    let problems = counted(setback.n_problems as u64, "problem", "problems");
-    let then = match setback.remedy {
-        Remedy::Split => "tried again in smaller batches",
-        Remedy::Retried => "tried again",
-        Remedy::Replaced => "another takes over",
-        Remedy::ToCpu => "the CPU takes over",
-        Remedy::Reopened => "it is opened again",
-        Remedy::Retired => "it is not used any more",
-    };
-    let device = setback.device;
-    match &setback.cause {
-        SetbackCause::OutOfMemory { wanted_bytes } => {
-            format!("warning: {wanted_bytes} bytes refused on {device} for {problems}, {then}")
-        }
-        SetbackCause::WorkerLost => {
-            format!("warning: a worker was lost with {problems} in hand, {then}")
-        }
-        SetbackCause::WorkerStuck { problem } => {
-            format!(
-                "warning: problem {problem} does not stop; its thread is left behind and {then}"
-            )
-        }
-        SetbackCause::DeviceLost => {
-            format!("warning: {device} was lost with {problems} in hand, {then}")
-        }
-        SetbackCause::DeviceTimedOut => {
-            format!("warning: {device} did not answer in time with {problems} in hand, {then}")
-        }
-        SetbackCause::LaunchFailed { message } => {
-            format!("warning: a launch of {problems} on {device} failed, {then}: {message}")
-        }
-        SetbackCause::HandedOver { reason } => {
-            format!("warning: {device} cannot finish {problems}, {then}: {reason}")
-        }
-    }
+fn json_progress(counts: &Counts, elapsed: Duration, n_setbacks: u64) -> serde_json::Value {
+    serde_json::json!({
+        "event": "progress",
+        "counts": counts,
+        "elapsed_s": elapsed.as_secs_f64(),
+        "n_setbacks": n_setbacks,
+    })
 }
 
-/// `1 problem`, `2 problems`.
-pub(crate) fn counted(n: u64, one: &str, many: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { many })
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Says yes at most so often.
-struct Every {
-    last: Arc<Mutex<Instant>>,
-    interval: Duration,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Every {
-    fn new(interval: Duration) -> Every {
-        Every {
-            last: Arc::new(Mutex::new(Instant::now())),
-            interval,
+    #[test]
+    fn logs_get_fewer_lines_as_a_run_gets_longer() {
+        let (mut at_ms, mut lines) = (0.0, Vec::new());
+        let mut last_ms = 0.0;
+        while at_ms < 600e3 {
+            at_ms += 100.0;
+            if at_ms - last_ms >= plain_every_ms(at_ms) {
+                last_ms = at_ms;
+                lines.push(at_ms);
+            }
         }
+        assert_eq!(lines[0], 5e3, "the first after five seconds");
+        let gaps: Vec<f64> = lines.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(gaps.windows(2).all(|pair| pair[0] <= pair[1]), "{gaps:?}");
+        assert_eq!(gaps.last(), Some(&30e3), "{gaps:?}");
+        assert!(lines.len() < 40, "{}", lines.len());
     }
 
-    fn is_due(&self) -> bool {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let due = last.elapsed() >= self.interval;
-        if due {
-            *last = Instant::now();
-        }
-        due
+    #[test]
+    fn a_line_says_how_far_it_is_and_what_went_wrong() {
+        let mut sample = Sample {
+            at_ms: 10e3,
+            n_done: 40,
+            n_in_flight: 10,
+            n_waiting: 350,
+            ..Sample::default()
+        };
+        let text = plain_text(&sample, 0);
+        assert_eq!(text, "40 of 400 done, 4.0 a second, 90 s left");
+        sample.n_unsolved = 3;
+        let text = plain_text(&sample, 1);
+        assert!(text.ends_with("90 s left, 3 failed, 1 setback"), "{text}");
+        sample.n_done = 0;
+        assert!(plain_text(&sample, 0).contains("no outcome yet"));
     }
 }

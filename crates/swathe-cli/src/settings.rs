@@ -19,6 +19,8 @@ pub(crate) struct RunSettings {
     pub(crate) output: Output,
     pub(crate) progress: ProgressStyle,
     pub(crate) explain: bool,
+    /// Where to draw what the time went into.
+    pub(crate) flame: Option<PathBuf>,
 }
 
 /// Decides the settings of a run. Everything is checked before anything is read.
@@ -136,6 +138,7 @@ pub(crate) fn resolve(flags: &RunFlags, out: &Path, section: &str) -> Result<Run
         output,
         progress,
         explain: flags.explain,
+        flame: flags.flame.clone(),
     })
 }
 

@@ -45,8 +45,14 @@ impl AtomicFile {
     }
 
     /// Syncs what was written and gives the file its name, replacing an older one.
-    pub fn commit(mut self) -> io::Result<()> {
+    pub fn commit(self) -> io::Result<()> {
         self.file.sync_all()?;
+        self.commit_unsynced()
+    }
+
+    /// Gives the file its name without syncing it, for what can be done without: should the power
+    /// fail soon, the file may be empty under its name.
+    pub fn commit_unsynced(mut self) -> io::Result<()> {
         if let Some(temporary) = &self.temporary {
             fs::rename(temporary, &self.path)?;
             self.temporary = None;

@@ -4,8 +4,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use swathe::{Outcome, Report, Settings, Source, Workload};
+use swathe::{Counts, Outcome, Report, Settings, Source, Workload};
 
+use crate::live_file::LiveFile;
 use crate::report_file::ReportFile;
 use crate::report_page::{self, PageData};
 use crate::rows::Rows;
@@ -123,6 +124,21 @@ where
     });
     let mut part = Part::new(rows, part_bytes as usize);
     let mut trouble: Option<FolderError> = None;
+    let live = LiveFile::start(
+        &path,
+        W::NAME,
+        &output.command,
+        n_before,
+        Counts {
+            n_problems: todo.len() as u64,
+            ..Counts::default()
+        },
+        settings.memory.cap_bytes(),
+    );
+    let settings = &Settings {
+        observer: Some(live.observer(Arc::clone(&todo), settings.observer.clone())),
+        ..settings.clone()
+    };
     let report = swathe::run(workload, &remaining, settings, &mut |done| {
         if let Some(error) = part.rows().trouble() {
             trouble = Some(error);
@@ -153,13 +169,14 @@ where
     if let Some(error) = trouble {
         return Err(error);
     }
+    live.merging();
     folder.commit(&mut part)?;
     let interrupted = report.cancelled;
     let merged = if interrupted {
         folder.interrupted()?;
         None
     } else {
-        Some(folder.finish(part.rows())?)
+        Some(folder.finish(part.rows(), settings.n_threads)?)
     };
     let (figures, warnings) = (part.rows().figures(), part.rows().warnings());
     let finished = Finished {
@@ -172,6 +189,7 @@ where
     };
     then(&finished)?;
     write_reports(&finished, output)?;
+    drop(live);
     Ok(finished)
 }
 
@@ -218,7 +236,7 @@ fn write_reports(finished: &Finished, output: &Output) -> Result<(), FolderError
     .write(path)?;
     write_file(
         &path.join("trace.json"),
-        trace::chrome_trace(&finished.report).as_bytes(),
+        trace::chrome_trace(&finished.report, &output.command).as_bytes(),
     )?;
     let page = report_page::page(&PageData::read(path)?);
     write_file(&path.join("report.html"), page.as_bytes())

@@ -94,7 +94,10 @@ impl FrameCache {
             return Ok(Arc::clone(&kept.frame));
         }
         inner.n_reads.fetch_add(1, Ordering::Relaxed);
-        let frame = Arc::new(inner.files.read(&inner.frames[number], inner.label)?);
+        let frame = swathe::timed("read frame", || {
+            inner.files.read(&inner.frames[number], inner.label)
+        })?;
+        let frame = Arc::new(frame);
         *place = inner.keep(number, &frame);
         Ok(frame)
     }

@@ -12,6 +12,7 @@ use swathe_array::Dtype;
 use swathe_ot::{Fields, Geometry, Link};
 
 use crate::npz::{Compression, NpzError, NpzWriter};
+use crate::ot_page::ViewFiles;
 use crate::run_folder::{FolderError, TableFile};
 
 /// How maps are written.
@@ -34,6 +35,7 @@ pub struct PairFiles {
     /// Whether numbers are f64 and not f32.
     is_double: bool,
     trouble: Trouble,
+    views: ViewFiles,
 }
 
 /// The first error of a file that cannot be written: the run ends with it.
@@ -77,6 +79,7 @@ impl PairFiles {
             with_coupling,
             is_double,
             trouble: Trouble::default(),
+            views: ViewFiles::new(folder),
         }
     }
 
@@ -93,6 +96,11 @@ impl PairFiles {
     /// Where an error is noted that ends the run.
     pub fn trouble(&self) -> Trouble {
         self.trouble.clone()
+    }
+
+    /// Where small views of some pairs go, for the page of the run.
+    pub(crate) fn views(&self) -> &ViewFiles {
+        &self.views
     }
 
     /// Makes the folders and removes whatever an earlier process left of these pairs: files that

@@ -223,7 +223,7 @@ fn text<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a arrow::array::Stri
 }
 
 /// Passes some columns of a Parquet file on, a batch of rows at a time.
-fn for_batches(
+pub(crate) fn for_batches(
     path: &Path,
     names: &[&str],
     mut take: impl FnMut(&RecordBatch) -> Result<(), String>,

@@ -152,6 +152,7 @@ impl Rows for PairRows {
             .iter()
             .map(|&index| self.pairs[index as usize].id.as_str());
         self.files.prepare(&mut ids)?;
+        self.files.views().prepare(problems);
         if let Some(memory) = self.memory.take() {
             let (path, contents) =
                 KnownOutlines::file(&memory.folder, memory.label, &memory.cache, &memory.survey);
@@ -219,16 +220,23 @@ impl Rows for PairRows {
     }
 
     fn warnings(&self) -> Vec<String> {
-        if self.n_unconverged == 0 {
-            return Vec::new();
+        let mut warnings = Vec::new();
+        if self.n_unconverged > 0 {
+            warnings.push(format!(
+                "{} of the pairs stopped at --max-iterations {} before their residual was below {} (the largest is {:.1e}): see the column status",
+                self.n_unconverged,
+                self.settings.max_iterations,
+                self.settings.tolerance,
+                self.residual_max
+            ));
         }
-        vec![format!(
-            "{} of the pairs stopped at --max-iterations {} before their residual was below {} (the largest is {:.1e}): see the column status",
-            self.n_unconverged,
-            self.settings.max_iterations,
-            self.settings.tolerance,
-            self.residual_max
-        )]
+        if let Some(trouble) = self.files.views().trouble() {
+            warnings.push(format!(
+                "{} small pictures for the report page could not be written ({}): the page shows these pairs without; results are not concerned",
+                trouble.n_lost, trouble.first
+            ));
+        }
+        warnings
     }
 
     fn take(&mut self) -> Vec<ArrayRef> {

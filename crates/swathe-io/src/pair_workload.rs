@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use swathe::{DeviceKind, Difference, Gpu, GpuError, Lane, Need, Size, Source, Stop, Workload};
 use swathe_ot::{
-    CoordScale, Crop, Failure, Frame, Geometry, Pair, PixelBox, Scratch, Settings, Shape, Side,
-    Solution, Summary, Transport, lift, place_live, solve_with, summarise,
+    CoordScale, Crop, Failure, Frame, Geometry, Pair, PixelBox, Residuals, Scratch, Settings,
+    Shape, Side, Solution, Summary, Transport, lift, place_live, solve_with, summarise,
 };
 
 use crate::frame::FrameError;
 use crate::frame_cache::FrameCache;
+use crate::ot_page::{PairView, has_view};
 use crate::pair_files::PairFiles;
 use crate::pair_input::NamedPair;
 use crate::pair_survey::{Outline, PairSurvey};
@@ -30,6 +31,9 @@ pub struct PairProblem {
     /// Where the work grid lies in the original frame.
     geometry: Geometry,
     um_per_px: Option<f64>,
+    row: u64,
+    /// Whether the page of the run shows it closely.
+    has_view: bool,
 }
 
 /// What the table says of a pair.
@@ -139,9 +143,13 @@ impl PairWorkload {
                 let cut = geometry.live.unwrap_or(nothing);
                 Ok(PairProblem {
                     id: pair.id.as_str().into(),
-                    pair: Pair::new(source.within(cut), target.within(cut)),
+                    pair: swathe::timed("cut frames", || {
+                        Pair::new(source.within(cut), target.within(cut))
+                    }),
                     geometry,
                     um_per_px,
+                    row: index as u64,
+                    has_view: has_view(index as u64, pairs.len() as u64),
                 })
             },
         )
@@ -317,9 +325,15 @@ impl PairWorkload {
         solution: Result<Solution, Failure>,
     ) -> Result<PairAnswer, PairFailure> {
         let mut solution = solution.map_err(PairFailure::Solver)?;
-        let summary = summarise(&solution);
+        let summary = swathe::timed("summarise", || summarise(&solution));
+        if problem.has_view {
+            swathe::timed("view for the page", || {
+                self.view(problem, &solution, summary.as_ref())
+            });
+        }
         let (fields_path, coupling_path) = self.write(problem, &mut solution)?;
         solution.fields = None;
+        solution.residuals = Residuals::default();
         solution.geometry = problem.geometry;
         Ok(PairAnswer {
             solution,
@@ -328,6 +342,20 @@ impl PairWorkload {
             fields_path,
             coupling_path,
         })
+    }
+
+    /// Keeps a small view of a pair for the page of the run.
+    fn view(&self, problem: &PairProblem, solution: &Solution, summary: Option<&Summary>) {
+        let view = PairView::of(
+            problem.row,
+            &problem.id,
+            (&problem.pair.source, &problem.pair.target),
+            &problem.geometry,
+            problem.um_per_px,
+            solution,
+            summary,
+        );
+        self.files.views().write(&view);
     }
 
     /// Writes maps and coupling, in pixels of the original frame; the coupling is taken out.
@@ -339,11 +367,12 @@ impl PairWorkload {
         let (source, target): (&Frame, &Frame) = (&problem.pair.source, &problem.pair.target);
         let mut fields_path = None;
         if self.files.wants_fields() {
-            // Of a pair that is empty altogether there is nothing to lay back.
-            let fields = lift(solution, source, target).unwrap_or_default();
-            let written = self
-                .files
-                .write_fields(&problem.id, &problem.geometry, &fields);
+            let written = swathe::timed("write fields", || {
+                // Of a pair that is empty altogether there is nothing to lay back.
+                let fields = lift(solution, source, target).unwrap_or_default();
+                self.files
+                    .write_fields(&problem.id, &problem.geometry, &fields)
+            });
             fields_path = Some(written.map_err(PairFailure::Output)?);
         }
         let mut coupling_path = None;
@@ -358,7 +387,9 @@ impl PairWorkload {
                     link.tgt_x_px += x0;
                 }
             }
-            let written = self.files.write_coupling(&problem.id, &links);
+            let written = swathe::timed("write coupling", || {
+                self.files.write_coupling(&problem.id, &links)
+            });
             coupling_path = Some(written.map_err(PairFailure::Output)?);
         }
         Ok((fields_path, coupling_path))

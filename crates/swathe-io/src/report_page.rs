@@ -21,7 +21,8 @@ pub(crate) use number::significant;
 pub fn page(data: &PageData) -> String {
     let json = embedded(&data.json());
     let static_part = format!(
-        "<h1>{}</h1><p class=lead>{}</p>",
+        "<p class=brand><b>swathe</b> {}</p><h1>{}</h1><p class=lead>{}</p>",
+        escape(data.workload()),
         escape(&data.headline),
         escape(&data.lead)
     );
@@ -41,7 +42,7 @@ pub fn live_page() -> String {
         "swathe: a run",
         "default-src 'none'; img-src data: blob: 'self'; style-src 'unsafe-inline'; \
          script-src 'unsafe-inline'; connect-src 'self'",
-        "<h1>A run</h1><p class=lead>Waiting for its figures.</p>",
+        "<p class=brand><b>swathe</b> watch</p><h1>A run</h1><p class=lead>Waiting for its figures.</p>",
         "",
     )
 }

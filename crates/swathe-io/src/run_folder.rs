@@ -5,11 +5,13 @@
 //! exist, so a process can be killed at any moment and costs the parts in flight at most. At the
 //! end the parts are merged, by row, into one table.
 
+mod group;
 mod hash;
 mod identity;
 mod lock;
 mod manifest;
 mod merge;
+mod on_threads;
 mod part;
 mod table_file;
 
@@ -220,13 +222,14 @@ impl RunFolder {
         self.run.write(&self.path)
     }
 
-    /// Merges the parts into the tables and notes that the run is complete.
-    pub fn finish<R: Rows>(mut self, rows: &R) -> Result<Merged, FolderError> {
+    /// Merges the parts into the tables, on so many threads, and notes that the run is complete.
+    pub fn finish<R: Rows>(mut self, rows: &R, n_threads: usize) -> Result<Merged, FolderError> {
         let merged = merge::merge(
             &self.path,
             &[(self.path.clone(), self.manifest.lines())],
             rows.table(),
             part::table_schema(&rows.schema()),
+            n_threads,
         )?;
         self.run.state = RunState::Complete;
         self.run.table = Some(rows.table().to_owned());

@@ -1,37 +1,273 @@
 //! Traces: a run's launches in the form that Perfetto and chrome://tracing open.
+//!
+//! One process for each device and one track in it for each worker, with a slice for every kept
+//! launch and its phases inside; one more process has the counters of the whole run.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::Serialize;
 use serde_json::{Value, json};
-use swathe::Report;
+use swathe::{BucketFigures, Device, DeviceId, Launch, Report, Setback, SetbackCause};
 
-/// One track for each worker, one slice for loading and one for solving each launch.
-pub fn chrome_trace(report: &Report) -> String {
-    let mut events: Vec<Value> = Vec::new();
-    for worker in &report.workers {
-        events.push(json!({
-            "ph": "M", "pid": 1, "tid": worker.worker, "name": "thread_name",
-            "args": {"name": format!("cpu worker {}", worker.worker)},
-        }));
-    }
+/// The trace of a run that this command made, as JSON.
+pub fn chrome_trace(report: &Report, command: &str) -> String {
+    let processes = processes(report);
+    let mut events = names(report, &processes);
+    counters(report, &mut events);
+    let classes = class_names(&report.buckets);
     for launch in &report.launches {
-        let slice = |name: &str, from_ms: f64, to_ms: f64| {
-            json!({
-                "ph": "X", "pid": 1, "tid": launch.worker, "cat": name,
-                "name": format!("{name} {} x {}", launch.n_lanes, launch.shape),
-                "ts": from_ms * 1e3, "dur": (to_ms - from_ms).max(0.0) * 1e3,
-                "args": {
-                    "device": launch.device, "class": launch.class, "shape": launch.shape,
-                    "n_lanes": launch.n_lanes, "bytes": launch.bytes,
-                },
-            })
-        };
-        events.push(slice("load", launch.start_ms, launch.solve_start_ms));
-        events.push(slice("solve", launch.solve_start_ms, launch.end_ms));
+        slices(launch, &classes, &processes, &mut events);
     }
     for setback in &report.setbacks {
-        events.push(json!({
-            "ph": "i", "pid": 1, "tid": 0, "s": "p", "ts": setback.at_ms * 1e3,
-            "name": "setback", "args": setback,
-        }));
+        events.push(instant(setback, &processes));
     }
-    json!({"traceEvents": events, "displayTimeUnit": "ms"}).to_string()
+    let trace = Trace {
+        trace_events: events,
+        display_time_unit: "ms",
+        other_data: json!({
+            "command": command,
+            "workload": report.workload,
+            "n_launches": report.n_launches,
+            "launches_step": report.launches_step,
+        }),
+    };
+    serde_json::to_string(&trace).unwrap_or_default()
+}
+
+/// The whole file, under the names that its readers know.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Trace<'a> {
+    trace_events: Vec<TraceEvent<'a>>,
+    display_time_unit: &'static str,
+    other_data: Value,
+}
+
+/// One event; the fields' names are the format's.
+#[derive(Serialize)]
+struct TraceEvent<'a> {
+    /// The kind: `M` names something, `B` and `E` begin and end a slice, `C` counts, `i` is a moment.
+    ph: char,
+    pid: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tid: Option<usize>,
+    /// In microseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ts: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<Cow<'a, str>>,
+    /// How far a moment reaches: `p` is its process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    s: Option<char>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    args: Option<Value>,
+}
+
+impl<'a> TraceEvent<'a> {
+    fn new(ph: char, pid: usize) -> TraceEvent<'a> {
+        TraceEvent {
+            ph,
+            pid,
+            tid: None,
+            ts: None,
+            name: None,
+            s: None,
+            args: None,
+        }
+    }
+}
+
+/// The process of the run's own counters.
+const RUN_PID: usize = 1;
+
+/// Microseconds, to the nanosecond: a moment is the same text wherever it stands, so that slices
+/// that touch do not overlap by a rounding.
+fn us(ms: f64) -> f64 {
+    (ms * 1e6).round() / 1e3
+}
+
+/// The process of every device that did anything, the CPU first.
+fn processes(report: &Report) -> BTreeMap<DeviceId, usize> {
+    let workers = report.workers.iter().map(|worker| worker.device);
+    let launches = report.launches.iter().map(|launch| launch.device);
+    let setbacks = report.setbacks.iter().map(|setback| setback.device);
+    let mut processes: BTreeMap<DeviceId, usize> = workers
+        .chain(launches)
+        .chain(setbacks)
+        .map(|device| (device, 0))
+        .collect();
+    for (at, pid) in processes.values_mut().enumerate() {
+        *pid = RUN_PID + 1 + at;
+    }
+    processes
+}
+
+/// What processes and tracks are called, and in which order they stand.
+fn names<'a>(report: &Report, processes: &BTreeMap<DeviceId, usize>) -> Vec<TraceEvent<'a>> {
+    let mut events = Vec::new();
+    let mut name = |what: &'static str, pid: usize, tid: Option<usize>, args: Value| {
+        events.push(TraceEvent {
+            tid,
+            name: Some(what.into()),
+            args: Some(args),
+            ..TraceEvent::new('M', pid)
+        });
+    };
+    let run = format!("{} run", report.workload);
+    name("process_name", RUN_PID, None, json!({"name": run}));
+    name(
+        "process_sort_index",
+        RUN_PID,
+        None,
+        json!({"sort_index": 0}),
+    );
+    if report.launches_step > 1 {
+        let thinned = format!(
+            "one in {} of {} launches is shown",
+            report.launches_step, report.n_launches
+        );
+        name("process_labels", RUN_PID, None, json!({"labels": thinned}));
+    }
+    for (&device, &pid) in processes {
+        let called = device_name(report, device);
+        name("process_name", pid, None, json!({"name": called}));
+        name("process_sort_index", pid, None, json!({"sort_index": pid}));
+    }
+    // Workers that were left behind have launches but no figures.
+    let workers = report
+        .workers
+        .iter()
+        .map(|worker| (worker.worker, worker.device));
+    let launches = report
+        .launches
+        .iter()
+        .map(|launch| (launch.worker, launch.device));
+    let tracks: BTreeMap<usize, DeviceId> = workers.chain(launches).collect();
+    for (worker, device) in tracks {
+        let pid = processes.get(&device).copied().unwrap_or(RUN_PID);
+        let called = json!({"name": format!("worker {worker}")});
+        name("thread_name", pid, Some(track(worker)), called);
+        let index = json!({"sort_index": worker});
+        name("thread_sort_index", pid, Some(track(worker)), index);
+    }
+    events
+}
+
+/// Readers take track 0 for something special.
+fn track(worker: usize) -> usize {
+    worker + 1
+}
+
+fn device_name(report: &Report, device: DeviceId) -> String {
+    let gpu = report.devices.iter().find_map(|known| match known {
+        Device::Gpu(gpu) if DeviceId::Gpu(gpu.info.number) == device => Some(&gpu.info.name),
+        _ => None,
+    });
+    match gpu {
+        Some(name) => format!("{device} ({name})"),
+        None => device.to_string(),
+    }
+}
+
+/// Memory in use, and problems done, waiting and in flight, from moment to moment.
+fn counters(report: &Report, events: &mut Vec<TraceEvent<'_>>) {
+    for sample in &report.samples {
+        let counters = [
+            ("memory in use", json!({"bytes": sample.used_bytes})),
+            ("problems waiting", json!({"problems": sample.n_waiting})),
+            (
+                "problems in flight",
+                json!({"problems": sample.n_in_flight}),
+            ),
+            ("problems done", json!({"problems": sample.n_done})),
+        ];
+        for (name, args) in counters {
+            events.push(TraceEvent {
+                ts: Some(us(sample.at_ms)),
+                name: Some(name.into()),
+                args: Some(args),
+                ..TraceEvent::new('C', RUN_PID)
+            });
+        }
+    }
+}
+
+fn class_names(buckets: &[BucketFigures]) -> BTreeMap<u32, &str> {
+    let named = buckets
+        .iter()
+        .map(|bucket| (bucket.class, bucket.class_name.as_str()));
+    named.collect()
+}
+
+/// A launch with its phases inside.
+fn slices<'a>(
+    launch: &Launch,
+    classes: &BTreeMap<u32, &str>,
+    processes: &BTreeMap<DeviceId, usize>,
+    events: &mut Vec<TraceEvent<'a>>,
+) {
+    let pid = processes.get(&launch.device).copied().unwrap_or(RUN_PID);
+    let mut push = |ph: char, at_ms: f64, name: Option<Cow<'a, str>>, args: Option<Value>| {
+        events.push(TraceEvent {
+            tid: Some(track(launch.worker)),
+            ts: Some(us(at_ms)),
+            name,
+            args,
+            ..TraceEvent::new(ph, pid)
+        });
+    };
+    let launched = launch.volume_launched;
+    let padding = launched.saturating_sub(launch.volume_real) as f64 / launched.max(1) as f64;
+    let class = classes.get(&launch.class).copied().unwrap_or_default();
+    let args = json!({
+        "class": class,
+        "shape": launch.shape,
+        "lanes": launch.n_lanes,
+        "bytes": launch.bytes,
+        "padding": padding,
+    });
+    let name = match class {
+        "" => format!("{} × {}", launch.n_lanes, launch.shape),
+        class => format!("{} × {} {class}", launch.n_lanes, launch.shape),
+    };
+    push('B', launch.start_ms, Some(name.into()), Some(args));
+    // A moment that did not come is no earlier than the one before it.
+    let mut from_ms = launch.start_ms;
+    for (phase, to_ms) in [
+        ("memory", launch.load_start_ms),
+        ("load", launch.load_end_ms),
+        ("turn", launch.solve_start_ms),
+        ("solve", launch.end_ms),
+    ] {
+        if us(to_ms) > us(from_ms) {
+            push('B', from_ms, Some(phase.into()), None);
+            push('E', to_ms, None, None);
+            from_ms = to_ms;
+        }
+    }
+    push('E', from_ms, None, None);
+}
+
+fn instant<'a>(setback: &Setback, processes: &BTreeMap<DeviceId, usize>) -> TraceEvent<'a> {
+    let name = match setback.cause {
+        SetbackCause::OutOfMemory { .. } => "out of memory",
+        SetbackCause::WorkerLost => "worker lost",
+        SetbackCause::WorkerStuck { .. } => "worker stuck",
+        SetbackCause::DeviceLost => "device lost",
+        SetbackCause::DeviceTimedOut => "device timed out",
+        SetbackCause::LaunchFailed { .. } => "launch failed",
+        SetbackCause::HandedOver { .. } => "handed over",
+    };
+    TraceEvent {
+        tid: Some(0),
+        ts: Some(us(setback.at_ms)),
+        name: Some(name.into()),
+        s: Some('p'),
+        args: serde_json::to_value(setback).ok(),
+        ..TraceEvent::new(
+            'i',
+            processes.get(&setback.device).copied().unwrap_or(RUN_PID),
+        )
+    }
 }

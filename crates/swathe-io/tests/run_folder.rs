@@ -16,6 +16,8 @@ use swathe_io::run_folder::{
 /// Answers are texts; each has as many rows as `n_rows` says, numbered on from the one before.
 struct Words {
     n_rows: Vec<usize>,
+    /// Letters after each text, hard to compress.
+    n_letters: usize,
     word: StringBuilder,
     n_bytes: usize,
 }
@@ -24,6 +26,7 @@ impl Words {
     fn new(n_rows: Vec<usize>) -> Words {
         Words {
             n_rows,
+            n_letters: 0,
             word: StringBuilder::new(),
             n_bytes: 0,
         }
@@ -51,7 +54,17 @@ impl Rows for Words {
 
     fn append(&mut self, index: usize, solution: &String) -> usize {
         for at in 0..self.n_rows[index] {
-            self.word.append_value(format!("{solution}.{at}"));
+            let mut word = format!("{solution}.{at}");
+            let n_bytes = word.len() + self.n_letters;
+            let mut state = (index * 1_000_003 + at) as u64;
+            while word.len() < n_bytes {
+                state = (state ^ state >> 29)
+                    .wrapping_mul(0xBF58_476D_1CE4_E5B9)
+                    .wrapping_add(1);
+                word += &format!("{state:016x}");
+            }
+            word.truncate(n_bytes);
+            self.word.append_value(word);
         }
         self.n_bytes += 8;
         self.n_rows[index]
@@ -89,9 +102,13 @@ fn timing(index: usize) -> Timing {
 
 /// Commits outcomes in parts: a list of problems each. Those divisible by `fails` fail.
 fn merged(path: &Path, n_rows: &[usize], parts: &[Vec<usize>], fails: usize) -> Merged {
-    let identity = identity(n_rows.len() as u64);
+    merged_words(path, Words::new(n_rows.to_vec()), parts, fails)
+}
+
+fn merged_words(path: &Path, words: Words, parts: &[Vec<usize>], fails: usize) -> Merged {
+    let identity = identity(words.n_rows.len() as u64);
     let mut folder = RunFolder::open(path, identity, false, &Faults::none()).unwrap();
-    let mut part = Part::new(Words::new(n_rows.to_vec()), 1 << 20);
+    let mut part = Part::new(words, 1 << 20);
     for problems in parts {
         for &index in problems {
             let word = format!("word {index}");
@@ -107,7 +124,7 @@ fn merged(path: &Path, n_rows: &[usize], parts: &[Vec<usize>], fails: usize) -> 
         }
         folder.commit(&mut part).unwrap();
     }
-    folder.finish(part.rows()).unwrap()
+    folder.finish(part.rows(), 2).unwrap()
 }
 
 fn read(path: &Path) -> (SchemaRef, RecordBatch) {
@@ -196,6 +213,72 @@ fn interleaved_parts_are_merged_in_the_order_of_the_input() {
     }
     hashes.dedup();
     assert_eq!(hashes.len(), 1, "{hashes:?}");
+}
+
+/// Parts that are large enough for a merge to take their rows over as they are, where no other part
+/// has rows between them.
+#[test]
+fn long_stretches_and_stragglers_make_the_same_table() {
+    const N: usize = 80;
+    const N_ROWS: usize = 2000;
+    let rows_of = |problems: &[usize]| {
+        let answered = problems.iter().filter(|&&index| index % 11 != 0);
+        answered.count() * N_ROWS
+    };
+    let span = |from: usize, to: usize| (from..to).collect::<Vec<usize>>();
+    let apart = [span(0, 20), span(20, 40), span(40, 60), span(60, N)];
+    let stragglers = [
+        [span(0, 20), vec![22]].concat(),
+        // As they come: what is early comes late.
+        [span(23, 45), vec![50], span(20, 22)].concat(),
+        [span(51, N), span(45, 50)].concat(),
+    ];
+    let mixed: Vec<Vec<usize>> = mixed(N).chunks(30).map(<[usize]>::to_vec).collect();
+    let mut expected = None;
+    for (name, parts, groups) in [
+        ("apart", apart.as_slice(), Some(apart.to_vec())),
+        (
+            "stragglers",
+            &stragglers,
+            Some(vec![
+                span(0, 20),
+                span(20, 23),
+                span(23, 45),
+                span(45, 51),
+                span(51, N),
+            ]),
+        ),
+        ("mixed", &mixed, None),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let words = Words {
+            n_letters: 144,
+            ..Words::new(vec![N_ROWS; N])
+        };
+        let merged = merged_words(folder.path(), words, parts, 11);
+        let path = folder.path().join("words.parquet");
+        let (_, table) = read(&path);
+        assert_eq!(merged.n_rows as usize, rows_of(&span(0, N)));
+        match &expected {
+            None => expected = Some((table, merged.result_hash)),
+            Some((first, hash)) => {
+                assert!(*first == table, "{name}");
+                assert_eq!(*hash, merged.result_hash, "{name}");
+            }
+        }
+        if let Some(groups) = groups {
+            let expected: Vec<usize> = groups.iter().map(|group| rows_of(group)).collect();
+            assert_eq!(n_group_rows(&path), expected, "{name}");
+        }
+    }
+}
+
+/// The rows of each row group.
+fn n_group_rows(path: &Path) -> Vec<usize> {
+    let file = std::fs::File::open(path).unwrap();
+    let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+    let groups = reader.metadata().row_groups().iter();
+    groups.map(|group| group.num_rows() as usize).collect()
 }
 
 #[test]

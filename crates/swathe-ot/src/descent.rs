@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::frame::Pair;
 use crate::problem::Problem;
 use crate::pyramid::{Level, Pyramid};
+use crate::residuals::Residuals;
 use crate::scratch::Scratch;
 use crate::settings::{Precision, Settings};
 use crate::simd::SimdPath;
@@ -34,6 +35,8 @@ pub(crate) struct State {
     pub image_before: Vec<Row<f64>>,
     /// What to go back to when a new attempt fails.
     kept: Vec<Row<f64>>,
+    /// How far every sweep of this descent came.
+    pub residuals: Residuals,
 }
 
 impl State {
@@ -44,7 +47,7 @@ impl State {
             .iter()
             .map(|p| p.capacity() * size_of::<Row<f64>>())
             .sum();
-        own + self.panels.bytes() + self.anderson.bytes()
+        own + self.panels.bytes() + self.anderson.bytes() + self.residuals.bytes()
     }
 }
 
@@ -102,6 +105,8 @@ pub(crate) fn descend(
     ];
     pyramid.set(problem, pair, lent);
     state.anderson.reserve(pyramid.levels());
+    let n_before = start.map_or(0, |start| start.iterations + start.iterations_coarse);
+    state.residuals.start(n_before);
     let wants_f64 = match settings.precision {
         Precision::F64 => true,
         Precision::F32 => false,
@@ -418,6 +423,7 @@ fn iterate<T: Real>(
         anderson,
         best_image,
         image_before,
+        residuals,
         ..
     } = state;
     panels.resize(level);
@@ -441,6 +447,7 @@ fn iterate<T: Real>(
         it += 1;
         let residual = sweep(path, level, regime, phi, panels, engine, watch);
         watch.check()?;
+        residuals.push(residual);
         let ended = |residual| {
             Ok(Iterated {
                 iterations: it,
@@ -471,6 +478,7 @@ fn iterate<T: Real>(
             phi.copy_from_slice(best);
             let residual = sweep(path, level, regime, phi, panels, engine, watch);
             watch.check()?;
+            residuals.amend(residual);
             return ended(residual);
         }
         if !(residual < 3.0 * safeguard) && has_best {

@@ -102,7 +102,9 @@ pub(crate) fn solve<T>(
     for chunk in waiting.chunks(n_lanes_max(gpu, padded)) {
         let on_device: Vec<_> = chunk.iter().map(|(_, pair, p)| (*pair, p)).collect();
         let problems: Vec<_> = chunk.iter().map(|(_, _, problem)| problem).collect();
-        let ended = Lanes::upload(gpu, padded, &on_device, settings)?.run(&problems, stop)?;
+        let ended = swathe::timed("sweep on the device", || {
+            Lanes::upload(gpu, padded, &on_device, settings)?.run(&problems, stop)
+        })?;
         for ((at, pair, problem), ended) in chunk.iter().zip(ended) {
             let finished = finish(problem, pair, settings, &ended, &mut scratch, stop)?;
             lanes[*at] = Some(finished.map(|outcome| done(*at, outcome)));
@@ -144,8 +146,12 @@ fn finish(
     let stopped = || stop.requested();
     let watch = Watch::new(&stopped);
     let mut solve = || -> Result<Solution, Failure> {
-        let descent = descend(problem, pair, settings, Some(&start), scratch, &watch)?;
-        outputs(problem, settings, &descent, scratch, &watch)
+        let descent = swathe::timed("check and go on", || {
+            descend(problem, pair, settings, Some(&start), scratch, &watch)
+        })?;
+        swathe::timed("outputs", || {
+            outputs(problem, settings, &descent, scratch, &watch)
+        })
     };
     match solve() {
         Err(Failure::Stopped) => Err(GpuError::Stopped),

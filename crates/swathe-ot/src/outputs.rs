@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::frame::{Frame, Pair};
 use crate::problem::Problem;
 use crate::pyramid::Level;
+use crate::residuals::Residuals;
 use crate::scratch::Scratch;
 use crate::settings::{Reference, Settings};
 use crate::simd::{SimdPath, compiled_per_path};
@@ -37,10 +38,11 @@ pub(crate) fn outputs(
         anderson,
         best_image,
         image_before,
+        residuals,
         ..
     } = state;
     let at = (*path, problem, settings, descent, level);
-    if descent.used_f64 {
+    let solution = if descent.used_f64 {
         for panel in [&mut *best_image, &mut *image_before] {
             fit(panel, n_rows, [0.0; LANES]);
         }
@@ -48,7 +50,12 @@ pub(crate) fn outputs(
     } else {
         let (mean, square) = anderson.lend(2 * n_rows).split_at_mut(n_rows);
         measure(at, phi, panels, single, [mean, square], watch)
-    }
+    };
+    let mass = problem.mass_a.max(problem.mass_b);
+    Ok(Solution {
+        residuals: residuals.scaled(problem.plan_scale, mass),
+        ..solution?
+    })
 }
 
 /// Where an answer is measured.
@@ -210,6 +217,7 @@ fn measure<T: Real>(
         iterations: descent.iterations,
         iterations_coarse: descent.iterations_coarse,
         residual: descent.residual * scale / problem.mass_a.max(problem.mass_b),
+        residuals: Residuals::default(),
         used_f64: descent.used_f64,
         cost,
         cost_px2: cost / (problem.frame_px * problem.frame_px),
@@ -325,6 +333,7 @@ pub(crate) fn empty_outputs(problem: &Problem, pair: &Pair, settings: &Settings)
         iterations: 0,
         iterations_coarse: 0,
         residual: 0.0,
+        residuals: Residuals::default(),
         used_f64: false,
         cost: 0.0,
         cost_px2: 0.0,

@@ -2,6 +2,7 @@ use crate::anderson::{depth_for, history_rows};
 use crate::blur::{LANES, Row, SEGMENT_MAX, SEGMENT_MIN};
 use crate::descent::State;
 use crate::pyramid::{Pyramid, next_shape};
+use crate::residuals::Residuals;
 use crate::settings::{Coupling, Precision, Reference, Settings};
 use crate::shape::Shape;
 use crate::simd::SimdPath;
@@ -125,10 +126,17 @@ pub fn need(live: Shape, settings: &Settings) -> Need {
     let maps = if settings.fields { 5 } else { 0 } + if settings.potentials { 2 } else { 0 };
     let (links, listing) = coupling_bytes(n_px, settings);
     Need {
-        scratch_bytes: sides + history + panels * wide + engines + list_end + (1 << 14),
+        scratch_bytes: sides
+            + history
+            + panels * wide
+            + engines
+            + list_end
+            + Residuals::BYTES_MAX
+            + (1 << 14),
         // Rows of marginals and moments.
         pair_bytes: (6 * (line + LANES) * wide).saturating_add(listing) + (1 << 14),
-        solution_bytes: (maps * n_px * size_of::<f64>()).saturating_add(links),
+        solution_bytes: (maps * n_px * size_of::<f64>() + Residuals::BYTES_MAX)
+            .saturating_add(links),
     }
 }
 

@@ -1,4 +1,5 @@
 use crate::geometry::Geometry;
+use crate::residuals::Residuals;
 
 /// What became of a pair.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,6 +12,8 @@ pub struct Solution {
     pub iterations_coarse: usize,
     /// L1 residual of both marginals divided by the larger mass.
     pub residual: f64,
+    /// How the residual fell.
+    pub residuals: Residuals,
     /// Whether the last sweeps ran in f64.
     pub used_f64: bool,
     /// Transport cost ⟨P, C⟩ in scaled units.

@@ -35,13 +35,17 @@ pub fn solve_with(
     scratch: &mut Scratch,
     stop: &dyn Fn() -> bool,
 ) -> Result<Solution, Failure> {
-    let problem = prepare(pair, settings)?;
+    let problem = swathe::timed("prepare", || prepare(pair, settings))?;
     if problem.mass_src <= 0.0 || problem.mass_tgt <= 0.0 {
         return Ok(empty_outputs(&problem, pair, settings));
     }
     let watch = Watch::new(stop);
-    let descent = descend(&problem, pair, settings, None, scratch, &watch)?;
-    outputs(&problem, settings, &descent, scratch, &watch)
+    let descent = swathe::timed("anneal", || {
+        descend(&problem, pair, settings, None, scratch, &watch)
+    })?;
+    swathe::timed("outputs", || {
+        outputs(&problem, settings, &descent, scratch, &watch)
+    })
 }
 
 /// Solves many pairs on all cores. Each pair has its own outcome, in the order of the input, the

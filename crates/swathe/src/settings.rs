@@ -107,7 +107,8 @@ impl Observer {
         Observer(Arc::new(tell))
     }
 
-    pub(crate) fn tell(&self, event: &Event) {
+    /// Tells it of an event: for observers that pass events on to others.
+    pub fn tell(&self, event: &Event) {
         (self.0)(event);
     }
 }

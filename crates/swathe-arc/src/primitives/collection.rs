@@ -1,5 +1,6 @@
 //! Containers: what is in them, put together, taken apart.
 
+use crate::content::Content;
 use crate::distinct;
 use crate::fault::{Fault, Result};
 use crate::memo;
@@ -91,6 +92,7 @@ fn positions(set: &Set, other: &Set, wanted: bool) -> Result<Vec<u32>> {
             return Ok(if wanted { Vec::new() } else { all.collect() });
         }
         let members = other.members(y, x.len());
+        let x: &[u32] = x;
         return Ok(all
             .filter(|&k| members.has(x[k as usize]) == wanted)
             .collect());
@@ -110,7 +112,8 @@ pub(crate) fn at_positions(
     let at = kept.iter().map(|&k| k as usize);
     match set.items() {
         Items::Packed(v, is_cell) => {
-            let items = at.map(|k| v[k]).collect();
+            let v: &[u32] = v;
+            let items: Vec<u32> = at.map(|k| v[k]).collect();
             set::packed(items, *is_cell, recipe(set.clone(), kept))
         }
         Items::Duos(v, is_cell) => {
@@ -178,6 +181,9 @@ pub(crate) fn merged(containers: &Value) -> Result {
                 let (all, is_cell) = all?;
                 return Ok(set::packed(all, is_cell, Recipe::ChainedOver(s.clone())));
             }
+            if let Some(all) = merged_sets(s) {
+                return all;
+            }
             if let Items::Lines(lines, is_cell, _) = s.items() {
                 let n: usize = lines.iter().map(|l| l.len()).sum();
                 if n == 0 {
@@ -223,6 +229,37 @@ pub(crate) fn merged(containers: &Value) -> Result {
         all.extend(op::items(&c)?);
     }
     op::rebuilt(containers, all)
+}
+
+/// The elements of sets of packed sets, if these are such; no order is needed for that.
+fn merged_sets(outer: &Rc<Set>) -> Option<Result> {
+    let Items::General(containers, _) = outer.items() else {
+        return None;
+    };
+    let is_empty_set = |v: &Value| matches!(v, Value::Set(s) if s.is_empty());
+    let has_sets = |v: &Value| is_empty_set(v) || distinct::has_packed_sets(v);
+    if !containers.iter().all(has_sets) {
+        return None;
+    }
+    let mut all = Vec::new();
+    let mut paid = meter::build(containers.len(), 16);
+    for container in containers {
+        if let Value::Set(s) = container
+            && let Items::General(sets, _) = s.items()
+        {
+            paid = paid.and_then(|()| meter::build(sets.len(), 16));
+            all.extend_from_slice(sets);
+        }
+    }
+    let n = all.len();
+    let paid = paid.and_then(|()| meter::build(n, 16));
+    if let Err(fault) = paid.and_then(|()| meter::spend(n)) {
+        return Some(Err(fault));
+    }
+    let (kept, numbers) = distinct::sets(&all)?;
+    let sets: Vec<Value> = kept.iter().map(|&k| all[k as usize].clone()).collect();
+    let recipe = Recipe::Joined(outer.clone(), numbers);
+    Some(nesting_of(sets.iter()).map(|(nesting, _)| set::general(sets, None, recipe, nesting)))
 }
 
 /// The elements of packed sets of one kind in a tuple, if these are such; short tuples have forms of their own.
@@ -358,7 +395,7 @@ pub(crate) fn insert(a: &[Value]) -> Result {
     if let Items::Packed(items, is_cell) = s.items() {
         let added = value.packed().filter(|p| p.1 == *is_cell).map(|p| p.0);
         if !is_new || added.is_some() {
-            let mut items = items.clone();
+            let mut items = items.to_vec();
             items.extend(added.filter(|_| is_new));
             return Ok(set::packed(items, *is_cell, recipe));
         }
@@ -386,6 +423,7 @@ fn removed(value: &Value, container: &Value) -> Result {
         meter::build(s.len(), 8)?;
         let kept: Vec<u32> = match (s.packed(), value.packed()) {
             (Some((items, is_cell)), Some((p, value_is_cell))) => {
+                let items: &[u32] = items;
                 let gone = |k: &u32| is_cell == value_is_cell && items[*k as usize] == p;
                 (0..s.len() as u32).filter(|k| !gone(k)).collect()
             }
@@ -407,6 +445,7 @@ pub(crate) fn product(a: &[Value]) -> Result {
     {
         meter::build(p.len() * q.len(), 8)?;
         let mut items = Vec::with_capacity(p.len() * q.len());
+        let p: &[u32] = p;
         for &j in q {
             items.extend(p.iter().map(|&i| u64::from(i) << 32 | u64::from(j)));
         }
@@ -471,6 +510,11 @@ pub(crate) fn pair(a: &[Value]) -> Result {
 }
 
 pub(crate) fn sizefilter(a: &[Value]) -> Result {
+    let is_wanted =
+        |e: &Value| packed_set(e).map(|(_, items, _)| a[1] == Value::Int(items.len() as i64));
+    if let Some(kept) = kept_sets(&a[0], is_wanted) {
+        return kept;
+    }
     let mut kept = Vec::new();
     for e in op::items(&a[0])? {
         if Value::Int(op::len(&e)? as i64) == a[1] {
@@ -480,9 +524,34 @@ pub(crate) fn sizefilter(a: &[Value]) -> Result {
     set::from_values(kept)
 }
 
+/// The sets that are wanted of a set of sets, put into a set as they are iterated; None if it cannot be told of one.
+///
+/// No order is needed for that, and what is charged is what iterating and inserting are.
+pub(crate) fn kept_sets(
+    container: &Value,
+    is_wanted: impl Fn(&Value) -> Option<bool>,
+) -> Option<Result> {
+    let Value::Set(s) = container else {
+        return None;
+    };
+    let Items::General(items, _) = s.items() else {
+        return None;
+    };
+    let mut kept = Vec::with_capacity(items.len());
+    for (k, item) in (0..).zip(items) {
+        if is_wanted(item)? {
+            kept.push(k);
+        }
+    }
+    let n = kept.len();
+    let paid = meter::build(items.len(), 16).and_then(|()| meter::build(n, 16));
+    let paid = paid.and_then(|()| meter::spend(n));
+    Some(paid.map(|()| at_positions(s, kept, Recipe::Kept)))
+}
+
 /// The packed elements of a set and whether they are cells, if the set is packed and not empty.
 #[inline]
-pub(crate) fn packed_set(v: &Value) -> Option<(&Rc<Set>, &[u32], bool)> {
+pub(crate) fn packed_set(v: &Value) -> Option<(&Rc<Set>, &Content, bool)> {
     match v {
         Value::Set(s) => s
             .packed()

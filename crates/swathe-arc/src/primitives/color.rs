@@ -1,6 +1,6 @@
 //! Colours of grids and objects.
 
-use super::collection::{most_counted, one_color, packed_set};
+use super::collection::{kept_sets, most_counted, one_color, packed_set};
 use crate::fault::{Fault, Result};
 use crate::grid::{self, Grid, dense};
 use crate::hash;
@@ -40,7 +40,7 @@ fn by_count(v: &Value, most: bool) -> Result {
     let Some(counts) = Counts::of(v)? else {
         return most_counted(&all_values(v)?, most)?.ok_or(Fault::ValueError);
     };
-    let present = || counts.n.iter().copied().filter(|&n| n > 0);
+    let present = || counts.n[counts.slots()].iter().copied().filter(|&n| n > 0);
     let best = if most {
         present().max()
     } else {
@@ -77,23 +77,25 @@ fn all_values(element: &Value) -> Result<Vec<Value>> {
 /// How often each colour occurs in a grid or a packed object.
 struct Counts {
     n: [u32; 256],
+    n_all: usize,
 }
 
 impl Counts {
     fn of(v: &Value) -> Result<Option<Counts>> {
         let mut n = [0; 256];
+        let n_all;
         if let Some((_, items, true)) = packed_set(v) {
             meter::spend(items.len() / 8)?;
-            for x in items {
-                n[(x >> 24) as usize] += 1;
-            }
+            items.for_each(|x| n[(x >> 24) as usize] += 1);
+            n_all = items.len();
         } else if let Some(g) = dense(v) {
             meter::spend(g.cells().len() / 16)?;
             count(g.cells(), &mut n);
+            n_all = g.cells().len();
         } else {
             return Ok(None);
         }
-        Ok(Some(Counts { n }))
+        Ok(Some(Counts { n, n_all }))
     }
 
     /// How often a colour occurs.
@@ -101,9 +103,20 @@ impl Counts {
         self.n[(c + 128) as usize]
     }
 
+    /// The slots of the colours that occur: mostly those that grids of tasks have.
+    fn slots(&self) -> std::ops::Range<usize> {
+        let n_usual: u32 = self.n[128..144].iter().sum();
+        if n_usual as usize == self.n_all {
+            128..144
+        } else {
+            0..256
+        }
+    }
+
     /// The colours that occur, ascending.
     fn colors(&self) -> impl Iterator<Item = i64> + '_ {
-        (0..256).filter(|&k| self.n[k] > 0).map(|k| k as i64 - 128)
+        let slots = self.slots();
+        slots.filter(|&k| self.n[k] > 0).map(|k| k as i64 - 128)
     }
 
     /// The colours in the iteration order of the set of them.
@@ -184,6 +197,7 @@ pub(crate) fn palette(a: &[Value]) -> Result {
                 n: std::array::from_fn(|k| {
                     u32::from(colors.checked_shr(k as u32 ^ 128).unwrap_or(0) & 1)
                 }),
+                n_all: colors.count_ones() as usize,
             };
             let sequence = counts.settled_sequence()?;
             let table = ValueTable::collect(sequence.into_iter().map(Value::Int)).copied();
@@ -278,6 +292,15 @@ pub(crate) fn colorcount(a: &[Value]) -> Result {
 }
 
 pub(crate) fn colorfilter(a: &[Value]) -> Result {
+    let is_wanted = |e: &Value| match packed_set(e)? {
+        (_, items, true) if one_color(items) => {
+            Some(a[1] == Value::Int(packed::color(items[0]).into()))
+        }
+        _ => None,
+    };
+    if let Some(kept) = kept_sets(&a[0], is_wanted) {
+        return kept;
+    }
     let mut kept = Vec::new();
     for e in op::items(&a[0])? {
         let color = match packed_set(&e) {
@@ -319,18 +342,30 @@ pub(crate) fn fits(g: &Grid) -> bool {
 }
 
 fn places_of(g: &Grid, c: i8) -> Vec<u32> {
-    let mut places = Vec::new();
+    let n = g.cells().iter().filter(|&&v| v == c).count();
+    let mut places = Vec::with_capacity(n);
     for (i, row) in g.rows().enumerate() {
-        for (j, &v) in row.iter().enumerate() {
-            if v == c {
-                places.push(packed::place(i as i32, j as i32));
-            }
+        if places.len() == n {
+            break;
         }
+        let first = packed::place(i as i32, 0);
+        places.extend((first..).zip(row).filter(|(_, v)| **v == c).map(|(p, _)| p));
     }
     places
 }
 
 pub(crate) fn replace(a: &[Value]) -> Result {
+    if let (Value::Grid(g), Some(from), Some(to)) = (&a[0], a[1].as_int(), grid::cell(&a[2])) {
+        meter::build(g.cells().len(), 1)?;
+        let cells = match i8::try_from(from) {
+            Ok(from) => {
+                let cells = g.cells().iter();
+                cells.map(|&c| if c == from { to } else { c }).collect()
+            }
+            Err(_) => g.cells().to_vec(),
+        };
+        return grid::value(g.height(), g.width(), cells);
+    }
     recolored(&a[0], |v| if *v == a[1] { a[2].clone() } else { v.clone() })
 }
 

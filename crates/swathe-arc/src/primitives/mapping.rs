@@ -10,7 +10,7 @@ use crate::column::Column;
 use crate::columnwise::{self, N_TOGETHER, N_TOGETHER_MIN};
 use crate::distinct;
 use crate::fault::{Fault, Result};
-use crate::gathered::Gathered;
+use crate::gathered::{Gathered, inserted_over};
 use crate::meter;
 use crate::operator as op;
 use crate::primitive;
@@ -161,15 +161,7 @@ pub(crate) fn mapply(a: &[Value]) -> Result {
             Recipe::MergedOver(s.clone(), sets)
         }) {
             Ok(all) => all,
-            Err(results) => {
-                let in_order = s
-                    .layout()
-                    .perm
-                    .iter()
-                    .map(|&k| results[k as usize].clone())
-                    .collect();
-                merged(&set::from_values(in_order)?)
-            }
+            Err(results) => merged(&inserted_over(&results, s)?),
         }
     })
 }

@@ -38,15 +38,11 @@ pub(crate) fn to_indices(patch: &Value) -> Result {
             return Ok(patch.clone());
         }
         meter::build(items.len(), 4)?;
-        let places: Vec<u32> = items.iter().map(|x| x & packed::PLACE_MASK).collect();
         if super::collection::one_color(items) {
-            return Ok(set::packed_within(
-                places,
-                false,
-                Recipe::Via(s.clone()),
-                s.known_bounds(),
-            ));
+            let color = items[0] & !packed::PLACE_MASK;
+            return Ok(set::sum(s, color.wrapping_neg(), false, s.known_bounds()));
         }
+        let places: Vec<u32> = items.iter().map(|x| x & packed::PLACE_MASK).collect();
         let items = distinct::cells(places.clone());
         return Ok(set::packed(items, false, Recipe::Mapped(s.clone(), places)));
     }
@@ -91,13 +87,7 @@ pub(crate) fn recolor(a: &[Value]) -> Result {
     {
         meter::build(items.len(), 4)?;
         let bits = packed::color_bits(c as i32);
-        let cells = items.iter().map(|p| p | bits).collect();
-        return Ok(set::packed_within(
-            cells,
-            true,
-            Recipe::Via(s.clone()),
-            s.known_bounds(),
-        ));
+        return Ok(set::sum(s, bits, true, s.known_bounds()));
     }
     let cells = op::items(&indices)?
         .into_iter()
@@ -111,20 +101,12 @@ pub(crate) fn shift(a: &[Value]) -> Result {
 }
 
 pub(crate) fn shifted(patch: &Value, directions: &Value) -> Result {
-    if let (Some((s, items, is_cell)), &Value::Pair(di, dj)) = (packed_set(patch), directions)
+    if let (Some((s, items, _)), &Value::Pair(di, dj)) = (packed_set(patch), directions)
         && packed::fits(di.into(), dj.into())
     {
         meter::build(items.len(), 4)?;
-        let to = s.bounds().moved(di, dj);
-        if to.fits() {
-            let step = packed::step(di, dj);
-            let moved = items.iter().map(|x| x.wrapping_add(step)).collect();
-            return Ok(set::packed_within(
-                moved,
-                is_cell,
-                Recipe::Via(s.clone()),
-                Some(to),
-            ));
+        if s.bounds().moved(di, dj).fits() {
+            return Ok(moved(s, di, dj));
         }
     }
     if let (Value::Tuple(t), &Value::Pair(di, dj)) = (patch, directions)
@@ -141,6 +123,12 @@ pub(crate) fn shifted(patch: &Value, directions: &Value) -> Result {
     }
     let (di, dj) = op::unpack(directions)?;
     map_places(patch, |i, j| Ok((op::add(i, &di)?, op::add(j, &dj)?)))
+}
+
+/// A packed set that is not empty, moved; the caller has checked that the result fits.
+pub(crate) fn moved(set: &Rc<Set>, di: i32, dj: i32) -> Value {
+    let bounds = set.bounds().moved(di, dj);
+    set::sum(set, packed::step(di, dj), set.is_cell(), Some(bounds))
 }
 
 /// The set of the elements of sets, moved by a packed step and inserted one set after the other.

@@ -22,8 +22,8 @@ use crate::fault::{Code, Fault};
 use crate::flags::{
     ArcAskedFlags, ArcFlags, ArcVerb, OrderName, OutputsName, PairingName, RunFlags,
 };
-use crate::progress::counted;
 use crate::settings::{parse_bytes, resolve};
+use crate::summary::counted;
 
 pub(crate) fn arc(flags: &ArcFlags) -> Result<Code, Fault> {
     match (&flags.verb, &flags.asked) {
@@ -34,7 +34,7 @@ pub(crate) fn arc(flags: &ArcFlags) -> Result<Code, Fault> {
         (Some(ArcVerb::Submit(submit)), _) => {
             RunJson::read(&submit.run)?;
             write_submission(&submit.run, &submit.to)?;
-            println!("{}", submit.to.display());
+            crate::stdout::line(submit.to.display())?;
             Ok(Code::Solved)
         }
         (None, None) => Err(Fault::usage("swathe arc needs programs and tasks")

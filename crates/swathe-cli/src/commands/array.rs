@@ -443,6 +443,7 @@ impl Batch {
         }
         let file = writer.finish().map_err(|e| output_fault(e.to_string()))?;
         file.commit().map_err(|e| output_fault(e.to_string()))?;
+        super::sweep::draw_flame(&report, &run)?;
         for failure in failures.iter().take(10) {
             eprintln!("failed: {failure}");
         }
@@ -459,7 +460,7 @@ impl Batch {
         if n_nan > 0 {
             eprintln!("{n_nan} elements that became NaN");
         }
-        println!("{}", out.display());
+        crate::stdout::line(out.display())?;
         if let Some(mismatch) = report.verification.mismatches.first() {
             eprintln!(
                 "error: {} solved again gives another answer: {}",

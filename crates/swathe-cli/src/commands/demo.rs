@@ -119,7 +119,7 @@ pub(crate) fn demo(flags: &DemoFlags) -> Result<Code, Fault> {
         "\nXOR applied twice restored every byte. Open {} in a browser.",
         out.join("matmul/report.html").display()
     );
-    println!("{}", out.display());
+    crate::stdout::line(out.display())?;
     Ok(Code::Solved)
 }
 

@@ -29,20 +29,21 @@ pub(crate) fn devices(flags: &DevicesFlags) -> Result<Code, Fault> {
             "why_no_gpu": why_none,
             "memory_used_by_default_bytes": cpu.memory_default_bytes(),
         });
-        println!("{devices:#}");
+        crate::stdout::line(format_args!("{devices:#}"))?;
         return Ok(Code::Solved);
     }
+    let mut lines = Vec::new();
     let gib = |bytes: u64| bytes as f64 / (1u64 << 30) as f64;
-    println!(
+    lines.push(format!(
         "cpu    {} threads, {} instructions, {:.1} GiB of memory available, {:.1} GiB used unless --memory says otherwise",
         cpu.n_threads,
         cpu.simd,
         gib(cpu.memory_available_bytes),
         gib(cpu.memory_default_bytes())
-    );
+    ));
     for gpu in &found.usable {
         let info = gpu.info();
-        println!(
+        lines.push(format!(
             "gpu:{}  {}, {} ({}), {}buffers up to {:.1} GiB, kernels see {} MiB of one",
             info.number,
             info.name,
@@ -51,14 +52,18 @@ pub(crate) fn devices(flags: &DevicesFlags) -> Result<Code, Fault> {
             if info.software { "software, " } else { "" },
             gib(info.buffer_bytes_max),
             info.binding_bytes_max >> 20
-        );
+        ));
     }
     if found.usable.is_empty() && found.refused.is_empty() {
-        println!("gpu    none: {}", gpus::why_none(&found));
+        lines.push(format!("gpu    none: {}", gpus::why_none(&found)));
     }
     for refused in &found.refused {
-        println!("gpu    {} is not used: {}", refused.name, refused.reason);
+        lines.push(format!(
+            "gpu    {} is not used: {}",
+            refused.name, refused.reason
+        ));
     }
+    crate::stdout::line(lines.join("\n"))?;
     Ok(Code::Solved)
 }
 

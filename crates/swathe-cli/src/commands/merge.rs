@@ -1,14 +1,15 @@
 //! `swathe merge`: the shards of a run become one table.
 
-use swathe::Workload as _;
+use swathe::{Cpu, Workload as _};
 use swathe_arc::GridPrograms;
 use swathe_io::run_folder::{RunJson, merge_shards};
 
 use crate::fault::{Code, Fault};
 use crate::flags::MergeFlags;
+use crate::stdout;
 
 pub(crate) fn merge(flags: &MergeFlags) -> Result<Code, Fault> {
-    let merged = merge_shards(&flags.run)?;
+    let merged = merge_shards(&flags.run, Cpu::detect().n_threads)?;
     eprintln!(
         "{} rows merged, result hash {}",
         merged.n_rows, merged.result_hash
@@ -28,7 +29,7 @@ pub(crate) fn merge(flags: &MergeFlags) -> Result<Code, Fault> {
             merged.n_failures
         );
     }
-    println!("{}", flags.run.display());
+    stdout::line(flags.run.display())?;
     Ok(if merged.n_failures == 0 {
         Code::Solved
     } else {

@@ -7,12 +7,14 @@ use serde_json::Value;
 use swathe::{Device, DeviceId, GpuInfo, GpuUse, Report, Source, Workload};
 use swathe_io::carry_out::{Finished, carry_out_then};
 use swathe_io::cost_file;
+use swathe_io::flame::flame_svg;
 use swathe_io::rows::Rows;
-use swathe_io::run_folder::{FolderError, Identity, InputFile, RunJson};
+use swathe_io::run_folder::{FolderError, Identity, InputFile, RunJson, write_file};
 
 use crate::fault::{Code, Fault};
-use crate::progress::{Progress, counted};
+use crate::progress::Progress;
 use crate::settings::RunSettings;
+use crate::{stdout, summary};
 
 /// What a run's answers depend on besides its problems.
 pub(crate) struct Provenance {
@@ -60,10 +62,8 @@ where
     R: Rows<Solution = W::Solution>,
 {
     if run.explain {
-        print!(
-            "{}",
-            swathe::explain(workload.as_ref(), source, &run.engine)
-        );
+        let plan = swathe::explain(workload.as_ref(), source, &run.engine);
+        stdout::print(&plan.to_string())?;
         return Ok(Code::Solved);
     }
     let identity = Identity {
@@ -102,7 +102,19 @@ where
     drop(progress);
     let finished = finished?;
     cost_file::save(&finished.report.costs, &gpus);
-    Ok(tell(&finished, &run))
+    draw_flame(&finished.report, &run)?;
+    tell(&finished, &run)
+}
+
+/// The drawing that `--flame` asks for.
+pub(crate) fn draw_flame(report: &Report, run: &RunSettings) -> Result<(), Fault> {
+    if let Some(to) = &run.flame {
+        write_file(to, flame_svg(report).as_bytes()).map_err(|error| {
+            Fault::new(Code::Output, error.to_string())
+                .hint("the run itself is safe: swathe report RUN --flame FILE draws it again")
+        })?;
+    }
+    Ok(())
 }
 
 /// Answers of two instruction sets in one table are right, but may not be the same bits.
@@ -156,34 +168,18 @@ fn tell_of_gpus(report: &Report) {
 }
 
 /// The summary on stderr, the folder on stdout, and the exit status.
-fn tell(finished: &Finished, run: &RunSettings) -> Code {
+fn tell(finished: &Finished, run: &RunSettings) -> Result<Code, Fault> {
     let report = &finished.report;
-    let counts = report.counts;
-    let mut parts = vec![format!("{} solved", counts.n_solved)];
-    for (n, what) in [
-        (counts.n_failed, "failed"),
-        (counts.n_too_large, "too large"),
-        (counts.n_timed_out, "timed out"),
-        (counts.n_panicked, "panicked"),
-        (finished.n_before, "done before"),
-    ] {
-        if n > 0 {
-            parts.push(format!("{n} {what}"));
-        }
-    }
-    if report.n_setbacks > 0 {
-        parts.push(format!(
-            "{} mended",
-            counted(report.n_setbacks, "setback", "setbacks")
-        ));
-    }
     eprintln!(
         "{}: {} in {:.2} s ({:.1} a second)",
         report.workload,
-        parts.join(", "),
+        summary::outcomes(report, finished.n_before).join(", "),
         report.wall_ms / 1e3,
         report.solved_per_s()
     );
+    for line in summary::figures(report) {
+        eprintln!("{line}");
+    }
     tell_of_gpus(report);
     for (what, n) in &finished.figures {
         if *n > 0 {
@@ -193,12 +189,12 @@ fn tell(finished: &Finished, run: &RunSettings) -> Code {
     for warning in &finished.warnings {
         eprintln!("warning: {warning}");
     }
-    println!("{}", finished.path.display());
+    stdout::line(finished.path.display())?;
     let Some(merged) = &finished.merged else {
         eprintln!(
             "interrupted: what was finished is kept; go on with the same command and --resume"
         );
-        return Code::Interrupted;
+        return Ok(Code::Interrupted);
     };
     let verification = &report.verification;
     if !verification.mismatches.is_empty() {
@@ -208,7 +204,7 @@ fn tell(finished: &Finished, run: &RunSettings) -> Code {
                 mismatch.problem, mismatch.difference
             );
         }
-        return Code::Mismatch;
+        return Ok(Code::Mismatch);
     }
     if verification.n_checked > 0 {
         eprintln!(
@@ -230,7 +226,7 @@ fn tell(finished: &Finished, run: &RunSettings) -> Code {
             merged.n_failures,
             finished.path.join("failures.parquet").display()
         );
-        return Code::SomeFailed;
+        return Ok(Code::SomeFailed);
     }
-    Code::Solved
+    Ok(Code::Solved)
 }

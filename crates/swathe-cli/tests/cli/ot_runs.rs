@@ -277,7 +277,7 @@ fn killed_and_resumed_runs_end_the_same() {
         swathe(folder.path(), &format!("{line} --resume")).expect(0);
         assert_eq!(result_hash(&run), hash, "moment {moment}");
         assert_eq!(announced(&run)[..before.len()], before);
-        for side in ["fields", "coupling"] {
+        for side in ["fields", "coupling", "views"] {
             let names = names_in(&whole.join(side));
             assert_eq!(names.len(), N_PAIRS);
             if !before.contains(&29) {

@@ -26,7 +26,8 @@ fn products(n_items: usize, n_misfits: usize, faults: &str) -> Option<RunPage> {
     }
     save(folder.path(), LEFT_NAME, &left);
     save(folder.path(), "right.npz", &right);
-    let line = format!("array matmul {LEFT_NAME} --with right.npz --verify 5 --out RUN");
+    let line =
+        format!("array matmul {LEFT_NAME} --with right.npz --verify 5 --device cpu --out RUN");
     swathe_with(folder.path(), "SWATHE_FAULTS", faults, &line).expect(i32::from(n_misfits > 0));
     RunPage::open(folder, "RUN")
 }
@@ -165,12 +166,11 @@ fn failures_are_sorted_filtered_and_paged() {
     run.click("#failures thead button");
     assert!(run.text(first).contains("alert(1)"), "{}", run.text(first));
     run.click("#failures input");
-    for key in ["i", "t", "e", "m", "Space", "3"] {
+    for key in ["a", "L", "e", "r", "t", "Space", "0"] {
         run.press(key);
     }
-    // item 3, and 30 to 39.
-    run.wait_for(&format!("{n_rows} == 11"));
-    assert!(run.text("#failures .table-count").contains("11 of 40 rows"));
+    run.wait_for(&format!("{n_rows} == 1"));
+    assert!(run.text("#failures .table-count").contains("1 of 40 rows"));
     for key in ["x", "y"] {
         run.press(key);
     }
@@ -277,8 +277,15 @@ fn the_timeline_is_zoomed_and_moved_by_keyboard_and_mouse() {
     zoomed(1.0, whole);
     // The line below tells of the launch that the keyboard is at.
     run.focus(".timeline > svg");
-    run.press("n");
-    let told = run.text(".timeline .readout");
+    let mut told = String::new();
+    // A worker may have come too late for any launch.
+    for key in ["n", "ArrowDown", "ArrowDown", "ArrowDown"] {
+        run.press(key);
+        told = run.text(".timeline .readout");
+        if !told.contains("had no launches") {
+            break;
+        }
+    }
     assert!(
         told.starts_with("cpu ") && told.contains("solving"),
         "{told}"

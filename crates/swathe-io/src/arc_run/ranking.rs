@@ -83,7 +83,10 @@ pub fn ranking(run: &Path) -> Result<Ranking, FolderError> {
         *n_demonstrations.entry(sample.task).or_default() += u64::from(!sample.is_test);
     }
     let mut ranking = Ranking::new();
-    let mut tally = Tally::default();
+    let mut tally = Tally {
+        task: None,
+        marks: vec![None; programs.len()],
+    };
     let columns = ["program", "task", "split", "equal", "score"];
     let damaged = |reason: String| FolderError::Damaged {
         path: run.join(format!("{RESULTS}.parquet")),
@@ -107,7 +110,7 @@ pub fn ranking(run: &Path) -> Result<Ranking, FolderError> {
         tally.add(&batch, &numbers, &mut close).map_err(damaged)?;
     }
     if let Some(task) = tally.task.take() {
-        close(&task, tally.marks.drain().collect());
+        close(&task, tally.take_marks());
     }
     Ok(ranking)
 }
@@ -119,13 +122,20 @@ struct Mark {
 }
 
 /// The marks of the task whose rows are being read; tasks stand together.
-#[derive(Default)]
 struct Tally {
     task: Option<String>,
-    marks: HashMap<usize, Mark>,
+    /// Of each program that ran on it, by its number.
+    marks: Vec<Option<Mark>>,
 }
 
 impl Tally {
+    fn take_marks(&mut self) -> Vec<(usize, Mark)> {
+        let marks = self.marks.iter_mut().enumerate();
+        marks
+            .filter_map(|(number, mark)| Some((number, mark.take()?)))
+            .collect()
+    }
+
     fn add(
         &mut self,
         batch: &RecordBatch,
@@ -150,19 +160,25 @@ impl Tally {
                     .ok_or_else(|| format!("it has a program {name:?} that was not run"))
             })
             .collect::<Vec<_>>();
+        let is_train: Vec<bool> = split.words().map(|word| word == Some("train")).collect();
         let equal = column("equal")?.as_boolean();
         let score = column("score")?.as_primitive::<Float64Type>();
         for at in 0..batch.num_rows() {
-            let name = task.word(at);
-            if self.task.as_deref() != Some(name) {
-                if let Some(task) = self.task.take() {
-                    close(&task, self.marks.drain().collect());
+            if at == 0 || task.key(at) != task.key(at - 1) {
+                let name = task.word(at);
+                if self.task.as_deref() != Some(name) {
+                    if let Some(task) = self.task.take() {
+                        close(&task, self.take_marks());
+                    }
+                    self.task = Some(name.to_owned());
                 }
-                self.task = Some(name.to_owned());
             }
-            let number = program_numbers[program.key(at)].clone()?;
-            let mark = self.marks.entry(number).or_default();
-            if split.word(at) == "train" {
+            let number = match &program_numbers[program.key(at)] {
+                Ok(number) => *number,
+                Err(reason) => return Err(reason.clone()),
+            };
+            let mark = self.marks[number].get_or_insert_default();
+            if is_train[split.key(at)] {
                 mark.n_right += u64::from(equal.is_valid(at) && equal.value(at));
                 mark.score_sum += if score.is_valid(at) {
                     score.value(at)

@@ -40,6 +40,11 @@ impl PageData {
         })
     }
 
+    /// The workload's name.
+    pub fn workload(&self) -> &str {
+        &self.file.report.workload
+    }
+
     /// What the scripts get to see.
     pub(super) fn json(&self) -> Value {
         let mut report = json!(self.file.report);
@@ -88,6 +93,7 @@ const N_INPUTS_MAX: usize = 1_000;
 /// A workload's arm calls its module, as in `"ot" => crate::ot_page::data(run, report)`.
 fn workload_page(run: &Path, report: &Report) -> Result<Value, FolderError> {
     match report.workload.as_str() {
+        "ot" => crate::ot_page::data(run, report),
         "arc" => crate::arc_page::data(run),
         "array" => crate::array_page::data(run),
         "lattice" => crate::lattice_page::data(run),

@@ -1,39 +1,111 @@
 //! The result hash: one number for a whole table, whatever way it was cut into parts.
 
-use arrow::array::{Array, AsArray, RecordBatch};
+use std::cmp::Reverse;
+use std::path::Path;
+
+use arrow::array::{Array, ArrayAccessor, ArrayRef, AsArray, LargeStringArray, StringArray};
 use arrow::datatypes::{
     DataType, Decimal128Type, Field, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, Schema, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
+use parquet::arrow::ProjectionMask;
 
-/// Takes in a table's rows in order, any number at a time.
-pub(super) struct TableHash {
-    columns: Vec<Buffered>,
+use super::FolderError;
+use super::on_threads::on_threads;
+use super::table_file::{damaged, n_rows_read, open_table};
+
+/// The hash of a table: over the hashes of its columns, each of which is over the column's name and
+/// its values in the order of the rows. Columns are hashed at the same time, on so many threads.
+pub(super) fn result_hash(table: &Path, n_threads: usize) -> Result<String, FolderError> {
+    let metadata = open_table(table)?;
+    let n_columns = metadata.schema().fields().len();
+    // The largest first, or the others would wait for it at the end.
+    let groups = metadata.metadata().row_groups();
+    let mut n_bytes = vec![0; n_columns];
+    for leaf in 0..metadata.parquet_schema().num_columns() {
+        let sizes = groups
+            .iter()
+            .map(|group| group.column(leaf).compressed_size());
+        n_bytes[metadata.parquet_schema().get_column_root_idx(leaf)] += sizes.sum::<i64>();
+    }
+    let mut order: Vec<usize> = (0..n_columns).collect();
+    order.sort_by_key(|&column| Reverse(n_bytes[column]));
+    let hashes = on_threads(n_threads, n_columns, &|number| {
+        let column = order[number];
+        Ok((column, column_hash(table, column)?))
+    })?;
+    let mut hashes: Vec<(usize, blake3::Hash)> = hashes;
+    hashes.sort_by_key(|&(column, _)| column);
+    let mut all = blake3::Hasher::new();
+    for (_, hash) in hashes {
+        all.update(hash.as_bytes());
+    }
+    Ok(all.finalize().to_hex().to_string())
 }
 
-/// A hasher that is fed in large pieces, without a copy of the whole column.
-struct Buffered {
+fn column_hash(table: &Path, column: usize) -> Result<blake3::Hash, FolderError> {
+    let builder = open_table(table)?;
+    let mut hash = ColumnHash::new(builder.schema().field(column).name());
+    let mask = ProjectionMask::roots(builder.parquet_schema(), [column]);
+    let groups = builder.metadata().row_groups().iter();
+    let n_rows_read = groups.map(n_rows_read).min().unwrap_or(1);
+    let reader = builder
+        .with_projection(mask)
+        .with_batch_size(n_rows_read)
+        .build()
+        .map_err(damaged(table))?;
+    for batch in reader {
+        hash.update(batch.map_err(damaged(table))?.column(0));
+    }
+    Ok(hash.finish())
+}
+
+/// Takes in a column's values in order, any number at a time.
+struct ColumnHash {
     hasher: blake3::Hasher,
     buffer: Vec<u8>,
 }
 
-impl Buffered {
-    const N_BYTES: usize = 16 << 10;
+impl ColumnHash {
+    /// The hasher is fed in pieces of this size exactly: it is quickest with whole powers of two.
+    const N_BYTES: usize = 64 << 10;
+
+    fn new(name: &str) -> ColumnHash {
+        let mut hash = ColumnHash {
+            hasher: blake3::Hasher::new(),
+            buffer: Vec::with_capacity(Self::N_BYTES),
+        };
+        hash.extend(name.as_bytes());
+        hash.push(0);
+        hash
+    }
+
+    fn update(&mut self, column: &ArrayRef) {
+        write_values(column.as_ref(), self);
+    }
 
     fn push(&mut self, byte: u8) {
         self.extend(&[byte]);
     }
 
+    #[inline]
     fn extend(&mut self, bytes: &[u8]) {
-        if self.buffer.len() + bytes.len() > Self::N_BYTES {
+        if self.buffer.len() + bytes.len() < Self::N_BYTES {
+            self.buffer.extend_from_slice(bytes);
+        } else {
+            self.spill(bytes);
+        }
+    }
+
+    fn spill(&mut self, mut bytes: &[u8]) {
+        while self.buffer.len() + bytes.len() >= Self::N_BYTES {
+            let (now, later) = bytes.split_at(Self::N_BYTES - self.buffer.len());
+            self.buffer.extend_from_slice(now);
             self.hasher.update(&self.buffer);
             self.buffer.clear();
+            bytes = later;
         }
-        if bytes.len() > Self::N_BYTES {
-            self.hasher.update(bytes);
-        } else {
-            self.buffer.extend_from_slice(bytes);
-        }
+        self.buffer.extend_from_slice(bytes);
     }
 
     fn finish(mut self) -> blake3::Hash {
@@ -42,39 +114,8 @@ impl Buffered {
     }
 }
 
-impl TableHash {
-    pub(super) fn new(schema: &Schema) -> TableHash {
-        let columns = schema.fields().iter().map(|field| {
-            let mut hash = Buffered {
-                hasher: blake3::Hasher::new(),
-                buffer: Vec::with_capacity(Buffered::N_BYTES),
-            };
-            hash.extend(field.name().as_bytes());
-            hash.push(0);
-            hash
-        });
-        TableHash {
-            columns: columns.collect(),
-        }
-    }
-
-    pub(super) fn update(&mut self, batch: &RecordBatch) {
-        for (hash, column) in self.columns.iter_mut().zip(batch.columns()) {
-            write_values(column.as_ref(), hash);
-        }
-    }
-
-    pub(super) fn finish(self) -> String {
-        let mut all = blake3::Hasher::new();
-        for column in self.columns {
-            all.update(column.finish().as_bytes());
-        }
-        all.finalize().to_hex().to_string()
-    }
-}
-
 /// Every value as a byte that says whether it is there, then its bytes, lengths first.
-fn write_values(array: &dyn Array, out: &mut Buffered) {
+fn write_values(array: &dyn Array, out: &mut ColumnHash) {
     macro_rules! fixed {
         ($type:ty) => {{
             let values = array.as_primitive::<$type>();
@@ -97,11 +138,14 @@ fn write_values(array: &dyn Array, out: &mut Buffered) {
             }
         }};
     }
-    fn bytes(value: &[u8], out: &mut Buffered) {
+    fn bytes(value: &[u8], out: &mut ColumnHash) {
         out.extend(&(value.len() as u64).to_le_bytes());
         out.extend(value);
     }
-    fn list(value: arrow::array::ArrayRef, out: &mut Buffered) {
+    fn text(value: &str, out: &mut ColumnHash) {
+        bytes(value.as_bytes(), out);
+    }
+    fn list(value: ArrayRef, out: &mut ColumnHash) {
         out.extend(&(value.len() as u64).to_le_bytes());
         write_values(value.as_ref(), out);
     }
@@ -126,14 +170,8 @@ fn write_values(array: &dyn Array, out: &mut Buffered) {
                 });
             }
         }
-        DataType::Utf8 => with_length!(
-            array.as_string::<i32>(),
-            |v: &str, o: &mut Buffered| bytes(v.as_bytes(), o)
-        ),
-        DataType::LargeUtf8 => with_length!(
-            array.as_string::<i64>(),
-            |v: &str, o: &mut Buffered| bytes(v.as_bytes(), o)
-        ),
+        DataType::Utf8 => with_length!(array.as_string::<i32>(), text),
+        DataType::LargeUtf8 => with_length!(array.as_string::<i64>(), text),
         DataType::Binary => with_length!(array.as_binary::<i32>(), bytes),
         DataType::LargeBinary => with_length!(array.as_binary::<i64>(), bytes),
         DataType::List(_) => with_length!(array.as_list::<i32>(), list),
@@ -151,11 +189,25 @@ fn write_values(array: &dyn Array, out: &mut Buffered) {
             write_values(plain.as_ref(), out);
         }
         DataType::Decimal128(..) => fixed!(Decimal128Type),
-        DataType::Dictionary(_, values) => {
-            // The same text must give the same bytes however it is stored.
-            let plain =
-                arrow::compute::cast(array, values).expect("a dictionary has its values' type");
-            write_values(plain.as_ref(), out);
+        // The same text must give the same bytes however it is stored.
+        DataType::Dictionary(_, words) => {
+            let keyed = array.as_dictionary_opt::<Int32Type>();
+            let keyed = keyed.filter(|keyed| keyed.values().null_count() == 0);
+            match keyed {
+                Some(keyed) if **words == DataType::Utf8 => {
+                    let texts = keyed.downcast_dict::<StringArray>();
+                    with_length!(texts.expect("it has its type"), text);
+                }
+                Some(keyed) if **words == DataType::LargeUtf8 => {
+                    let texts = keyed.downcast_dict::<LargeStringArray>();
+                    with_length!(texts.expect("it has its type"), text);
+                }
+                _ => {
+                    let plain = arrow::compute::cast(array, words);
+                    let plain = plain.expect("a dictionary has its words' type");
+                    write_values(plain.as_ref(), out);
+                }
+            }
         }
         other => unreachable!("no table has a column of {other}"),
     }
@@ -180,7 +232,8 @@ pub fn is_supported(field: &Field) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow::array::{ArrayRef, Int32Array, LargeListArray, StringArray};
+    use crate::run_folder::write_table;
+    use arrow::array::{DictionaryArray, Int32Array, LargeListArray, RecordBatch, UInt16Array};
     use std::sync::Arc;
 
     fn batch() -> RecordBatch {
@@ -201,23 +254,30 @@ mod tests {
         .unwrap()
     }
 
-    fn hash(batches: &[RecordBatch]) -> String {
-        let mut hash = TableHash::new(&batches[0].schema());
-        batches.iter().for_each(|batch| hash.update(batch));
-        hash.finish()
+    /// The hashes of the columns.
+    fn hashes(batches: &[RecordBatch]) -> Vec<blake3::Hash> {
+        let schema = batches[0].schema();
+        let hash = |at: usize| {
+            let mut hash = ColumnHash::new(schema.field(at).name());
+            batches
+                .iter()
+                .for_each(|batch| hash.update(batch.column(at)));
+            hash.finish()
+        };
+        (0..schema.fields().len()).map(hash).collect()
     }
 
     #[test]
     fn cuts_do_not_matter_and_values_do() {
         let whole = batch();
-        let reference = hash(std::slice::from_ref(&whole));
+        let reference = hashes(std::slice::from_ref(&whole));
         for cut in 0..=4 {
             assert_eq!(
-                hash(&[whole.slice(0, cut), whole.slice(cut, 4 - cut)]),
+                hashes(&[whole.slice(0, cut), whole.slice(cut, 4 - cut)]),
                 reference
             );
         }
-        assert_ne!(hash(&[whole.slice(0, 3)]), reference);
+        assert_ne!(hashes(&[whole.slice(0, 3)]), reference);
         let mut columns = whole.columns().to_vec();
         columns[2] = Arc::new(LargeListArray::from_iter_primitive::<Float32Type, _, _>(
             vec![
@@ -228,6 +288,46 @@ mod tests {
             ],
         ));
         let other = RecordBatch::try_new(whole.schema(), columns).unwrap();
-        assert_ne!(hash(&[other]), reference, "zero is not minus zero");
+        assert_ne!(hashes(&[other]), reference, "zero is not minus zero");
+    }
+
+    /// The table's hash as its definition says, by hand.
+    #[test]
+    fn a_table_is_hashed_by_column_and_words_as_if_they_were_written_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let words = vec![Some("ü"), None, Some("ab"), Some("ü")];
+        let keyed: DictionaryArray<Int32Type> = words.iter().copied().collect();
+        let numbers = UInt16Array::from(vec![7, 8, 9, 258]);
+        let tables: [ArrayRef; 2] = [Arc::new(keyed), Arc::new(StringArray::from(words))];
+        let mut of_numbers = b"n\0".to_vec();
+        for bytes in [[7, 0], [8, 0], [9, 0], [2, 1]] {
+            of_numbers.extend([&[1], &bytes[..]].concat());
+        }
+        let of_words = b"w\0\x01\x02\0\0\0\0\0\0\0\xc3\xbc\0\x01\x02\0\0\0\0\0\0\0ab\x01\x02\0\0\0\0\0\0\0\xc3\xbc";
+        let hashes = [blake3::hash(&of_numbers), blake3::hash(of_words)];
+        let expected = blake3::hash(&[*hashes[0].as_bytes(), *hashes[1].as_bytes()].concat());
+        for (number, words) in tables.into_iter().enumerate() {
+            let path = folder.path().join(format!("{number}.parquet"));
+            let numbers: ArrayRef = Arc::new(numbers.clone());
+            let batch = RecordBatch::try_from_iter([("n", numbers), ("w", words)]).unwrap();
+            write_table(&path, &batch).unwrap();
+            for n_threads in [1, 2, 5] {
+                let hash = result_hash(&path, n_threads).unwrap();
+                assert_eq!(hash, expected.to_hex().to_string());
+            }
+        }
+    }
+
+    #[test]
+    fn pieces_of_any_length_make_one_stream() {
+        let bytes: Vec<u8> = (0..400_000u32)
+            .map(|at| (at.wrapping_mul(at) >> 7) as u8)
+            .collect();
+        for n_piece in [1, 7, 1000, 65_535, 65_536, 65_537, 399_999] {
+            let mut hash = ColumnHash::new("x");
+            bytes.chunks(n_piece).for_each(|piece| hash.extend(piece));
+            let expected = blake3::hash(&[b"x\0", bytes.as_slice()].concat());
+            assert_eq!(hash.finish(), expected, "{n_piece}");
+        }
     }
 }

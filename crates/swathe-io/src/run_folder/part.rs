@@ -15,7 +15,7 @@ use swathe::{Faults, OutcomeKind, Point};
 
 use super::FolderError;
 use super::manifest::{ManifestLine, Seal, Spans};
-use super::table_file::{TableFile, check_length};
+use super::table_file::{TableFile, check_length, row_bytes};
 use crate::rows::Rows;
 
 pub(super) const FOLDER_NAME: &str = "parts";
@@ -117,13 +117,44 @@ impl<R: Rows> Part<R> {
         outcomes.sort_by_key(|outcome| outcome.problem);
         let table = table_batch(&self.rows.schema(), columns, &spans)
             .expect("a table's columns have its schema and one length");
-        Some(Contents { table, outcomes })
+        let gaps = outcomes.windows(2).filter_map(|pair| {
+            let (before, after) = (pair[0].problem, pair[1].problem);
+            (after > before + 1).then(|| self.rows.first_row(after as usize))
+        });
+        let cuts = cuts(&table, gaps);
+        Some(Contents {
+            table,
+            cuts,
+            outcomes,
+        })
     }
 }
 
 pub(super) struct Contents {
     table: RecordBatch,
+    /// Where a row group ends and the next begins.
+    cuts: Vec<usize>,
     outcomes: Vec<OutcomeRow>,
+}
+
+/// Cuts the rows around every long stretch between two gaps, given by the rows after them. Problems
+/// in a gap are in other parts: a stretch without any can be merged without being unpacked.
+fn cuts(table: &RecordBatch, gaps: impl Iterator<Item = u64>) -> Vec<usize> {
+    /// A stretch is long if it takes so much memory; in the file it is much smaller.
+    const LONG_BYTES: usize = 4 << 20;
+    let n_rows_long = LONG_BYTES / row_bytes(table).max(1);
+    let rows = table.column(0).as_primitive::<UInt64Type>().values();
+    let (mut cuts, mut from) = (Vec::new(), 0);
+    let ends = gaps.map(|gap| rows.partition_point(|&row| row < gap));
+    for to in ends.chain([rows.len()]) {
+        if to - from > n_rows_long {
+            cuts.extend([from, to]);
+        }
+        from = to;
+    }
+    cuts.dedup();
+    cuts.retain(|&cut| cut > 0 && cut < rows.len());
+    cuts
 }
 
 impl Contents {
@@ -249,10 +280,12 @@ pub(super) fn write(
     let part = format!("{number:06}.parquet");
     let path = folder.join(FOLDER_NAME).join(&part);
     let outcomes = outcomes_batch(&contents.outcomes).expect("the columns have one length");
-    let rows_seal = retrying(faults, || write_batch(&path, &contents.table))
-        .map_err(FolderError::write(&path))?;
+    let rows_seal = retrying(faults, || {
+        write_batch(&path, &contents.table, &contents.cuts)
+    })
+    .map_err(FolderError::write(&path))?;
     let outcomes_path = path.with_file_name(outcomes_name(&part));
-    let outcomes_seal = retrying(faults, || write_batch(&outcomes_path, &outcomes))
+    let outcomes_seal = retrying(faults, || write_batch(&outcomes_path, &outcomes, &[]))
         .map_err(FolderError::write(&outcomes_path))?;
     sync_folder(&folder.join(FOLDER_NAME));
     Ok(ManifestLine {
@@ -304,9 +337,14 @@ fn is_passing(error: &io::Error) -> bool {
     )
 }
 
-fn write_batch(path: &Path, batch: &RecordBatch) -> io::Result<Seal> {
+fn write_batch(path: &Path, batch: &RecordBatch, cuts: &[usize]) -> io::Result<Seal> {
     let mut file = TableFile::create(path, batch.schema())?;
-    file.write(batch)?;
+    let mut from = 0;
+    for &to in cuts.iter().chain([&batch.num_rows()]) {
+        file.write(&batch.slice(from, to - from))?;
+        file.end_group()?;
+        from = to;
+    }
     file.commit()
 }
 

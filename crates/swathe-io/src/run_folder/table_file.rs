@@ -3,13 +3,19 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
+use std::sync::Arc;
 
-use arrow::array::RecordBatch;
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, SchemaRef};
 use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::basic::{Compression, ZstdLevel};
+use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::ParquetError;
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 
 use super::FolderError;
@@ -18,13 +24,19 @@ use crate::atomic_file::AtomicFile;
 
 /// A Parquet file in the making.
 pub(crate) struct TableFile {
-    writer: ArrowWriter<Sealing>,
+    writer: SerializedFileWriter<Sealing>,
+    schema: SchemaRef,
+    columns: ArrowRowGroupWriterFactory,
+    /// The row group in the making, a writer for each of its columns; empty between two.
+    group: Vec<ArrowColumnWriter>,
+    n_group_rows: usize,
 }
 
 impl TableFile {
-    /// A row group waits in memory until it is whole, so it is cut at this size, not at a number
-    /// of rows.
-    const ROW_GROUP_BYTES: usize = 16 << 20;
+    /// A row group waits in memory until it is whole, so it is cut at this size …
+    const GROUP_BYTES: usize = 16 << 20;
+    /// … or at so many rows: who reads some of them must unpack them all.
+    const N_GROUP_ROWS_MAX: usize = 1 << 20;
     /// Rows are encoded this much at a time.
     const SLICE_BYTES: usize = 4 << 20;
 
@@ -43,10 +55,7 @@ impl TableFile {
             {
                 let column = ColumnPath::from(field.name().as_str());
                 properties = properties
-                    .set_column_dictionary_page_size_limit(
-                        column.clone(),
-                        2 * Self::ROW_GROUP_BYTES,
-                    )
+                    .set_column_dictionary_page_size_limit(column.clone(), 2 * Self::GROUP_BYTES)
                     .set_column_statistics_enabled(column, EnabledStatistics::None);
             }
             // Bulk data: no two values are alike and their order means nothing, so a dictionary
@@ -58,27 +67,101 @@ impl TableFile {
                     .set_column_statistics_enabled(column, EnabledStatistics::None);
             }
         }
-        let properties = properties.build();
-        let writer =
-            ArrowWriter::try_new(sealing, schema, Some(properties)).map_err(system_error)?;
-        Ok(TableFile { writer })
+        let (writer, columns) =
+            ArrowWriter::try_new(sealing, Arc::clone(&schema), Some(properties.build()))
+                .and_then(ArrowWriter::into_serialized_writer)
+                .map_err(system_error)?;
+        Ok(TableFile {
+            writer,
+            schema,
+            columns,
+            group: Vec::new(),
+            n_group_rows: 0,
+        })
     }
 
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
-        let row_bytes = batch.get_array_memory_size() / batch.num_rows().max(1);
-        let n_rows_slice = (Self::SLICE_BYTES / row_bytes.max(1)).max(1);
+        let n_rows_slice = (Self::SLICE_BYTES / row_bytes(batch).max(1)).max(1);
         for from in (0..batch.num_rows()).step_by(n_rows_slice) {
             let slice = batch.slice(from, n_rows_slice.min(batch.num_rows() - from));
-            self.writer.write(&slice).map_err(system_error)?;
-            if self.writer.in_progress_size() >= Self::ROW_GROUP_BYTES {
-                self.writer.flush().map_err(system_error)?;
+            self.write_slice(&slice).map_err(system_error)?;
+            let sizes = self.group.iter().map(|c| c.get_estimated_total_bytes());
+            if sizes.sum::<usize>() >= Self::GROUP_BYTES
+                || self.n_group_rows >= Self::N_GROUP_ROWS_MAX
+            {
+                self.end_group()?;
             }
         }
         Ok(())
     }
 
+    fn write_slice(&mut self, slice: &RecordBatch) -> Result<(), ParquetError> {
+        if self.group.is_empty() {
+            let number = self.writer.flushed_row_groups().len();
+            self.group = self.columns.create_column_writers(number)?;
+        }
+        let mut writers = self.group.iter_mut();
+        for (field, column) in self.schema.fields().iter().zip(slice.columns()) {
+            for leaf in compute_leaves(field, column)? {
+                let writer = writers.next().expect("every leaf has a writer");
+                writer.write(&leaf)?;
+            }
+        }
+        self.n_group_rows += slice.num_rows();
+        Ok(())
+    }
+
+    /// Rows written from here on stand in another row group than those before.
+    pub(crate) fn end_group(&mut self) -> io::Result<()> {
+        if self.group.is_empty() {
+            return Ok(());
+        }
+        self.n_group_rows = 0;
+        let columns = std::mem::take(&mut self.group);
+        let end = || {
+            let mut group = self.writer.next_row_group()?;
+            for column in columns {
+                column.close()?.append_to_row_group(&mut group)?;
+            }
+            group.close()
+        };
+        end().map_err(system_error)?;
+        Ok(())
+    }
+
+    /// Takes over a row group of a file with the same columns, as it is.
+    pub(super) fn copy_group(
+        &mut self,
+        file: &File,
+        metadata: &ParquetMetaData,
+        number: usize,
+    ) -> io::Result<()> {
+        self.end_group()?;
+        let source = metadata.row_group(number);
+        let column_index = metadata.column_index().map(|groups| &groups[number]);
+        let offset_index = metadata.offset_index().map(|groups| &groups[number]);
+        let mut copy = || {
+            let mut group = self.writer.next_row_group()?;
+            for (at, column) in source.columns().iter().enumerate() {
+                let chunk = ColumnCloseResult {
+                    bytes_written: column.compressed_size() as u64,
+                    rows_written: source.num_rows() as u64,
+                    metadata: column.clone(),
+                    bloom_filter: None,
+                    column_index: column_index.map(|columns| columns[at].clone()),
+                    offset_index: offset_index.map(|columns| columns[at].clone()),
+                };
+                group.append_column(file, chunk)?;
+            }
+            group.close()
+        };
+        copy().map_err(system_error)?;
+        Ok(())
+    }
+
     /// Syncs it and gives it its name.
-    pub(crate) fn commit(self) -> io::Result<Seal> {
+    pub(crate) fn commit(mut self) -> io::Result<Seal> {
+        self.end_group()?;
         let sealing = self.writer.into_inner().map_err(system_error)?;
         let seal = Seal {
             n_bytes: sealing.n_bytes,
@@ -86,6 +169,47 @@ impl TableFile {
         };
         sealing.file.commit()?;
         Ok(seal)
+    }
+}
+
+/// The bytes of a row, roughly. A batch may be a slice of a larger one, and a dictionary is shared
+/// by more rows than there are here.
+pub(super) fn row_bytes(batch: &RecordBatch) -> usize {
+    let column_bytes = |column: &ArrayRef| match column.as_any_dictionary_opt() {
+        Some(dictionary) => {
+            let words = dictionary.values();
+            let word_bytes = words.get_array_memory_size() / words.len().max(1);
+            column.len() * (size_of::<i32>() + word_bytes)
+        }
+        None => (column.to_data().get_slice_memory_size()).unwrap_or(usize::MAX),
+    };
+    let bytes = batch.columns().iter().map(column_bytes);
+    bytes.fold(0, usize::saturating_add) / batch.num_rows().max(1)
+}
+
+/// Opens a table to be read.
+pub(super) fn open_table(
+    path: &Path,
+) -> Result<ParquetRecordBatchReaderBuilder<File>, FolderError> {
+    let file = File::open(path).map_err(FolderError::read(path))?;
+    ParquetRecordBatchReaderBuilder::try_new(file).map_err(damaged(path))
+}
+
+/// How many rows of a row group to read at a time: some, but not too many bytes; one row is read
+/// whatever its size.
+pub(super) fn n_rows_read(group: &RowGroupMetaData) -> usize {
+    const N_ROWS_MAX: u64 = 1024;
+    const N_BYTES_MAX: u64 = 4 << 20;
+    let row_bytes = group.total_byte_size().max(0) as u64 / group.num_rows().max(1) as u64;
+    (N_BYTES_MAX / row_bytes.max(1)).clamp(1, N_ROWS_MAX) as usize
+}
+
+/// A file that is not what it should be.
+pub(super) fn damaged<E: std::fmt::Display>(path: &Path) -> impl FnOnce(E) -> FolderError {
+    let path = path.to_owned();
+    move |error| FolderError::Damaged {
+        path,
+        reason: error.to_string(),
     }
 }
 

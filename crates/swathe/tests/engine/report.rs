@@ -133,12 +133,98 @@ fn lanes_add_up_whatever_happens() {
         let report = check(&Sieve::new(&settings.memory), &fields, &settings);
         assert_eq!(lanes(&report), 500, "{text}");
         for launch in &report.launches {
-            assert!(launch.start_ms <= launch.solve_start_ms, "{launch:?}");
+            assert!(launch.start_ms <= launch.load_start_ms, "{launch:?}");
+            assert!(launch.load_start_ms <= launch.load_end_ms, "{launch:?}");
+            assert!(launch.load_end_ms <= launch.solve_start_ms, "{launch:?}");
             assert!(launch.solve_start_ms <= launch.end_ms, "{launch:?}");
             assert!(launch.end_ms <= report.wall_ms, "{launch:?}");
             assert!(launch.bytes > 0);
         }
     }
+}
+
+/// Buckets are all launches, and operations lie within the phases they belong to.
+#[test]
+fn buckets_add_up_to_the_launches() {
+    for text in ["", "oom%10:seed=1", "lost%20:seed=3"] {
+        let fields: Vec<Field> = fields(300, 16)
+            .into_iter()
+            .enumerate()
+            .map(|(k, field)| match k % 10 {
+                0 => field.twisted(taking(1, 2)),
+                _ => field,
+            })
+            .collect();
+        let volume: u64 = fields.iter().map(|field| field.size().shape.volume()).sum();
+        let settings = Settings {
+            faults: text.parse().unwrap(),
+            ..settings()
+        };
+        let report = check(&Sieve::new(&settings.memory), &Arc::new(fields), &settings);
+        let sum =
+            |of: fn(&swathe::BucketFigures) -> u64| report.buckets.iter().map(of).sum::<u64>();
+        assert_eq!(sum(|bucket| bucket.n_launches), report.n_launches, "{text}");
+        assert_eq!(sum(|bucket| bucket.n_lanes), 300, "{text}");
+        assert_eq!(sum(|bucket| bucket.volume_real), volume, "{text}");
+        assert_eq!(
+            sum(|bucket| bucket.volume_launched),
+            volume,
+            "nothing is padded"
+        );
+        let by_lanes = sum(|bucket| bucket.n_launches_by_lanes.iter().sum());
+        assert_eq!(by_lanes, report.n_launches);
+        let launched_ms: f64 = report.launches.iter().map(|launch| launch.solve_ms()).sum();
+        let bucket_ms: f64 = report.buckets.iter().map(|bucket| bucket.solve_ms).sum();
+        assert!((launched_ms - bucket_ms).abs() < 1e-6 * launched_ms.max(1.0));
+        for (phase, name, least_ms) in [
+            (swathe::Phase::Load, "nap in loading", 30.0),
+            (swathe::Phase::Solve, "nap in solving", 60.0),
+        ] {
+            let operations = report.buckets.iter().flat_map(|bucket| &bucket.operations);
+            let naps: Vec<_> = operations
+                .filter(|operation| operation.name == name)
+                .collect();
+            assert!(naps.iter().all(|nap| nap.phase == phase), "{naps:?}");
+            // What is refused after loading is loaded again.
+            let n_naps: u64 = naps.iter().map(|nap| nap.n_calls).sum();
+            assert!(
+                n_naps == 30 || (n_naps > 30 && !text.is_empty()),
+                "{n_naps}"
+            );
+            assert!(naps.iter().map(|nap| nap.ms).sum::<f64>() >= least_ms);
+        }
+        for bucket in &report.buckets {
+            let solving = bucket.operations.iter();
+            let solving = solving.filter(|operation| operation.phase == swathe::Phase::Solve);
+            let ms: f64 = solving.map(|operation| operation.ms).sum();
+            assert!(ms <= bucket.solve_ms, "{bucket:?}");
+        }
+    }
+}
+
+#[test]
+fn samples_tell_the_course_of_a_run() {
+    let fields: Vec<Field> = fields(200, 17)
+        .into_iter()
+        .map(|field| field.twisted(taking(0, 2)))
+        .collect();
+    let settings = settings();
+    let report = check(&Sieve::new(&settings.memory), &Arc::new(fields), &settings);
+    let samples = &report.samples;
+    assert!(samples.len() > 10, "{samples:?}");
+    assert!(samples.windows(2).all(|pair| pair[0].at_ms < pair[1].at_ms));
+    assert!(
+        samples
+            .windows(2)
+            .all(|pair| pair[0].n_done <= pair[1].n_done)
+    );
+    let (first, last) = (samples[0], samples[samples.len() - 1]);
+    assert_eq!((first.n_done, first.n_waiting), (0, 200));
+    assert_eq!((last.n_done, last.n_unsolved), (200, 0));
+    assert_eq!((last.n_waiting, last.n_in_flight), (0, 0));
+    assert_eq!(last.at_ms, report.wall_ms);
+    let highest = samples.iter().map(|sample| sample.used_bytes).max();
+    assert!(highest > Some(0) && highest <= Some(report.memory.peak_bytes));
 }
 
 /// What the observer is told adds up to what the report says.
@@ -173,6 +259,13 @@ fn events_add_up() {
             }
             Event::Setback(_) => n_setbacks += 1,
             Event::Mismatch(_) => n_mismatches += 1,
+            Event::Sampled { sample, workers } => {
+                assert!(
+                    sample.n_done <= 600 && sample.n_waiting <= 600,
+                    "{sample:?}"
+                );
+                assert!(!workers.is_empty());
+            }
         }
     }
     assert_eq!(last, report.counts);

@@ -126,7 +126,9 @@ impl Sieve {
             Twist::LoadLoopsAndPolls => return self.loop_and_poll(stop),
             Twist::LoadLoopsAsleep => return self.loop_asleep(),
             Twist::HasWrongSize => field.n_columns += 1,
-            Twist::Takes { load, .. } => std::thread::sleep(load),
+            Twist::Takes { load, .. } => {
+                swathe::timed("nap in loading", || std::thread::sleep(load))
+            }
             _ => {}
         }
         let mut cells = self.pool.take((field.n_rows * field.n_columns) as usize);
@@ -270,7 +272,9 @@ impl Workload for Sieve {
             Twist::Fails => return Err(Refusal::Refused { seed: field.seed }),
             Twist::LoopsAndPolls => return self.loop_and_poll(stop),
             Twist::LoopsAsleep => return self.loop_asleep(),
-            Twist::Takes { solve, .. } => std::thread::sleep(solve),
+            Twist::Takes { solve, .. } => {
+                swathe::timed("nap in solving", || std::thread::sleep(solve))
+            }
             _ => {}
         }
         let bound = field.bound() as usize;

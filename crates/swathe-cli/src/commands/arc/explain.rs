@@ -18,16 +18,16 @@ pub(super) fn explain(flags: &ArcExplainFlags) -> Result<Code, Fault> {
     };
     let library = Library::new(input.programs);
     let Some(name) = &flags.program else {
-        print!("{}", figures(&library.counts()));
+        crate::stdout::print(&figures(&library.counts()))?;
         return Ok(code);
     };
     let program = library.position(name).ok_or_else(|| {
         Fault::usage(format!("there is no program called '{name}'")).hint(hint(&library, name))
     })?;
     if flags.dot {
-        print!("{}", library.dot(program));
+        crate::stdout::print(&library.dot(program))?;
     } else {
-        print!("{}", library.text(program));
+        crate::stdout::print(&library.text(program))?;
     }
     Ok(code)
 }

@@ -17,7 +17,7 @@ pub(super) fn show(flags: &ArcShowFlags) -> Result<Code, Fault> {
     let shown = shown(&flags.run, &flags.task, flags.program.as_deref())?;
     let (Some(form), Some(path)) = (form, &flags.output) else {
         let has_colors = std::io::stdout().is_terminal() && !is_set("NO_COLOR");
-        print!("{}", text(&shown, has_colors));
+        crate::stdout::print(&text(&shown, has_colors))?;
         return Ok(Code::Solved);
     };
     let contents = match form {
@@ -25,7 +25,7 @@ pub(super) fn show(flags: &ArcShowFlags) -> Result<Code, Fault> {
         Form::Html => arc_picture::page(&shown).into_bytes(),
     };
     write_file(path, &contents)?;
-    println!("{}", path.display());
+    crate::stdout::line(path.display())?;
     Ok(Code::Solved)
 }
 

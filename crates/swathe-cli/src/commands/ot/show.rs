@@ -39,7 +39,7 @@ pub(super) fn show(flags: &OtShowFlags) -> Result<Code, Fault> {
     };
     let png = picture.draw().png();
     write(&flags.output, &png)?;
-    println!("{}", flags.output.display());
+    crate::stdout::line(flags.output.display())?;
     Ok(Code::Solved)
 }
 

@@ -10,7 +10,8 @@ use swathe_ot::{Choice, Pair, Settings, Trial, TrialFigures, TrialRow, Trials, c
 use crate::fault::{Code, Fault};
 use crate::flags::OtSuggestFlags;
 use crate::interrupt;
-use crate::progress::{Progress, ProgressStyle, counted};
+use crate::progress::{Progress, ProgressStyle};
+use crate::summary::counted;
 
 pub(super) fn suggest(flags: &OtSuggestFlags) -> Result<Code, Fault> {
     let epsilons = decades(
@@ -50,7 +51,7 @@ pub(super) fn suggest(flags: &OtSuggestFlags) -> Result<Code, Fault> {
             TrialRow::of(*epsilon, *relaxation, &some)
         })
         .collect();
-    print_table(&rows);
+    crate::stdout::print(&table(&rows))?;
     match choose(&rows, blur_max_px) {
         Some(choice) => advise(&choice, &rows, blur_max_px),
         None if rows.is_empty() => eprintln!("no pair that was tried has mass in both frames"),
@@ -193,13 +194,13 @@ fn positive(name: &str, text: &str) -> Result<f64, Fault> {
     })
 }
 
-fn print_table(rows: &[TrialRow]) {
-    println!(
-        "epsilon  relaxation  blur_px  transported  displacement_px  iterations       ms  converged"
+fn table(rows: &[TrialRow]) -> String {
+    let mut table = String::from(
+        "epsilon  relaxation  blur_px  transported  displacement_px  iterations       ms  converged\n",
     );
     for row in rows {
-        println!(
-            "{:<7}  {:<10}  {:>7.2}  {:>11.4}  {:>15.2}  {:>10}  {:>7.1}  {:>9}",
+        table += &format!(
+            "{:<7}  {:<10}  {:>7.2}  {:>11.4}  {:>15.2}  {:>10}  {:>7.1}  {:>9}\n",
             short(row.epsilon),
             short(row.relaxation),
             row.blur_px,
@@ -210,6 +211,7 @@ fn print_table(rows: &[TrialRow]) {
             format!("{}/{}", row.n_converged, row.n_pairs)
         );
     }
+    table
 }
 
 /// A value as it would be typed.

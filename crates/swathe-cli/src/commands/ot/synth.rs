@@ -21,7 +21,7 @@ pub(super) fn synth(flags: &OtSynthFlags) -> Result<Code, Fault> {
         what.n_pairs(),
         table.display()
     );
-    println!("{}", table.display());
+    crate::stdout::line(table.display())?;
     Ok(Code::Solved)
 }
 

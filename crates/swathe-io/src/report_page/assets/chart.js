@@ -17,7 +17,7 @@
 //                                                          horizontal, with names at their left
 //   S.chart.histogram({ bins: [{ from, to, n, name }], x, y })      bins with names stand at equal
 //   S.chart.histogram({ values: [number, …], nBins, log, x, y })    distances; or bins are made
-//   S.chart.stacked({ parts: [{ name, color, hatched }], bars: [{ name, values: [number, …] }],
+//   S.chart.stacked({ parts: [{ name, color, hatched, pale }], bars: [{ name, values: [number, …] }],
 //                     value: { label, format, max } })    horizontal, one part after another
 //   S.chart.heatmap({ xs: [name, …], ys: [name, …], values: [[number|null, …], …] (by y, then x),
 //                     x: { label }, y: { label }, value: { label, format, min, max }, onCell(xAt, yAt) })
@@ -39,16 +39,10 @@
     const drawing = svg("svg", { role: "img", "aria-labelledby": `${id}-title ${id}-desc` });
     const readout = h("p", { class: "readout", "aria-live": "polite" });
     const shownTable = options.table === false ? null : (options.table ?? table);
+    // Most tables are never asked for.
     const details = shownTable
-      ? h("details", { class: "numbers" }, h("summary", {}, "Numbers as a table"))
+      ? S.details("Numbers as a table", () => S.table({ caption: options.title, ...(typeof shownTable === "function" ? shownTable() : shownTable) }))
       : null;
-    // The table is made when it is first asked for: most never are.
-    details?.addEventListener("toggle", () => {
-      if (details.open && !details.querySelector(".table")) {
-        const made = typeof shownTable === "function" ? shownTable() : shownTable;
-        details.append(S.table({ caption: options.title, ...made }));
-      }
-    });
     const figure = h("figure", { class: "chart" },
       options.title ? h("figcaption", {}, h("strong", {}, options.title), options.desc ? h("span", {}, options.desc) : null) : null,
       drawing, readout, details);
@@ -290,10 +284,15 @@
     const min = finite.reduce((a, b) => Math.min(a, b));
     const max = finite.reduce((a, b) => Math.max(a, b));
     if (min === max) return [{ from: min, to: max, n: finite.length }];
-    const place = log ? (v) => Math.log(v / min) / Math.log(max / min) : (v) => (v - min) / (max - min);
-    const edge = log ? (k) => min * (max / min) ** (k / nBins) : (k) => min + ((max - min) * k) / nBins;
-    const bins = Array.from({ length: nBins }, (_, k) => ({ from: edge(k), to: edge(k + 1), n: 0 }));
-    for (const v of finite) bins[Math.min(nBins - 1, Math.floor(place(v) * nBins))].n += 1;
+    // Edges are round numbers, of which a reader can make something.
+    const round = ticks(min, max, nBins);
+    const step = round.length > 1 ? round[1] - round[0] : max - min;
+    const first = Math.floor(min / step);
+    const n = log ? nBins : Math.floor(max / step) - first + 1;
+    const place = log ? (v) => (Math.log(v / min) / Math.log(max / min)) * nBins : (v) => Math.floor(v / step) - first;
+    const edge = log ? (k) => Number((min * (max / min) ** (k / nBins)).toPrecision(3)) : (k) => Number(((first + k) * step).toPrecision(12));
+    const bins = Array.from({ length: n }, (_, k) => ({ from: edge(k), to: edge(k + 1), n: 0 }));
+    for (const v of finite) bins[Math.max(0, Math.min(n - 1, Math.floor(place(v))))].n += 1;
     return bins;
   };
   S.chart.bins = binsOf;
@@ -367,7 +366,7 @@
           children.push(svg("rect", { ...box, fill: color(part.color), "data-tip": tip }));
           if (part.hatched) children.push(svg("rect", { ...box, fill: `url(#${pattern})`, "pointer-events": "none" }));
           if (x1 - x0 > 14 + 6.6 * part.name.length)
-            children.push(svg("text", { class: "inside", x: (x0 + x1) / 2, y: y + 11, dy: "0.32em", "text-anchor": "middle" }, part.name));
+            children.push(svg("text", { class: part.pale ? "over" : "inside", style: { stroke: part.hatched ? color(part.color) : "none" }, x: (x0 + x1) / 2, y: y + 11, dy: "0.32em", "text-anchor": "middle" }, part.name));
           from += amount;
         });
       });
@@ -420,7 +419,7 @@
         children.push(cell);
         const text = format(v);
         if (cellWidth > 10 + 6.6 * text.length && cellHeight >= 18)
-          children.push(svg("text", { class: share > 0.55 ? "inside" : "tick", x: left + (xAt + 0.5) * cellWidth, y: top + (yAt + 0.5) * cellHeight, dy: "0.32em", "text-anchor": "middle", "pointer-events": "none" }, text));
+          children.push(svg("text", { class: share > 0.5 ? "inside" : "over", x: left + (xAt + 0.5) * cellWidth, y: top + (yAt + 0.5) * cellHeight, dy: "0.32em", "text-anchor": "middle", "pointer-events": "none" }, text));
       }));
       if (x.label) children.push(svg("text", { class: "label", x: left + cellWidth * xs.length, y: bottom + 34, "text-anchor": "end" }, x.label));
       if (y.label) children.push(svg("text", { class: "label", x: left - 8, y: 12, "text-anchor": "end" }, y.label));
@@ -464,7 +463,8 @@
       for (const one of marks) {
         const at = scaleY.at(one.y);
         children.push(svg("line", { class: "mark", x1: box.left, x2: box.right, y1: at, y2: at }));
-        children.push(svg("text", { class: "tick", x: box.left + 6, y: at - 5 }, one.name));
+        // Above its line, unless the axis has its name there.
+        children.push(svg("text", { class: "tick", x: box.left + 6, y: at < box.top + 14 ? at + 14 : at - 5 }, one.name));
       }
       return { height, children };
     };

@@ -17,6 +17,7 @@
 //                          they are made from its tables, not from report.json
 //   S.rows(columns)        rows (objects) of {name: [values]}, the form in which tables are embedded
 //   S.section(id, title, intro, ...children)  a part of the page; the contents list every one
+//   S.details(summary, make)  a <details> whose content is made when it is first opened (or printed)
 //   S.note(...children)    a paragraph in small faint type
 //   S.announce(text)       says something to screen readers
 //
@@ -113,6 +114,16 @@
   S.section = (id, title, intro, ...children) =>
     S.h("section", { id, "aria-labelledby": `${id}-title` },
       S.h("h2", { id: `${id}-title` }, title), intro ? S.h("p", { class: "intro" }, intro) : null, ...children);
+
+  S.details = (summary, make) => {
+    const details = S.h("details", {}, S.h("summary", {}, summary));
+    details.fill = () => {
+      details.fill = () => {};
+      details.append(make());
+    };
+    details.addEventListener("toggle", () => details.open && details.fill());
+    return details;
+  };
 
   S.note = (...children) => S.h("p", { class: "note" }, ...children);
 

@@ -65,7 +65,11 @@
   let opened = [];
   const open = () => {
     opened = [...document.querySelectorAll("details:not([open])")];
-    opened.forEach((details) => (details.open = true));
+    for (const details of opened) {
+      details.open = true;
+      // Its own event would come after the printing.
+      details.fill?.();
+    }
   };
   const close = () => {
     opened.forEach((details) => (details.open = false));

@@ -27,7 +27,7 @@
     const tiles = h("ul", { class: "tiles", "aria-label": "Figures of the run" },
       tile("Solved", figure("counts.n_solved", counts.n_solved),
         ["of ", figure("counts.n_problems", counts.n_problems), n_before ? [", ", figure("n_before", n_before), " done before"] : null]),
-      tile("Not solved", figure("n_unsolved", nUnsolved), kinds.length ? kinds : "all have answers", nUnsolved > 0),
+      tile("Not solved", figure("n_unsolved", nUnsolved), kinds.length ? kinds : report.cancelled ? "of those tried" : "all have answers", nUnsolved > 0),
       tile("Setbacks", figure("n_setbacks", report.n_setbacks), report.n_setbacks ? "all mended" : "none to mend"),
       tile("Time", figure("wall_ms", report.wall_ms, format.ms), [figure("n_launches", report.n_launches), " launches"]),
       tile("Throughput", figure("solved_per_s", report.solved_per_s, perSecond), "solved a second"),
@@ -41,7 +41,7 @@
   };
 
   S.sections.figures = ({ figures }) => {
-    const names = Object.keys(figures ?? {});
+    const names = Object.keys(figures).filter((name) => figures[name] > 0);
     if (names.length === 0) return null;
     return section("figures", "Counted on the way", "What the workload itself counts.",
       facts(names.map((name) => [name, figure(`figures.${name}`, figures[name])])));
@@ -54,13 +54,9 @@
       ? ` Of ${S.counted(report.n_launches, "launch", "launches")} every ${format.count(report.launches_step)}th is drawn, so rows look emptier than they were.`
       : "";
     const rows = timeline.timeline.rows;
-    const details = h("details", { class: "numbers" }, h("summary", {}, "Launches as a table"));
-    details.addEventListener("toggle", () => {
-      if (details.open && !details.querySelector(".table")) {
-        details.append(S.table({ caption: `${S.counted(rows.length, "launch", "launches")}${shown ? " of those that ran" : ""}`, columns: S.timeline.columns, rows }));
-      }
-    });
-    timeline.append(details);
+    timeline.append(S.details("Launches as a table", () => S.table({
+      caption: `${S.counted(rows.length, "launch", "launches")}${shown ? " of those that ran" : ""}`, columns: S.timeline.columns, rows,
+    })));
     return section("timeline", "Timeline",
       `What every worker did and when. A launch is a batch of problems that run together.${shown}`,
       timeline,
@@ -75,7 +71,7 @@
     { key: "turn_ms", name: "waiting for a turn", color: "--turn", hatched: true },
     { key: "memory_ms", name: "waiting for memory", color: "--memory", hatched: true },
     { key: "deliver_ms", name: "handing over", color: "--deliver" },
-    { key: "idle_ms", name: "idle", color: "--idle" },
+    { key: "idle_ms", name: "idle", color: "--idle", pale: true },
   ];
   const N_BARS_MAX = 32;
 
@@ -108,7 +104,7 @@
       ],
       rows: workers,
     };
-    return section("workers", "What workers spent their time on", `All workers together: ${listed(shares)}.`,
+    return section("workers", "Time by worker", `All workers together: ${listed(shares)}.`,
       S.chart.stacked({
         title: "Time by phase", desc: "The phases of a worker add up to the time it was there.",
         parts: PHASES, bars, value: { format: format.ms }, table,
@@ -126,16 +122,17 @@
       return a.n_done + share * (b.n_done - a.n_done);
     };
   };
-  const TOO_SHORT = 4;
+  const TOO_SHORT = 6;
 
   S.sections.throughput = ({ report }) => {
     const { samples, wall_ms } = report;
     if (samples.length < TOO_SHORT) {
-      return section("throughput", "Throughput over time", `The run was over after ${format.ms(wall_ms)}, too soon to show how it changed.`);
+      return section("throughput", "Throughput", `The run was over after ${format.ms(wall_ms)}, too soon to show how it changed.`);
     }
     // Samples come many times a second and outcomes in batches: a mean over a stretch tells more.
     const [first, last] = [samples[0].at_ms, samples[samples.length - 1].at_ms];
-    const nStretches = Math.max(2, Math.min(60, samples.length >> 1));
+    const nDone = samples[samples.length - 1].n_done - samples[0].n_done;
+    const nStretches = Math.max(2, Math.min(60, samples.length >> 1, Math.max(8, nDone / 3)) | 0);
     const done = doneAt(samples);
     const stretch_ms = (last - first) / nStretches;
     const points = Array.from({ length: nStretches }, (_, k) => {
@@ -144,7 +141,7 @@
     });
     const x = { label: "time", format: format.ms, min: 0, max: last };
     const over = (key) => samples.map((sample) => [sample.at_ms, sample[key]]);
-    return section("throughput", "Throughput over time", null,
+    return section("throughput", "Throughput", null,
       S.chart.line({
         title: "Problems done in a second", desc: `The mean over stretches of ${format.ms(stretch_ms)}.`,
         series: [{ name: "done", points, color: "--c1", area: true }], x, y: { label: "a second", format: format.number },
@@ -166,7 +163,7 @@
       x: { label: "time", format: format.ms, min: 0, max: samples[samples.length - 1].at_ms }, y: { format: format.bytes },
     });
     const { pool } = memory;
-    return section("memory", "Memory against the budget",
+    return section("memory", "Memory",
       `At most ${format.bytes(memory.peak_bytes)} of ${format.bytes(memory.budget_bytes)} were reserved at once: ${format.percent(share)} of the budget.`,
       chart,
       facts([
@@ -195,7 +192,7 @@
     if (shapes.length > N_SHOWN) shown.push({ name: `${shapes.length - N_SHOWN} others`, value: sum(shapes.slice(N_SHOWN), (one) => one.value), color: "--faint" });
     const name = (bucket) => [bucket.class_name, bucket.shape, bucket.device].filter(Boolean).join(", ");
     const padded = buckets.filter((bucket) => waste(bucket) > 0).sort((a, b) => waste(b) - waste(a)).slice(0, 24);
-    return section("shapes", "Batch sizes and shapes",
+    return section("shapes", "Batches and shapes",
       `${S.counted(n_lanes, "problem")} ran in ${S.counted(n_launches, "launch", "launches")}, ${format.digits(n_lanes / Math.max(1, n_launches), 3)} to a launch on average. ${
         waste(all) > 0 ? `${format.percent(waste(all))} of what was computed on is padding.` : "Nothing was padded: every problem was computed in its own shape."}`,
       h("div", { class: "pair" },
@@ -237,7 +234,7 @@
     const phase_ms = { load: sum(report.buckets, (bucket) => bucket.load_ms), solve: sum(report.buckets, (bucket) => bucket.solve_ms) };
     const phaseName = { load: "loading", solve: "solving" };
     const rows = [...found.values()].sort((a, b) => b.ms - a.ms);
-    return section("operations", "Inside loading and solving", "What the solver's time went to, as far as the workload says; an operation's time is without the operations inside it.",
+    return section("operations", "Inside the solver", "What the solver's time went to, as far as the workload says; an operation's time is without the operations inside it.",
       S.chart.bars({
         title: "Time by operation",
         bars: rows.slice(0, 24).map((one) => ({
@@ -263,7 +260,7 @@
     const { routes, devices, n_cpu_only } = report;
     const gpus = devices.filter((device) => device.kind === "gpu");
     if (routes.length === 0) {
-      return section("routes", "Where problems went", gpus.length
+      return section("routes", "Routing", gpus.length
         ? "Everything ran on the CPU: no kernel can do these problems on a graphics processor."
         : "Everything ran on the CPU: no graphics processor took part.");
     }
@@ -278,7 +275,7 @@
       if (route.other_ms === null) return `the only one measured: ${format.ms(route.choice_ms)} for all`;
       return `fastest: ${format.ms(route.choice_ms)} for all, ${format.ms(route.other_ms)} on the next best`;
     };
-    return section("routes", "Where problems went", "Problems that several devices can do go where they were measured to be fastest, all threads of a device together.",
+    return section("routes", "Routing", "Problems that several devices can do go where they were measured to be fastest, all threads of a device together.",
       S.table({
         caption: "Decisions and the measured costs behind them",
         columns: [
@@ -375,20 +372,27 @@
   S.sections.failures = ({ report, failures }) => {
     const n = unsolved(report.counts);
     if (failures === null) {
-      return section("failures", "Problems without an answer", n
+      return section("failures", "Failures", n
         ? `There are ${format.count(n)} so far. They are listed once the run is complete.`
         : "So far every problem that was tried has its answer.");
     }
-    if (failures.n_rows === 0) return section("failures", "Problems without an answer", "There are none.");
+    if (failures.n_rows === 0) return section("failures", "Failures", "There are none: every problem has its answer.");
     const { messages, n_rows } = failures;
     const rows = S.rows({ row: failures.row, id: failures.id, kind: failures.kind, message: failures.message.map((at) => messages[at]) });
+    // Messages that differ in numbers alone have one reason.
     const reasons = new Map();
-    for (const row of rows) reasons.set(row.message, (reasons.get(row.message) ?? 0) + 1);
-    const bars = [...reasons].map(([name, value]) => ({ name, value, color: "--c4" })).sort((a, b) => b.value - a.value).slice(0, 8);
+    for (const { message } of rows) {
+      const reason = message.replace(/\d+(\.\d+)?/g, "#");
+      const found = reasons.get(reason) ?? { name: message, value: 0, color: "--c4" };
+      if (found.name !== message) found.name = reason;
+      found.value += 1;
+      reasons.set(reason, found);
+    }
+    const bars = [...reasons.values()].sort((a, b) => b.value - a.value).slice(0, 8);
     const some = n_rows > rows.length ? ` ${format.count(rows.length)} of ${format.count(n_rows)} rows are here; all of them are in failures.parquet.` : "";
-    return section("failures", "Problems without an answer",
+    return section("failures", "Failures",
       `${S.counted(n_rows, "problem")} failed without harm to the others.${some}`,
-      bars.length > 1 && bars.length < rows.length ? S.chart.bars({ title: "Reasons", bars, value: { label: "problems", format: format.count } }) : null,
+      bars.length > 1 && bars[0].value > 1 ? S.chart.bars({ title: "Reasons", desc: "The most frequent ones; # stands for numbers that differ.", bars, value: { label: "problems", format: format.count } }) : null,
       S.table({
         caption: "Failures",
         columns: [
@@ -409,7 +413,7 @@
       : `GPU ${device.number}, ${device.name}, ${device.driver}${device.software ? ", a software device" : ""}${device.retired ? `, given up: ${device.retired}` : ""}`);
     const inputs = run.inputs ?? [];
     const names = Object.keys(run.settings ?? {});
-    return section("settings", "Settings, inputs and versions", null,
+    return section("settings", "Settings and inputs", null,
       facts([
         ["workload", run.workload],
         ["state", { complete: "complete", interrupted: "interrupted, can be resumed", running: "not finished" }[run.state] ?? run.state],

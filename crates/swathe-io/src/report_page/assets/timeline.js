@@ -272,7 +272,8 @@
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       const { track, at } = chosen;
       const launch = tracks[track]?.rows[at];
-      const around = launch && launch.start_ms >= view.from && launch.end_ms <= view.to ? (launch.start_ms + launch.end_ms) / 2 : undefined;
+      const isSeen = launch && launch.end_ms >= view.from && launch.start_ms <= view.to;
+      const around = isSeen ? Math.max(view.from, Math.min(view.to, (launch.start_ms + launch.end_ms) / 2)) : undefined;
       // The launch of another worker that runs at the same time.
       const beside = (to) => (tracks[to] ? firstEnding(tracks[to], launch ? launch.start_ms : view.from) : at);
       const acts = {

@@ -1,0 +1,111 @@
+//! `swathe report`: explains a finished run, or what differs between two.
+
+mod advice_text;
+mod columns;
+mod comparison_text;
+mod run_text;
+
+use std::path::Path;
+
+use swathe::Shape;
+use swathe_io::advice::advice;
+use swathe_io::comparison::compare;
+use swathe_io::flame::flame_svg;
+use swathe_io::live_file::Live;
+use swathe_io::pair_shapes::pair_shapes;
+use swathe_io::report_page::{self, PageData};
+use swathe_io::reported_run::{ReportError, ReportedRun};
+use swathe_io::run_folder::{FolderError, write_file};
+
+use crate::fault::{Code, Fault};
+use crate::flags::ReportFlags;
+use crate::stdout;
+
+pub(crate) fn report(flags: &ReportFlags) -> Result<Code, Fault> {
+    match flags.runs.as_slice() {
+        [before, after] => {
+            if flags.json || flags.flame.is_some() {
+                return Err(Fault::usage("two runs are compared as text only").hint("give one RUN"));
+            }
+            let runs = [read(before)?, read(after)?];
+            let compared = compare([&runs[0], &runs[1]])?;
+            stdout::print(&comparison_text::comparison_text(
+                [&runs[0], &runs[1]],
+                &compared,
+            ))?;
+        }
+        runs => {
+            // The parser has made sure that there is one.
+            for path in runs {
+                one(path, flags)?;
+            }
+        }
+    }
+    Ok(Code::Solved)
+}
+
+fn one(path: &Path, flags: &ReportFlags) -> Result<(), Fault> {
+    let run = read(path)?;
+    if flags.text {
+        let found = advice(&run.file.report, &shapes(&run)?);
+        stdout::print(&run_text::run_text(&run, &found))
+    } else if flags.json {
+        let text = serde_json::to_string_pretty(&run.file).unwrap_or_default();
+        stdout::line(text)
+    } else if let Some(to) = &flags.flame {
+        write(to, &flame_svg(&run.file.report))?;
+        stdout::line(to.display())
+    } else {
+        let to = path.join("report.html");
+        write(&to, &report_page::page(&PageData::read(path)?))?;
+        stdout::line(to.display())
+    }
+}
+
+/// The problems' own shapes, where the run's table tells them.
+fn shapes(run: &ReportedRun) -> Result<Vec<Shape>, Fault> {
+    let is_padded = run
+        .file
+        .report
+        .buckets
+        .iter()
+        .any(|bucket| bucket.waste() > 0.0);
+    match run.run.table.as_deref() {
+        Some("pairs") if is_padded => Ok(pair_shapes(&run.path)?),
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn read(path: &Path) -> Result<ReportedRun, Fault> {
+    ReportedRun::read(path).map_err(|error| {
+        let message = error.to_string();
+        let hint = match &error {
+            ReportError::Folder(FolderError::NoRun { .. }) => {
+                "give the folder that --out made".to_owned()
+            }
+            ReportError::Folder(FolderError::Damaged { .. }) => {
+                "it was written by another version, or changed since".to_owned()
+            }
+            ReportError::Folder(_) => "check that it exists and may be read".to_owned(),
+            ReportError::Unfinished { path } => match Live::read(path) {
+                Ok(Some(live)) if live.process.is_alive() => {
+                    format!("it is still going on: swathe watch {}", path.display())
+                }
+                _ => "go on with it by its command and --resume".to_owned(),
+            },
+            ReportError::OfShards { shard, .. } => {
+                format!("every shard has one: swathe report {}", shard.display())
+            }
+            ReportError::Gone { .. } => {
+                "the tables are there; a new run makes a new report".to_owned()
+            }
+        };
+        Fault::usage(message).hint(hint)
+    })
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Fault> {
+    write_file(path, text.as_bytes()).map_err(|error| {
+        Fault::new(Code::Output, error.to_string()).hint("--text prints without writing anything")
+    })
+}

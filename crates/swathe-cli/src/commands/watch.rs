@@ -1,0 +1,189 @@
+//! `swathe watch`: a live page of a run, for browsers on this machine or whoever has the token.
+
+mod access;
+mod columns;
+mod connection;
+mod metrics;
+mod rate;
+mod reader;
+mod routes;
+mod run_file;
+mod token;
+mod view;
+
+use std::io::{self, Write as _};
+use std::net::{IpAddr, SocketAddr, TcpListener, ToSocketAddrs as _};
+use std::path::Path;
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use swathe_io::run_folder::{FolderError, RunJson};
+
+use crate::fault::{Code, Fault};
+use crate::flags::WatchFlags;
+use crate::interrupt;
+use access::Access;
+use connection::BoundedListener;
+use routes::Served;
+use token::{Token, TokenError};
+
+pub(crate) fn watch(flags: &WatchFlags) -> Result<Code, Fault> {
+    let token = chosen_token(flags.token.as_deref())?;
+    check_run(&flags.run)?;
+    let (listener, at) = listen(&flags.bind, flags.port)?;
+    let token = match token {
+        None if !at.ip().is_loopback() => Some(random_token()?),
+        token => token,
+    };
+    let access = Access::new(&flags.bind, at, token);
+    let url = access.url(&flags.bind, at);
+    let snapshots = reader::start(&flags.run, |view| eprintln!("{}", reader::state_line(view)));
+    let snapshots = snapshots.map_err(system_fault)?;
+    eprintln!(
+        "watching {}; Ctrl-C ends the watching, not the run",
+        flags.run.display()
+    );
+    let mut stdout = io::stdout().lock();
+    writeln!(stdout, "{url}")
+        .and_then(|()| stdout.flush())
+        .map_err(|error| Fault::new(Code::Output, format!("cannot print the address: {error}")))?;
+    drop(stdout);
+    serve(listener, Served::new(flags.run.clone(), access, snapshots)).map_err(system_fault)?;
+    Ok(Code::Solved)
+}
+
+/// The token that was asked for, if one was.
+fn chosen_token(flag: Option<&str>) -> Result<Option<Token>, Fault> {
+    const VARIABLE: &str = "SWATHE_WATCH_TOKEN";
+    let (name, text) = match (flag, std::env::var(VARIABLE)) {
+        (Some(text), _) => ("--token", text.to_owned()),
+        (None, Ok(text)) => (VARIABLE, text),
+        (None, Err(_)) => return Ok(None),
+    };
+    // The text itself is a secret, even a bad one.
+    let token = Token::parse(&text).map_err(|error| match error {
+        TokenError::TooShort { n_characters } => Fault::usage(format!(
+            "{name} has {n_characters} characters, which could be guessed"
+        ))
+        .hint(format!(
+            "take {} or more, or leave it out and get a random one",
+            Token::N_CHARACTERS_MIN
+        )),
+        TokenError::Character { found } => Fault::usage(format!(
+            "{name} has a {found:?} in it, which cannot stand in an address"
+        ))
+        .hint("take letters, digits and -._~ only"),
+    })?;
+    Ok(Some(token))
+}
+
+fn random_token() -> Result<Token, Fault> {
+    Token::random().map_err(|error| {
+        Fault::usage(format!(
+            "there is no randomness to make a token of: {error}"
+        ))
+        .hint("give one with --token or SWATHE_WATCH_TOKEN")
+    })
+}
+
+/// Whether there is a run to be watched.
+fn check_run(run: &Path) -> Result<(), Fault> {
+    if !run.exists() {
+        return Err(
+            Fault::usage(format!("there is no folder {}", run.display())).hint(
+                "give the folder that was given to --out; it is there once the run has begun",
+            ),
+        );
+    }
+    match RunJson::read(run) {
+        Ok(_) => Ok(()),
+        Err(error @ FolderError::NoRun { .. }) => match shards(run).as_slice() {
+            [] => Err(error.into()),
+            shards => Err(Fault::usage(format!(
+                "{} has no run of its own, but shards",
+                run.display()
+            ))
+            .hint(format!("watch one of them: {}", shards.join(", ")))),
+        },
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The shards in a folder, a few of them.
+fn shards(run: &Path) -> Vec<String> {
+    const N_NAMED_MAX: usize = 4;
+    let entries = std::fs::read_dir(run.join("shards")).into_iter();
+    let mut shards: Vec<String> = entries
+        .flat_map(Iterator::flatten)
+        .map(|entry| entry.path().display().to_string())
+        .collect();
+    shards.sort();
+    shards.truncate(N_NAMED_MAX);
+    shards
+}
+
+fn listen(bind: &str, port: u16) -> Result<(TcpListener, SocketAddr), Fault> {
+    // People write IPv6 addresses with and without brackets.
+    let bare = bind.trim_start_matches('[').trim_end_matches(']');
+    let addresses: Vec<SocketAddr> = match bare.parse::<IpAddr>() {
+        Ok(ip) => vec![SocketAddr::new(ip, port)],
+        Err(_) => (bind, port)
+            .to_socket_addrs()
+            .map_err(|error| {
+                Fault::usage(format!("--bind is '{bind}', which is no address: {error}"))
+                    .hint("write an address of this machine, such as 127.0.0.1 or 0.0.0.0")
+            })?
+            .collect(),
+    };
+    let bound = TcpListener::bind(addresses.as_slice());
+    let listener = bound.map_err(|error| listen_fault(&error, bind, port))?;
+    let at = listener.local_addr().map_err(system_fault)?;
+    listener.set_nonblocking(true).map_err(system_fault)?;
+    Ok((listener, at))
+}
+
+fn listen_fault(error: &io::Error, bind: &str, port: u16) -> Fault {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            Fault::usage(format!("port {port} of {bind} is taken by another program"))
+                .hint("choose another --port, or 0 for one that is free")
+        }
+        io::ErrorKind::PermissionDenied => {
+            Fault::usage(format!("port {port} of {bind} may not be used: {error}"))
+                .hint("choose a --port above 1023, or 0 for one that is free")
+        }
+        _ => Fault::usage(format!("cannot serve at {bind}, port {port}: {error}"))
+            .hint("--bind takes an address of this machine, such as 127.0.0.1 or 0.0.0.0"),
+    }
+}
+
+fn system_fault(error: io::Error) -> Fault {
+    Fault::usage(format!("the system does not let us serve: {error}"))
+        .hint("see that there are threads and open files left")
+}
+
+/// Serves until Ctrl-C.
+fn serve(listener: TcpListener, served: Served) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let served = runtime.block_on(async {
+        let listener = BoundedListener::new(tokio::net::TcpListener::from_std(listener)?);
+        let server = axum::serve(listener, routes::router(served));
+        let (server, interrupted) = (std::pin::pin!(server.into_future()), interrupted());
+        match select(server, std::pin::pin!(interrupted)).await {
+            Either::Left((ended, _)) => ended,
+            Either::Right(((), _)) => Ok(()),
+        }
+    });
+    // Live pages never end by themselves, so they are not waited for.
+    runtime.shutdown_background();
+    served
+}
+
+async fn interrupted() {
+    let stop = interrupt::stop();
+    while !stop.is_cancelled() {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}

@@ -1,0 +1,243 @@
+//! The reader: one thread that looks at the run's files, however many people look at the page.
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use axum::body::Bytes;
+use swathe_io::live_file::{Live, Presence};
+use swathe_io::run_folder::RunJson;
+use tokio::sync::watch;
+
+use super::metrics;
+use super::run_file::{RunFile, Stamp};
+use super::view::{Doing, ReportFacts, RunFacts, Seen, SeenLive, View, view};
+
+/// A view in every form in which it is asked for, made once for all who ask.
+#[derive(Clone, Debug)]
+pub(crate) struct Snapshot {
+    /// For `/data.json`.
+    pub(crate) json: Bytes,
+    /// For `/events`: the same as a server-sent event.
+    pub(crate) event: Bytes,
+    /// For `/metrics`.
+    pub(crate) metrics: Bytes,
+}
+
+/// How often the files are looked at. They are written about as often.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// Begins to look at a run. Whenever something has changed the receiver has a new snapshot, and
+/// `told` hears of every new state.
+pub(crate) fn start(
+    run: &Path,
+    told: impl Fn(&View) + Send + 'static,
+) -> io::Result<watch::Receiver<Snapshot>> {
+    let mut reader = Reader::new(run);
+    let first = view(&reader.look());
+    let (sender, receiver) = watch::channel(Snapshot::of(&first));
+    told(&first);
+    // A thread, because a network drive that does not answer must not keep the page from saying
+    // so. It ends with the process.
+    std::thread::Builder::new()
+        .name("swathe-watch".to_owned())
+        .spawn(move || {
+            let mut last = first;
+            loop {
+                std::thread::sleep(LOOK_EVERY);
+                let next = view(&reader.look());
+                if next == last {
+                    continue;
+                }
+                if next.state != last.state {
+                    told(&next);
+                }
+                if sender.send(Snapshot::of(&next)).is_err() {
+                    return;
+                }
+                last = next;
+            }
+        })?;
+    Ok(receiver)
+}
+
+impl Snapshot {
+    fn of(view: &View) -> Snapshot {
+        let json = serde_json::to_string(view).unwrap_or_default();
+        Snapshot {
+            event: format!("data: {json}\n\n").into(),
+            metrics: metrics::text(view).into(),
+            json: json.into(),
+        }
+    }
+}
+
+/// What was read last, so that files which do not change are not read again.
+struct Reader {
+    run: PathBuf,
+    run_json: Kept<RunFacts>,
+    report: Kept<ReportFacts>,
+    pulse: Option<Pulse>,
+}
+
+/// When the live file was last seen to grow.
+struct Pulse {
+    /// Which run it is of: one that resumes begins anew.
+    started_unix_ms: u64,
+    beat: u64,
+    seen: Instant,
+    /// Moments since looking began: (milliseconds, problems done).
+    recent: VecDeque<(f64, u64)>,
+}
+
+/// Moments remembered: two minutes of them.
+const N_RECENT_MAX: usize = 240;
+
+impl Reader {
+    fn new(run: &Path) -> Reader {
+        Reader {
+            run: run.to_owned(),
+            run_json: Kept::new(RunFile::Run),
+            report: Kept::new(RunFile::Report),
+            pulse: None,
+        }
+    }
+
+    fn look(&mut self) -> Seen {
+        let mut trouble = None;
+        // The live file first: it is taken away after everything else is written, so that a run
+        // which ends while it is looked at is not taken for one that was lost.
+        let live = match Live::read(&self.run) {
+            Ok(live) => live,
+            Err(error) => {
+                trouble = Some(format!("{}: {error}", RunFile::Live.name()));
+                None
+            }
+        };
+        let run = self.run_json.look(&self.run, &mut trouble, |bytes| {
+            let run: RunJson = serde_json::from_slice(bytes)?;
+            Ok(RunFacts::of(run))
+        });
+        let report = self.report.look(&self.run, &mut trouble, |bytes| {
+            serde_json::from_slice(bytes)
+        });
+        let page = RunFile::Page.stamp(&self.run);
+        Seen {
+            folder: self.run.display().to_string(),
+            run,
+            live: live.map(|live| self.feel_pulse(live)),
+            report,
+            has_page: page.is_ok_and(|page| page.is_some()),
+            trouble,
+        }
+    }
+
+    fn feel_pulse(&mut self, live: Live) -> SeenLive {
+        let now = Instant::now();
+        let pulse = self
+            .pulse
+            .take()
+            .filter(|pulse| pulse.started_unix_ms == live.started_unix_ms)
+            .unwrap_or_else(|| Pulse {
+                started_unix_ms: live.started_unix_ms,
+                beat: live.beat,
+                seen: now,
+                recent: VecDeque::new(),
+            });
+        let pulse = self.pulse.insert(pulse);
+        if pulse.beat != live.beat {
+            (pulse.beat, pulse.seen) = (live.beat, now);
+        }
+        let moment = (live.elapsed_ms, live.counts.n_done());
+        if pulse.recent.back() != Some(&moment) {
+            if pulse.recent.len() == N_RECENT_MAX {
+                pulse.recent.pop_front();
+            }
+            pulse.recent.push_back(moment);
+        }
+        let presence = live.process.presence();
+        // The clock of another machine may be wrong; that of this one wrote the file.
+        let by_clock = match presence {
+            Presence::Unknown => Duration::ZERO,
+            Presence::Alive | Presence::Gone => since_unix_ms(live.written_unix_ms),
+        };
+        SeenLive {
+            presence,
+            silent_for: by_clock.max(now - pulse.seen),
+            recent: pulse.recent.iter().copied().collect(),
+            live,
+        }
+    }
+}
+
+impl RunFacts {
+    fn of(run: RunJson) -> RunFacts {
+        RunFacts {
+            state: run.state,
+            workload: run.identity.workload,
+            version: run.identity.version,
+            n_problems: run.identity.n_problems,
+            shard: run.identity.shard,
+        }
+    }
+}
+
+fn since_unix_ms(then_ms: u64) -> Duration {
+    let then = SystemTime::UNIX_EPOCH + Duration::from_millis(then_ms);
+    then.elapsed().unwrap_or_default()
+}
+
+/// What a file held when it was last read.
+struct Kept<T> {
+    file: RunFile,
+    held: Option<(Stamp, Result<T, String>)>,
+}
+
+impl<T: Clone> Kept<T> {
+    fn new(file: RunFile) -> Kept<T> {
+        Kept { file, held: None }
+    }
+
+    /// What the file holds; `None` with a word about the trouble if it cannot be read, and without
+    /// if it is not there.
+    fn look(
+        &mut self,
+        run: &Path,
+        trouble: &mut Option<String>,
+        parse: impl FnOnce(&[u8]) -> Result<T, serde_json::Error>,
+    ) -> Option<T> {
+        let found = match self.file.stamp(run) {
+            Ok(None) => {
+                self.held = None;
+                return None;
+            }
+            Ok(Some(stamp)) => {
+                if self.held.as_ref().is_none_or(|(held, _)| *held != stamp) {
+                    self.held = match self.file.read(run) {
+                        Ok((stamp, bytes)) => {
+                            let parsed = parse(&bytes).map_err(|error| error.to_string());
+                            Some((stamp, parsed))
+                        }
+                        Err(error) => Some((stamp, Err(error.to_string()))),
+                    };
+                }
+                self.held.as_ref().map(|(_, found)| found.clone())?
+            }
+            Err(error) => Err(error.to_string()),
+        };
+        found
+            .map_err(|error| *trouble = Some(format!("{}: {error}", self.file.name())))
+            .ok()
+    }
+}
+
+/// What is said on stderr when a run's state changes.
+pub(crate) fn state_line(view: &View) -> String {
+    let name = view.state.name().replace('_', " ");
+    let figures = match view.state {
+        Doing::Unreadable | Doing::NotRunning => String::new(),
+        _ => format!(" ({} of {} done)", view.n_done, view.n_problems),
+    };
+    format!("{name}{figures}: {}", view.words)
+}

@@ -1,0 +1,392 @@
+//! `swathe report`, and what runs say of themselves, driven as users do.
+
+#[allow(dead_code, reason = "shared with the other tests of the program")]
+#[path = "cli/program.rs"]
+mod program;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+
+use program::{Ended, command, json, many_floats, swathe, swathe_with};
+use serde_json::Value;
+use swathe_io::quantity::{bytes, count, percent, rate, time};
+use swathe_io::report_file::ReportFile;
+
+/// A folder with a finished run in `run`.
+fn finished() -> (tempfile::TempDir, ReportFile) {
+    let folder = tempfile::tempdir().unwrap();
+    many_floats(folder.path());
+    swathe(
+        folder.path(),
+        "array map sqrt in.npz --out run --memory 1GiB",
+    )
+    .expect(0);
+    let file = ReportFile::read(&folder.path().join("run")).unwrap();
+    (folder, file)
+}
+
+#[test]
+fn the_page_is_made_again_from_the_folder() {
+    let (folder, _) = finished();
+    let page = folder.path().join("run/report.html");
+    let before = fs::read_to_string(&page).unwrap();
+    fs::remove_file(&page).unwrap();
+    let ended = swathe(folder.path(), "report run").expect(0);
+    assert_eq!(ended.stdout, "run/report.html\n");
+    assert_eq!(ended.stderr, "");
+    assert_eq!(fs::read_to_string(&page).unwrap(), before);
+}
+
+#[test]
+fn the_text_says_what_the_report_says() {
+    let (folder, file) = finished();
+    let report = &file.report;
+    let text = swathe(folder.path(), "report run --text").expect(0).stdout;
+    let has = |what: &str| assert!(text.contains(what), "{what:?} is not in\n{text}");
+    assert!(text.starts_with("array: 60 solved\n"), "{text}");
+    has("swathe array map sqrt in.npz --out run --memory 1GiB");
+    has(&format!(
+        "{}, {} solved",
+        time(report.wall_ms),
+        rate(report.solved_per_s())
+    ));
+    has(&format!(
+        "{} of 1 GiB at most",
+        bytes(report.memory.peak_bytes)
+    ));
+    has(file.result_hash.as_deref().unwrap());
+    let all_ms: f64 = report.workers.iter().map(|worker| worker.phases_ms()).sum();
+    let solve_ms: f64 = report.workers.iter().map(|worker| worker.solve_ms).sum();
+    let idle_ms: f64 = report.workers.iter().map(|worker| worker.idle_ms).sum();
+    for (name, ms) in [("solving", solve_ms), ("idle", idle_ms)] {
+        let line = text
+            .lines()
+            .find(|line| line.trim_start().starts_with(name))
+            .unwrap();
+        assert!(line.contains(&time(ms)), "{line}: {ms}");
+        assert!(line.contains(&percent(ms / all_ms)), "{line}: {ms}");
+    }
+    has(&count(
+        report
+            .buckets
+            .iter()
+            .map(|bucket| bucket.n_lanes)
+            .max()
+            .unwrap(),
+    ));
+    has("What cost time\n");
+    // A run of a blink has nothing worth a word.
+    if report.wall_ms < 50.0 {
+        has("nothing stands out");
+    }
+    let told: Value =
+        serde_json::from_str(&swathe(folder.path(), "report run --json").expect(0).stdout).unwrap();
+    assert_eq!(told, json(&folder.path().join("run/report.json")));
+}
+
+#[test]
+fn folders_without_a_report_are_told_with_a_hint() {
+    let (folder, _) = finished();
+    let path = folder.path();
+    fs::create_dir(path.join("empty")).unwrap();
+    for name in ["killed", "gone", "damaged"] {
+        fs::create_dir(path.join(name)).unwrap();
+        let run = fs::read_to_string(path.join("run/run.json")).unwrap();
+        let run = match name {
+            "killed" => run.replace("\"complete\"", "\"running\""),
+            _ => run,
+        };
+        fs::write(path.join(name).join("run.json"), run).unwrap();
+    }
+    fs::write(path.join("damaged/report.json"), "{").unwrap();
+    swathe(path, "array map sqrt in.npz --out shards --shard 1/2").expect(0);
+    let mut told = String::new();
+    for line in [
+        "report missing",
+        "report empty --text",
+        "report in.npz",
+        "report killed",
+        "report gone --text",
+        "report damaged",
+        "report shards",
+        "report",
+        "report run run run",
+        "report run --text --json",
+        "report run run --flame x.svg",
+        "report run missing",
+    ] {
+        let ended = swathe(path, line);
+        assert_eq!(ended.code, 2, "{line}: {}", ended.stderr);
+        assert_eq!(ended.stdout, "", "{line}");
+        let _ = writeln!(told, "$ swathe {line}\n{}", ended.stderr);
+    }
+    insta::assert_snapshot!("report_usage", told);
+    let ended = swathe(path, "report run --flame missing/x.svg");
+    assert_eq!(ended.code, 4, "{}", ended.stderr);
+    let help = swathe(path, "report --help").expect(0);
+    insta::assert_snapshot!("report_help", help.stdout);
+}
+
+#[test]
+fn problems_without_an_answer_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    many_floats(folder.path());
+    let line = "array map sqrt in.npz --out run";
+    swathe_with(folder.path(), "SWATHE_FAULTS", "panic@item:7", line).expect(1);
+    let text = swathe(folder.path(), "report run --text").expect(0).stdout;
+    assert!(text.starts_with("array: 59 solved, 1 panicked\n"), "{text}");
+}
+
+#[test]
+fn the_flame_graph_is_a_picture_of_its_own() {
+    let (folder, file) = finished();
+    let ended = swathe(folder.path(), "report run --flame time.svg").expect(0);
+    assert_eq!(ended.stdout, "time.svg\n");
+    let svg = fs::read_to_string(folder.path().join("time.svg")).unwrap();
+    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+    let longest = file.report.buckets.iter();
+    let longest = longest
+        .max_by(|a, b| a.solve_ms.total_cmp(&b.solve_ms))
+        .unwrap();
+    let solving = format!("<title>solving: {},", time(longest.solve_ms));
+    assert!(svg.contains(&solving), "{solving} is not in\n{svg}");
+}
+
+/// `swathe … | head -1`: nobody reads on, and that is all right.
+#[test]
+fn a_reader_that_has_seen_enough_is_no_fault() {
+    let (folder, _) = finished();
+    for line in [
+        "report run --text",
+        "report run --json",
+        "report run run",
+        "report run",
+        "completions bash",
+        "devices",
+        "array map sqrt in.npz --out again",
+        "array map sqrt in.npz --out explained --explain",
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let ended = command(folder.path(), line)
+            .stdout(Stdio::from(writer))
+            .output()
+            .unwrap();
+        let ended = Ended::of(ended).expect(0);
+        assert!(
+            !ended.stderr.contains("panicked"),
+            "{line}: {}",
+            ended.stderr
+        );
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_output_that_is_full_is_a_fault() {
+    let (folder, _) = finished();
+    let full = fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let ended = command(folder.path(), "report run --text")
+        .stdout(full)
+        .output()
+        .unwrap();
+    let ended = Ended::of(ended).expect(4);
+    assert!(
+        ended.stderr.starts_with("error: cannot print"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn two_runs_are_compared() {
+    let (folder, file) = finished();
+    let path = folder.path();
+    swathe(
+        path,
+        "array map sqrt in.npz --out same --memory 2GiB --threads 1",
+    )
+    .expect(0);
+    let text = swathe(path, "report run same").expect(0).stdout;
+    assert!(text.starts_with("run → same\n"), "{text}");
+    assert!(
+        text.contains("all problems ended alike (0 without an answer)"),
+        "{text}"
+    );
+    assert!(text.contains("all the same, to the last bit"), "{text}");
+    let row = |text: &str, name: &str| -> Vec<String> {
+        let line = text
+            .lines()
+            .find(|line| line.trim_start().starts_with(name));
+        let line = line.unwrap_or_else(|| panic!("no {name} in\n{text}"));
+        let cells = line
+            .split("  ")
+            .map(str::trim)
+            .filter(|cell| !cell.is_empty());
+        cells.map(str::to_owned).collect()
+    };
+    assert_eq!(row(&text, "memory budget")[1..], ["1 GiB", "2 GiB"]);
+    let other = ReportFile::read(&path.join("same")).unwrap().report;
+    let times = row(&text, "time");
+    assert_eq!(
+        times[1..3],
+        [time(file.report.wall_ms), time(other.wall_ms)]
+    );
+    assert_eq!(row(&text, "solved  ")[1..], ["60", "60", "="]);
+
+    // Other answers, and a problem that ends otherwise.
+    let line = "array map add in.npz --operand 1 --out plus1";
+    swathe(path, line).expect(0);
+    let line = "array map add in.npz --operand 2 --out plus2";
+    swathe_with(path, "SWATHE_FAULTS", "panic@item:7", line).expect(1);
+    let text = swathe(path, "report plus1 plus2").expect(0).stdout;
+    assert_eq!(
+        row(&text, "--operand")[1..],
+        ["1", "2"].map(String::from),
+        "{text}"
+    );
+    assert!(text.contains("59 of 59 rows differ"), "{text}");
+    assert!(text.contains("in data (59)"), "{text}");
+    assert!(text.contains("1 rows are only there before"), "{text}");
+    assert!(text.contains("row 7 item7: solved → panicked"), "{text}");
+    assert!(text.contains("and 54 more"), "{text}");
+}
+
+/// The sum of what each track of a trace solved, in milliseconds, and every counter's values.
+fn traced(run: &Path) -> (BTreeMap<u64, f64>, Vec<(f64, u64)>) {
+    let trace = json(&run.join("trace.json"));
+    let (mut open, mut solved) = (BTreeMap::<u64, Vec<(String, f64)>>::new(), BTreeMap::new());
+    let mut used = Vec::new();
+    for event in trace["traceEvents"].as_array().unwrap() {
+        let at_ms = event["ts"].as_f64().unwrap_or_default() / 1e3;
+        let track = event["tid"].as_u64().unwrap_or_default();
+        match event["ph"].as_str().unwrap() {
+            "B" => {
+                let name = event["name"].as_str().unwrap().to_owned();
+                open.entry(track).or_default().push((name, at_ms));
+            }
+            "E" => {
+                let (name, from_ms) = open.get_mut(&track).and_then(Vec::pop).unwrap();
+                if name == "solve" {
+                    *solved.entry(track).or_default() += at_ms - from_ms;
+                }
+            }
+            "C" if event["name"] == "memory in use" => {
+                used.push((at_ms, event["args"]["bytes"].as_u64().unwrap()));
+            }
+            _ => {}
+        }
+    }
+    assert!(
+        open.values().all(Vec::is_empty),
+        "everything that begins ends"
+    );
+    (solved, used)
+}
+
+#[test]
+fn the_trace_says_what_the_report_says() {
+    let (folder, file) = finished();
+    let (solved, used) = traced(&folder.path().join("run"));
+    assert_eq!(file.report.launches_step, 1);
+    for worker in &file.report.workers {
+        let traced_ms = solved
+            .get(&(worker.worker as u64 + 1))
+            .copied()
+            .unwrap_or_default();
+        // The report's milliseconds and the trace's nanoseconds are rounded apart.
+        let n_launches = file.report.n_launches as f64;
+        let difference = (traced_ms - worker.solve_ms).abs();
+        assert!(
+            difference < 1e-5 * (n_launches + 1.0),
+            "{traced_ms} {}",
+            worker.solve_ms
+        );
+    }
+    let sampled: Vec<u64> = file
+        .report
+        .samples
+        .iter()
+        .map(|sample| sample.used_bytes)
+        .collect();
+    assert_eq!(
+        used.iter().map(|&(_, bytes)| bytes).collect::<Vec<_>>(),
+        sampled
+    );
+    let trace = json(&folder.path().join("run/trace.json"));
+    assert_eq!(trace["otherData"]["command"], file.command);
+}
+
+#[test]
+fn repeated_setbacks_are_folded_and_all_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    many_floats(folder.path());
+    for style in ["plain", "bar", "json"] {
+        let line = format!("array map sqrt in.npz --out {style} --batch-size 1 --progress {style}");
+        let ended =
+            swathe_with(folder.path(), "SWATHE_FAULTS", "oom%30:seed=7:load", &line).expect(0);
+        let report = ReportFile::read(&folder.path().join(style)).unwrap().report;
+        assert!(report.n_setbacks > 10, "{}", report.n_setbacks);
+        if style == "json" {
+            let last = ended
+                .stderr
+                .lines()
+                .rfind(|line| line.starts_with('{'))
+                .unwrap();
+            let last: Value = serde_json::from_str(last).unwrap();
+            assert_eq!(last["event"], "progress");
+            assert_eq!(last["n_setbacks"], report.n_setbacks);
+            continue;
+        }
+        let warnings: Vec<&str> = ended
+            .stderr
+            .lines()
+            .filter(|line| line.starts_with("warning: ") && line.contains("refused"))
+            .collect();
+        let n_more = |line: &&str| match line.rsplit_once(" … and ") {
+            Some((_, rest)) => rest.strip_suffix(" more").unwrap().parse::<u64>().unwrap(),
+            None => 0,
+        };
+        let n_told: u64 = warnings.iter().map(|line| 1 + n_more(line)).sum();
+        assert_eq!(n_told, report.n_setbacks, "{}", ended.stderr);
+        assert!(
+            (warnings.len() as u64) < report.n_setbacks / 2,
+            "{}",
+            ended.stderr
+        );
+    }
+}
+
+#[test]
+fn a_run_ends_with_its_figures() {
+    let folder = tempfile::tempdir().unwrap();
+    many_floats(folder.path());
+    let ended = swathe(
+        folder.path(),
+        "array map sqrt in.npz --out run --memory 1GiB",
+    )
+    .expect(0);
+    let report = ReportFile::read(&folder.path().join("run")).unwrap().report;
+    let lines: Vec<&str> = ended.stderr.lines().collect();
+    assert!(
+        lines[0].starts_with("array: 60 solved in "),
+        "{}",
+        ended.stderr
+    );
+    let solve_ms: f64 = report.workers.iter().map(|worker| worker.solve_ms).sum();
+    let all_ms: f64 = report.workers.iter().map(|worker| worker.phases_ms()).sum();
+    let solving = format!("workers: {:.1} % solving, ", 100.0 * solve_ms / all_ms);
+    assert!(lines[1].starts_with(&solving), "{}", ended.stderr);
+    let peak = report.memory.peak_bytes as f64 / f64::from(1 << 20);
+    assert_eq!(
+        lines[2],
+        format!("memory: {peak:.1} MiB of 1024.0 MiB at most")
+    );
+    assert_eq!(lines.last(), Some(&"report: run/report.html"));
+}

@@ -1,0 +1,160 @@
+//! Plain HTTP over TCP, as little of it as is needed to ask for anything.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// Nothing takes longer on the slowest machine; what does hangs.
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    /// Names in lower case.
+    headers: Vec<(String, String)>,
+    pub(crate) body: String,
+}
+
+impl Answer {
+    #[track_caller]
+    pub(crate) fn expect(self, status: u16) -> Answer {
+        assert_eq!(self.status, status, "{}", self.body);
+        self
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(found, _)| found == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap()
+    }
+}
+
+/// Asks for a path under the server's own name.
+pub(crate) fn get(server: SocketAddr, path: &str) -> Answer {
+    ask(server, "GET", path, &[])
+}
+
+/// Asks with further headers; without a `Host` among them it is the server's own.
+pub(crate) fn ask(
+    server: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+) -> Answer {
+    let mut stream = connect(server);
+    send(&mut stream, server, method, path, headers);
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).unwrap();
+    parse(&String::from_utf8(bytes).unwrap())
+}
+
+pub(crate) fn connect(server: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect_timeout(&server, LIMIT).unwrap();
+    stream.set_read_timeout(Some(LIMIT)).unwrap();
+    stream.set_write_timeout(Some(LIMIT)).unwrap();
+    stream
+}
+
+/// In HTTP 1.0 an answer ends with its connection and is not cut into chunks.
+fn send(
+    stream: &mut TcpStream,
+    server: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+) {
+    let mut request = format!("{method} {path} HTTP/1.0\r\n");
+    if !headers.iter().any(|(name, _)| *name == "Host") {
+        request += &format!("Host: {server}\r\n");
+    }
+    for (name, value) in headers {
+        request += &format!("{name}: {value}\r\n");
+    }
+    stream
+        .write_all(format!("{request}\r\n").as_bytes())
+        .unwrap();
+}
+
+fn parse(text: &str) -> Answer {
+    let (head, body) = text.split_once("\r\n\r\n").expect("a whole head");
+    let mut lines = head.lines();
+    let status = lines.next().unwrap().split(' ').nth(1).unwrap();
+    Answer {
+        status: status.parse().unwrap(),
+        headers: lines
+            .map(|line| {
+                let (name, value) = line.split_once(": ").unwrap();
+                (name.to_ascii_lowercase(), value.to_owned())
+            })
+            .collect(),
+        body: body.to_owned(),
+    }
+}
+
+/// Somebody who listens to `/events`.
+pub(crate) struct Listener {
+    lines: BufReader<TcpStream>,
+    pub(crate) status: u16,
+    pub(crate) head: String,
+}
+
+/// What is heard there.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Heard {
+    View(Value),
+    Heartbeat,
+}
+
+impl Listener {
+    pub(crate) fn start(server: SocketAddr) -> Listener {
+        let mut stream = connect(server);
+        send(&mut stream, server, "GET", "/events", &[]);
+        let mut lines = BufReader::new(stream);
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            assert_ne!(lines.read_line(&mut head).unwrap(), 0, "{head}");
+        }
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        Listener {
+            lines,
+            status,
+            head: head.to_ascii_lowercase(),
+        }
+    }
+
+    /// The next message; what goes before its data is passed over.
+    pub(crate) fn next(&mut self) -> Heard {
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.lines.read_line(&mut line).unwrap(), 0, "it ended");
+            if let Some(data) = line.strip_prefix("data: ") {
+                return Heard::View(serde_json::from_str(data).unwrap());
+            }
+            if line.starts_with(':') {
+                return Heard::Heartbeat;
+            }
+        }
+    }
+
+    /// The first view of which something holds.
+    #[track_caller]
+    pub(crate) fn until(&mut self, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
+        let since = Instant::now();
+        let mut last = Value::Null;
+        while since.elapsed() < LIMIT {
+            if let Heard::View(view) = self.next() {
+                if holds(&view) {
+                    return view;
+                }
+                last = view;
+            }
+        }
+        panic!("{what} was not heard of; last {last}");
+    }
+}

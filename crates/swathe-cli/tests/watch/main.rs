@@ -1,0 +1,17 @@
+//! The live page: its server, asked as browsers and others ask it, and the page in a browser.
+
+#[path = "../cli/program.rs"]
+#[allow(dead_code, reason = "shared with the tests of the commands")]
+mod program;
+
+mod access;
+mod folders;
+mod http;
+mod metrics;
+mod page;
+mod routes;
+mod runs;
+mod states;
+mod usage;
+mod viewers;
+mod watching;

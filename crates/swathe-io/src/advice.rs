@@ -1,0 +1,392 @@
+//! Advice: what cost a run its time and what could be done about it, from its figures alone.
+//!
+//! Nothing here guesses what another machine or another setting would do: a cost is time that was
+//! measured to go elsewhere than into solving, and the advice names the setting that decides it.
+//! Words are found by whoever shows it.
+
+mod padding;
+mod tail;
+mod turns;
+
+use std::mem::discriminant;
+
+use swathe::{Device, DeviceId, Phase, Report, SetbackCause, Shape};
+
+pub use padding::BetterBuckets;
+pub use tail::TailLaunch;
+pub use turns::Turns;
+
+/// Something that cost time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Advice {
+    /// How much shorter the run could have been at most, in milliseconds.
+    pub cost_ms: f64,
+    /// What it was.
+    pub finding: Finding,
+}
+
+/// What cost time.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Finding {
+    /// Threads had nothing to solve because problems were still being loaded.
+    Loading {
+        /// What all workers together spent on it.
+        load_ms: f64,
+        /// Batches that were loaded ahead.
+        n_prefetch: usize,
+        /// What most of it was spent on, as far as the workload says.
+        operation: Option<String>,
+    },
+    /// Threads had nothing to solve because workers waited for memory.
+    Memory {
+        /// What all workers together waited.
+        memory_ms: f64,
+        /// The budget.
+        budget_bytes: u64,
+        /// A larger budget that this machine has room for.
+        room_bytes: Option<u64>,
+    },
+    /// Outcomes were not taken as fast as they came: writing them is what takes time.
+    Delivery {
+        /// What all workers together waited.
+        deliver_ms: f64,
+    },
+    /// Launches were so short that taking and handing over problems cost more than solving them.
+    TinyLaunches {
+        /// How many.
+        n_launches: u64,
+        /// How long one took to be solved.
+        launch_ms: f64,
+        /// How many problems it had.
+        n_lanes_mean: f64,
+        /// A batch size that would have made launches long enough.
+        batch_size: u64,
+    },
+    /// At the end some threads had nothing left to do while others went on.
+    Tail {
+        /// How long that was.
+        tail_ms: f64,
+        /// The launch that ended last, if every launch was kept.
+        last: Option<TailLaunch>,
+    },
+    /// Launches computed on padding.
+    Padding {
+        /// Where the worst bucket ran.
+        device: DeviceId,
+        /// The worst bucket's class, as the workload calls it.
+        class_name: String,
+        /// The shape it was padded to.
+        shape: Shape,
+        /// The share of its volume that was padding.
+        waste: f64,
+        /// The same of all launches that were padded.
+        waste_total: f64,
+        /// Shapes that waste less, where the problems' own are known.
+        better: Option<BetterBuckets>,
+    },
+    /// A graphics processor took what the CPU, hardly busy, would have done faster.
+    SlowDevice {
+        /// The device.
+        device: DeviceId,
+        /// The shape where it matters most.
+        shape: Shape,
+        /// What a problem took there.
+        lane_ms: f64,
+        /// What it takes all threads of the CPU together.
+        cpu_lane_ms: f64,
+    },
+    /// Work was lost to setbacks and done again.
+    Setbacks {
+        /// How many.
+        n_setbacks: u64,
+        /// How many launches there were.
+        n_launches: u64,
+        /// How many problems had to be taken again.
+        n_problems: u64,
+        /// The most frequent cause, by the first of its kind.
+        cause: SetbackCause,
+        /// Where that happened.
+        device: DeviceId,
+    },
+    /// Outcomes were checked by solving them again.
+    Verification {
+        /// How many.
+        n_checked: u64,
+    },
+}
+
+/// The share of a run that something must have cost to be worth a word.
+const SHARE_MIN: f64 = 0.05;
+/// In a run of a blink nothing is worth a word.
+const COST_MS_MIN: f64 = 50.0;
+
+/// What cost a run time, the dearest first; nothing if it was spent on solving.
+///
+/// `shapes` are the problems' own shapes where they are known; better buckets are made of them.
+pub fn advice(report: &Report, shapes: &[Shape]) -> Vec<Advice> {
+    let turns = Turns::of(report);
+    let mut found = Vec::new();
+    waiting(report, &turns, &mut found);
+    found.extend(padding::padding(report, &turns, shapes));
+    found.extend(slow_device(report));
+    found.extend(setbacks(report, &turns));
+    found.extend(verification(report, &turns));
+    found.retain(|advice| is_worth_a_word(report, advice));
+    found.sort_by(|a, b| b.cost_ms.total_cmp(&a.cost_ms));
+    found
+}
+
+fn is_worth_a_word(report: &Report, advice: &Advice) -> bool {
+    let is_dear = advice.cost_ms >= COST_MS_MIN.max(SHARE_MIN * report.wall_ms);
+    match advice.finding {
+        // Work that is done twice in one launch of twenty points at something to be mended.
+        Finding::Setbacks {
+            n_setbacks,
+            n_launches,
+            ..
+        } => is_dear || (n_setbacks >= 10 && n_setbacks as f64 >= SHARE_MIN * n_launches as f64),
+        _ => is_dear,
+    }
+}
+
+/// Why threads had nothing to solve.
+fn waiting(report: &Report, turns: &Turns, found: &mut Vec<Advice>) {
+    if turns.n_turns == 0 {
+        return;
+    }
+    let tail = tail::tail(report, turns);
+    let (tail_lost_ms, tail_idle_ms) = tail
+        .as_ref()
+        .map_or((0.0, 0.0), |tail| (tail.lost_ms, tail.idle_ms));
+    let lost_ms = (turns.lost_ms() - tail_lost_ms).max(0.0);
+    let idle_ms = (turns.idle_ms - tail_idle_ms).max(0.0);
+    let waits_ms = turns.memory_ms + turns.load_ms + turns.deliver_ms + idle_ms;
+    // What was lost is told apart by what workers did meanwhile.
+    let cost_ms = |phase_ms: f64| match waits_ms > 0.0 {
+        true => lost_ms * (phase_ms / waits_ms) / turns.n_turns as f64,
+        false => 0.0,
+    };
+    if let Some(tail) = tail {
+        found.push(Advice {
+            cost_ms: tail.lost_ms / turns.n_turns as f64,
+            finding: Finding::Tail {
+                tail_ms: tail.tail_ms,
+                last: tail.last,
+            },
+        });
+    }
+    found.push(Advice {
+        cost_ms: cost_ms(turns.load_ms),
+        finding: Finding::Loading {
+            load_ms: turns.load_ms,
+            n_prefetch: turns.n_prefetch,
+            operation: main_operation(report, Phase::Load),
+        },
+    });
+    found.push(Advice {
+        cost_ms: cost_ms(turns.memory_ms),
+        finding: Finding::Memory {
+            memory_ms: turns.memory_ms,
+            budget_bytes: report.memory.budget_bytes,
+            room_bytes: room_bytes(report),
+        },
+    });
+    let between_ms = cost_ms(turns.deliver_ms + idle_ms);
+    found.push(match tiny_launches(report, turns) {
+        Some(finding) => Advice {
+            cost_ms: between_ms,
+            finding,
+        },
+        None => Advice {
+            cost_ms: cost_ms(turns.deliver_ms),
+            finding: Finding::Delivery {
+                deliver_ms: turns.deliver_ms,
+            },
+        },
+    });
+}
+
+/// The operation that most of a phase went into, if that was at least half of it.
+fn main_operation(report: &Report, phase: Phase) -> Option<String> {
+    let mut by_name: std::collections::BTreeMap<&str, f64> = Default::default();
+    let mut phase_ms = 0.0;
+    for bucket in &report.buckets {
+        phase_ms += match phase {
+            Phase::Load => bucket.load_ms,
+            _ => bucket.solve_ms,
+        };
+        for operation in bucket
+            .operations
+            .iter()
+            .filter(|known| known.phase == phase)
+        {
+            *by_name.entry(&operation.name).or_default() += operation.ms;
+        }
+    }
+    let (name, ms) = by_name.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    (ms >= 0.5 * phase_ms).then(|| name.to_owned())
+}
+
+/// Twice the budget, if the machine has that, or what it has; nothing if that is hardly more.
+fn room_bytes(report: &Report) -> Option<u64> {
+    let available = report.devices.iter().find_map(|device| match device {
+        Device::Cpu(cpu) => Some(cpu.memory_available_bytes),
+        Device::Gpu(_) => None,
+    })?;
+    let budget = report.memory.budget_bytes;
+    let room = budget.saturating_mul(2).min(available / 5 * 4);
+    (room as f64 >= 1.25 * budget as f64).then_some(room)
+}
+
+/// Launches that were over before they were worth their handing over.
+fn tiny_launches(report: &Report, turns: &Turns) -> Option<Finding> {
+    const N_LAUNCHES_MIN: u64 = 200;
+    const LAUNCH_MS_TINY: f64 = 0.2;
+    const LAUNCH_MS_GOOD: f64 = 5.0;
+    const BATCH_SIZE_MAX: u64 = 4096;
+    if report.n_launches < N_LAUNCHES_MIN {
+        return None;
+    }
+    let n_lanes: u64 = report.buckets.iter().map(|bucket| bucket.n_lanes).sum();
+    let solve_ms: f64 = report.buckets.iter().map(|bucket| bucket.solve_ms).sum();
+    let launch_ms = solve_ms / report.n_launches as f64;
+    let n_lanes_mean = n_lanes as f64 / report.n_launches as f64;
+    // Every thread should still get some launches.
+    let n_lanes_fair = n_lanes / (4 * turns.n_turns as u64).max(1);
+    let wanted = n_lanes_mean * LAUNCH_MS_GOOD / launch_ms.max(1e-6);
+    let batch_size = (wanted as u64).min(n_lanes_fair).min(BATCH_SIZE_MAX);
+    let is_tiny = launch_ms < LAUNCH_MS_TINY && batch_size as f64 >= 2.0 * n_lanes_mean;
+    is_tiny.then_some(Finding::TinyLaunches {
+        n_launches: report.n_launches,
+        launch_ms,
+        n_lanes_mean,
+        batch_size,
+    })
+}
+
+/// A graphics processor that took what the CPU would have done faster, had it been asked.
+fn slow_device(report: &Report) -> Option<Advice> {
+    /// With the CPU busier than this, a slow device beside it is still a help.
+    const CPU_BUSY_MAX: f64 = 0.5;
+    /// Measured times scatter by less than this.
+    const SLOWER_MIN: f64 = 1.2;
+    let n_threads = turns::n_threads(report).max(1) as f64;
+    let cpu_workers = report
+        .workers
+        .iter()
+        .filter(|worker| worker.device == DeviceId::Cpu);
+    let cpu_ms: f64 = cpu_workers.map(|worker| worker.solve_ms).sum();
+    if cpu_ms > CPU_BUSY_MAX * n_threads * report.wall_ms {
+        return None;
+    }
+    let mut dearest: Option<Advice> = None;
+    let mut cost_ms = 0.0;
+    for route in &report.routes {
+        let on_cpu = route
+            .devices
+            .iter()
+            .find(|part| part.device == DeviceId::Cpu);
+        let Some(cpu_lane_ms) = on_cpu.and_then(|part| part.lane_ms) else {
+            continue;
+        };
+        let cpu_lane_ms = cpu_lane_ms / n_threads;
+        for part in route
+            .devices
+            .iter()
+            .filter(|part| part.device != DeviceId::Cpu)
+        {
+            let Some(lane_ms) = part.lane_ms else {
+                continue;
+            };
+            if lane_ms < SLOWER_MIN * cpu_lane_ms {
+                continue;
+            }
+            let lost_ms = part.n_lanes as f64 * (lane_ms - cpu_lane_ms);
+            cost_ms += lost_ms;
+            if dearest
+                .as_ref()
+                .is_none_or(|dearest| dearest.cost_ms < lost_ms)
+            {
+                dearest = Some(Advice {
+                    cost_ms: lost_ms,
+                    finding: Finding::SlowDevice {
+                        device: part.device,
+                        shape: route.padded,
+                        lane_ms,
+                        cpu_lane_ms,
+                    },
+                });
+            }
+        }
+    }
+    dearest.map(|dearest| Advice {
+        cost_ms: cost_ms.min(report.wall_ms),
+        ..dearest
+    })
+}
+
+/// Problems that were taken again, at what a problem takes on that device.
+fn setbacks(report: &Report, turns: &Turns) -> Option<Advice> {
+    if report.setbacks.is_empty() || turns.n_turns == 0 {
+        return None;
+    }
+    // The kept ones stand for all.
+    let scale = report.n_setbacks as f64 / report.setbacks.len() as f64;
+    let mut n_problems = 0.0;
+    let mut again_ms = 0.0;
+    for setback in &report.setbacks {
+        n_problems += scale * setback.n_problems as f64;
+        // Memory that is refused is refused before anything is computed.
+        if !matches!(setback.cause, SetbackCause::OutOfMemory { .. }) {
+            again_ms += scale * setback.n_problems as f64 * lane_ms(report, setback.device);
+        }
+    }
+    let alike = |a: &&swathe::Setback, b: &swathe::Setback| {
+        a.device == b.device && discriminant(&a.cause) == discriminant(&b.cause)
+    };
+    let n_alike = |setback: &&swathe::Setback| {
+        report
+            .setbacks
+            .iter()
+            .filter(|other| alike(setback, other))
+            .count()
+    };
+    let first_of_most = report.setbacks.iter().rev().max_by_key(n_alike)?;
+    Some(Advice {
+        cost_ms: (again_ms / turns.n_turns as f64).min(report.wall_ms),
+        finding: Finding::Setbacks {
+            n_setbacks: report.n_setbacks,
+            n_launches: report.n_launches,
+            n_problems: n_problems.round() as u64,
+            cause: first_of_most.cause.clone(),
+            device: first_of_most.device,
+        },
+    })
+}
+
+/// What one problem took to be solved on a device, on average.
+fn lane_ms(report: &Report, device: DeviceId) -> f64 {
+    let buckets = || {
+        report
+            .buckets
+            .iter()
+            .filter(|bucket| bucket.device == device)
+    };
+    let solve_ms: f64 = buckets().map(|bucket| bucket.solve_ms).sum();
+    let n_lanes: u64 = buckets().map(|bucket| bucket.n_lanes).sum();
+    solve_ms / n_lanes.max(1) as f64
+}
+
+/// Checks are solving once more, inside the time of solving.
+fn verification(report: &Report, turns: &Turns) -> Option<Advice> {
+    let n_checked = report.verification.n_checked;
+    if n_checked == 0 || turns.n_turns == 0 {
+        return None;
+    }
+    let n_lanes: u64 = report.buckets.iter().map(|bucket| bucket.n_lanes).sum();
+    let lane_ms = turns.solve_ms / (n_lanes + n_checked) as f64;
+    Some(Advice {
+        cost_ms: n_checked as f64 * lane_ms / turns.n_turns as f64,
+        finding: Finding::Verification { n_checked },
+    })
+}

@@ -1,0 +1,94 @@
+//! Turns: how much could have been solved at once, and how much was.
+
+use swathe::{Device, DeviceId, Report};
+
+/// The devices that solved anything, all together.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Turns {
+    /// Launches that can be solved at once: one for each thread and each graphics processor.
+    pub n_turns: usize,
+    /// Workers of these devices; there are more than turns, and the others load ahead.
+    pub n_workers: usize,
+    /// Workers of the CPU beyond its threads.
+    pub n_prefetch: usize,
+    /// The time that all turns had.
+    pub capacity_ms: f64,
+    /// What of it was spent on solving.
+    pub solve_ms: f64,
+    /// What workers spent waiting for memory.
+    pub memory_ms: f64,
+    /// Loading.
+    pub load_ms: f64,
+    /// Waiting for a turn: that is loading ahead, and costs nothing.
+    pub turn_ms: f64,
+    /// Handing over outcomes.
+    pub deliver_ms: f64,
+    /// Without anything to take.
+    pub idle_ms: f64,
+}
+
+impl Turns {
+    /// The turns of a run.
+    pub fn of(report: &Report) -> Turns {
+        let mut turns = Turns::default();
+        let mut devices: Vec<DeviceId> = report
+            .workers
+            .iter()
+            .filter(|worker| worker.solve_ms > 0.0)
+            .map(|worker| worker.device)
+            .collect();
+        devices.sort_unstable();
+        devices.dedup();
+        for device in devices {
+            let workers = || {
+                report
+                    .workers
+                    .iter()
+                    .filter(|worker| worker.device == device)
+            };
+            let n_workers = workers().count();
+            turns.n_workers += n_workers;
+            turns.n_turns += match device {
+                DeviceId::Cpu => {
+                    let n_threads = n_threads(report);
+                    turns.n_prefetch = n_workers.saturating_sub(n_threads);
+                    // Fewer problems than threads cannot keep all of them busy.
+                    n_threads.min(n_workers)
+                }
+                DeviceId::Gpu(_) => 1,
+            };
+            for worker in workers() {
+                turns.solve_ms += worker.solve_ms;
+                turns.memory_ms += worker.memory_ms;
+                turns.load_ms += worker.load_ms;
+                turns.turn_ms += worker.turn_ms;
+                turns.deliver_ms += worker.deliver_ms;
+                turns.idle_ms += worker.idle_ms;
+            }
+        }
+        turns.capacity_ms = turns.n_turns as f64 * report.wall_ms;
+        turns
+    }
+
+    /// The share of their time that turns were solving, 0 to 1.
+    pub fn busy(&self) -> f64 {
+        match self.capacity_ms > 0.0 {
+            true => (self.solve_ms / self.capacity_ms).min(1.0),
+            false => 0.0,
+        }
+    }
+
+    /// The time in which turns had nothing to solve.
+    pub(super) fn lost_ms(&self) -> f64 {
+        (self.capacity_ms - self.solve_ms).max(0.0)
+    }
+}
+
+/// Problems that the CPU solves at once.
+pub(super) fn n_threads(report: &Report) -> usize {
+    let cpu = report.devices.iter().find_map(|device| match device {
+        Device::Cpu(cpu) => Some(cpu.n_threads),
+        Device::Gpu(_) => None,
+    });
+    cpu.unwrap_or(1)
+}

@@ -1,0 +1,406 @@
+//! The live file: what a run is doing right now, for whoever watches it from outside.
+//!
+//! A run writes `live.json` into its folder about twice a second, by a thread of its own, and
+//! takes it away when it ends. Whoever watches reads this small file and nothing else, so that
+//! watching costs the run nothing however many do. A file whose process is gone tells of a run
+//! that died.
+
+mod process;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime};
+
+use serde::{Deserialize, Serialize};
+use swathe::{Counts, Event, Launch, Observer, Report, Sample, Setback, WorkerNow};
+
+pub use process::{Presence, ProcessMark};
+
+/// The file's name in a run folder.
+pub const FILE_NAME: &str = "live.json";
+
+/// The contents of `live.json`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Live {
+    /// The version of this format.
+    pub format: u32,
+    /// The process that writes it.
+    pub process: ProcessMark,
+    /// Grows with every writing.
+    pub beat: u64,
+    /// When it was written, in milliseconds since 1970.
+    pub written_unix_ms: u64,
+    /// When the run began, in milliseconds since 1970.
+    pub started_unix_ms: u64,
+    /// What the run is at.
+    pub stage: Stage,
+    /// The workload's name.
+    pub workload: String,
+    /// The command that was given.
+    pub command: String,
+    /// Problems whose outcomes were there before this run resumed.
+    pub n_before: u64,
+    /// What became of the problems so far.
+    pub counts: Counts,
+    /// From the start of the run to this writing.
+    pub elapsed_ms: f64,
+    /// When the last outcome was taken, from the start of the run.
+    pub last_outcome_ms: f64,
+    /// The memory that may be used.
+    pub budget_bytes: u64,
+    /// The run from moment to moment, at most [`Report::N_SAMPLES_KEPT`] of them.
+    pub samples: Vec<Sample>,
+    /// What every worker does.
+    pub workers: Vec<WorkerNow>,
+    /// How many setbacks there were.
+    pub n_setbacks: u64,
+    /// The last of them.
+    pub setbacks: Vec<Setback>,
+    /// How many launches there were.
+    pub n_launches: u64,
+    /// The last of them.
+    pub launches: Vec<Launch>,
+    /// Problems that were solved again with another answer.
+    pub n_mismatches: u64,
+}
+
+/// What a run is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// Its problems are being solved.
+    Solving,
+    /// All outcomes are there, and the tables are put together.
+    Merging,
+}
+
+impl Live {
+    /// The version this program writes and reads.
+    pub const FORMAT: u32 = 1;
+    /// Setbacks kept.
+    pub const N_SETBACKS_KEPT: usize = 50;
+    /// Launches kept.
+    pub const N_LAUNCHES_KEPT: usize = 500;
+
+    /// The live file of a run folder; `None` if there is none.
+    ///
+    /// # Errors
+    /// If it is there, but cannot be read or is of another version.
+    pub fn read(run: &Path) -> io::Result<Option<Live>> {
+        let bytes = match fs::read(run.join(FILE_NAME)) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let live: Live = serde_json::from_slice(&bytes).map_err(io::Error::other)?;
+        Ok(Some(live))
+    }
+}
+
+/// Writes `live.json` until it is dropped.
+pub struct LiveFile {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    path: PathBuf,
+    started: Instant,
+    state: Mutex<State>,
+    over: Condvar,
+}
+
+struct State {
+    live: Live,
+    samples: Thinned,
+    /// The moment that was heard of last; samples of a long run are far apart.
+    latest: Option<Sample>,
+    is_over: bool,
+}
+
+/// How often the file is written. Runs that are over sooner leave no trace of it.
+const WRITE_EVERY: Duration = Duration::from_millis(500);
+
+impl LiveFile {
+    /// Begins to write into a run folder. What cannot be written is not: a run must not fail
+    /// because nobody can watch it.
+    pub fn start(
+        run: &Path,
+        workload: &str,
+        command: &str,
+        n_before: u64,
+        counts: Counts,
+        budget_bytes: u64,
+    ) -> LiveFile {
+        let live = Live {
+            format: Live::FORMAT,
+            process: ProcessMark::of_this(),
+            beat: 0,
+            written_unix_ms: 0,
+            started_unix_ms: unix_ms(),
+            stage: Stage::Solving,
+            workload: workload.to_owned(),
+            command: command.to_owned(),
+            n_before,
+            counts,
+            elapsed_ms: 0.0,
+            last_outcome_ms: 0.0,
+            budget_bytes,
+            samples: Vec::new(),
+            workers: Vec::new(),
+            n_setbacks: 0,
+            setbacks: Vec::new(),
+            n_launches: 0,
+            launches: Vec::new(),
+            n_mismatches: 0,
+        };
+        // What a process that died left behind would be taken for this one's.
+        let _ = fs::remove_file(run.join(FILE_NAME));
+        let shared = Arc::new(Shared {
+            path: run.join(FILE_NAME),
+            started: Instant::now(),
+            state: Mutex::new(State {
+                live,
+                samples: Thinned::default(),
+                latest: None,
+                is_over: false,
+            }),
+            over: Condvar::new(),
+        });
+        let its = Arc::clone(&shared);
+        let thread = std::thread::Builder::new()
+            .name("swathe-live".to_owned())
+            .spawn(move || its.write_until_over())
+            .ok();
+        LiveFile { shared, thread }
+    }
+
+    /// An observer that feeds the file and passes every event on. `numbers` are the input's
+    /// numbers of the engine's problems: a run that resumed has only some of them.
+    pub fn observer(&self, numbers: Arc<Vec<u64>>, next: Option<Observer>) -> Observer {
+        let shared = Arc::clone(&self.shared);
+        Observer::new(move |event| {
+            shared.see(event, &numbers);
+            if let Some(next) = &next {
+                next.tell(event);
+            }
+        })
+    }
+
+    /// All outcomes are there, and the tables are put together.
+    pub fn merging(&self) {
+        let mut state = self.shared.lock();
+        state.live.stage = Stage::Merging;
+        state.live.workers.clear();
+    }
+}
+
+impl Drop for LiveFile {
+    fn drop(&mut self) {
+        self.shared.lock().is_over = true;
+        self.shared.over.notify_all();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn see(&self, event: &Event, numbers: &[u64]) {
+        let mut state = self.lock();
+        let live = &mut state.live;
+        match event {
+            Event::Progress { counts, elapsed } => {
+                live.counts = *counts;
+                live.last_outcome_ms = elapsed.as_secs_f64() * 1e3;
+            }
+            Event::Launched(launch) => {
+                live.n_launches += 1;
+                push_last(&mut live.launches, launch, Live::N_LAUNCHES_KEPT);
+            }
+            Event::Setback(setback) => {
+                live.n_setbacks += 1;
+                push_last(&mut live.setbacks, setback, Live::N_SETBACKS_KEPT);
+            }
+            Event::Mismatch(_) => live.n_mismatches += 1,
+            Event::Sampled { sample, workers } => {
+                live.workers.clone_from(workers);
+                for (problem, _) in live.workers.iter_mut().flat_map(|now| &mut now.problem) {
+                    *problem = numbers.get(*problem).map_or(*problem, |row| *row as usize);
+                }
+                state.samples.push(*sample);
+                state.latest = Some(*sample);
+            }
+        }
+    }
+
+    fn write_until_over(&self) {
+        let mut state = self.lock();
+        let mut is_there = false;
+        loop {
+            let waited = self
+                .over
+                .wait_timeout_while(state, WRITE_EVERY, |state| !state.is_over);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            if state.is_over {
+                break;
+            }
+            state.live.beat += 1;
+            state.live.written_unix_ms = unix_ms();
+            state.live.elapsed_ms = self.started.elapsed().as_secs_f64() * 1e3;
+            let mut samples = state.samples.kept.clone();
+            samples.extend(state.latest.filter(|latest| samples.last() != Some(latest)));
+            let live = Live {
+                samples,
+                ..state.live.clone()
+            };
+            // The run goes on meanwhile, however slow the disk is.
+            drop(state);
+            is_there |= self.write(&live).is_ok();
+            state = self.lock();
+        }
+        drop(state);
+        if is_there {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+
+    /// Not synced: after a crash of the machine nobody watches.
+    fn write(&self, live: &Live) -> io::Result<()> {
+        // The folder's lock sees to it that nobody else writes here.
+        let temporary = self.path.with_file_name(".live.json.tmp");
+        fs::write(&temporary, serde_json::to_vec(live)?)?;
+        fs::rename(&temporary, &self.path)
+    }
+}
+
+/// The last few of many.
+fn push_last<T: Clone>(kept: &mut Vec<T>, item: &T, n_kept_max: usize) {
+    if kept.len() == n_kept_max {
+        kept.remove(0);
+    }
+    kept.push(item.clone());
+}
+
+/// Samples at distances that grow with the run.
+#[derive(Default)]
+struct Thinned {
+    kept: Vec<Sample>,
+    interval_ms: f64,
+}
+
+impl Thinned {
+    fn push(&mut self, sample: Sample) {
+        if let Some(last) = self.kept.last()
+            && sample.at_ms - last.at_ms < self.interval_ms
+        {
+            return;
+        }
+        self.kept.push(sample);
+        if self.kept.len() >= Report::N_SAMPLES_KEPT {
+            let mut at = 0;
+            self.kept.retain(|_| {
+                at += 1;
+                at % 2 == 1
+            });
+            let span_ms = sample.at_ms - self.kept[0].at_ms;
+            self.interval_ms = span_ms / self.kept.len() as f64;
+        }
+    }
+}
+
+fn unix_ms() -> u64 {
+    SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, |since| since.as_millis() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::{FILE_NAME, Live, LiveFile, Stage};
+    use swathe::{Counts, DeviceId, Event, Phase, Sample, WorkerNow};
+
+    fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+        for _ in 0..600 {
+            if holds() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        panic!("{what} did not come to be");
+    }
+
+    #[test]
+    fn a_live_file_tells_of_the_run_and_is_gone_after_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let counts = Counts {
+            n_problems: 10,
+            ..Counts::default()
+        };
+        let file = LiveFile::start(folder.path(), "sum", "swathe sum", 3, counts, 1 << 20);
+        let observer = file.observer(Arc::new(vec![7, 8, 9]), None);
+        observer.tell(&Event::Progress {
+            counts: Counts {
+                n_solved: 4,
+                ..counts
+            },
+            elapsed: Duration::from_millis(70),
+        });
+        let sample = Sample {
+            at_ms: 70.0,
+            n_done: 4,
+            ..Sample::default()
+        };
+        let worker = |problem| WorkerNow {
+            worker: 0,
+            device: DeviceId::Cpu,
+            phase: Phase::Solve,
+            problem: Some((problem, 12.0)),
+        };
+        observer.tell(&Event::Sampled {
+            sample,
+            workers: vec![worker(1)],
+        });
+        let read = || Live::read(folder.path()).ok().flatten();
+        eventually("a live file", || read().is_some());
+        let live = read().expect("it is there");
+        assert_eq!((live.counts.n_solved, live.n_before), (4, 3));
+        assert_eq!(live.samples, [sample]);
+        assert_eq!(live.workers, [worker(8)], "under the input's number");
+        assert_eq!(live.stage, Stage::Solving);
+        assert!(live.process.is_alive(), "this process writes it");
+        file.merging();
+        eventually("the next stage", || {
+            read().is_some_and(|live| live.stage == Stage::Merging)
+        });
+        drop(file);
+        assert!(!folder.path().join(FILE_NAME).exists());
+    }
+
+    #[test]
+    fn samples_stay_few_and_cover_the_whole_run() {
+        let mut thinned = super::Thinned::default();
+        for second in 0..100_000 {
+            thinned.push(Sample {
+                at_ms: f64::from(second) * 1e3,
+                ..Sample::default()
+            });
+        }
+        let kept = &thinned.kept;
+        assert!(kept.len() < swathe::Report::N_SAMPLES_KEPT && kept.len() > 200);
+        assert_eq!(kept[0].at_ms, 0.0);
+        assert!(kept[kept.len() - 1].at_ms > 9.9e7);
+        let widest = kept.windows(2).map(|pair| pair[1].at_ms - pair[0].at_ms);
+        assert!(widest.fold(0.0, f64::max) < 1e8 / 150.0);
+    }
+}
