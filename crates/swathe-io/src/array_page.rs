@@ -108,6 +108,7 @@ fn group_json(items: &[&Item]) -> Value {
         "work": significant(work),
         "ms": significant(ms),
         "rate": rate(work, ms).map(significant),
+        "rate_median": rates.get(rates.len() / 2).copied().map(significant),
         "rate_max": rates.last().copied().map(significant),
     })
 }

@@ -105,12 +105,12 @@
     if (sizes.length < 2) return null;
     const several = new Set(sizes.map((size) => size.dtype)).size > 1;
     return S.chart.bars({
-      title: "By the size of items", desc: "All items of a size together: their work by their time, on one thread.",
+      title: "By the size of items", desc: "The median of the items of a size.",
       bars: sizes.map((size) => ({
-        name: `${power(size.power, work)}${several ? ` ${size.dtype}` : ""}`, value: size.rate,
-        help: `${S.counted(size.n, "item")}, ${S.format.ms(size.ms)} in all, the fastest ${rate(size.rate_max)}`,
+        name: `${power(size.power, work)}${several ? ` ${size.dtype}` : ""}`, value: size.rate_median,
+        help: `${S.counted(size.n, "item")}, ${S.format.ms(size.ms)} in all, ${rate(size.rate)} together, the fastest ${rate(size.rate_max)}`,
       })),
-      value: { label: "rate", format: rate },
+      value: { label: "median rate", format: rate },
     });
   };
 
@@ -127,7 +127,8 @@
           { name: "items", key: "n", format: S.format.count, numeric: true },
           { name: "work", key: "work", format: work, numeric: true },
           { name: "time", key: "ms", format: S.format.ms, numeric: true, help: "of all threads together" },
-          { name: "rate", key: "rate", format: rate, numeric: true, help: "work by time" },
+          { name: "together", key: "rate", format: rate, numeric: true, help: "all work by all time" },
+          { name: "median item", key: "rate_median", format: rate, numeric: true },
           { name: "fastest item", key: "rate_max", format: rate, numeric: true },
         ],
         rows: buckets.rows,

@@ -463,7 +463,8 @@
       for (const one of marks) {
         const at = scaleY.at(one.y);
         children.push(svg("line", { class: "mark", x1: box.left, x2: box.right, y1: at, y2: at }));
-        children.push(svg("text", { class: "tick", x: box.left + 6, y: at - 5 }, one.name));
+        // Above its line, unless the axis has its name there.
+        children.push(svg("text", { class: "tick", x: box.left + 6, y: at < box.top + 14 ? at + 14 : at - 5 }, one.name));
       }
       return { height, children };
     };

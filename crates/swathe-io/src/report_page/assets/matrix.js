@@ -15,6 +15,7 @@
   // From this size on rows and columns have their names beside them.
   const NAMED_PX_MIN = 14;
   const NAMES_PX = 150;
+  const DOT_PX = 5;
 
   S.matrix = (data, onCell) => {
     const { codes } = data;
@@ -99,6 +100,7 @@
       context.imageSmoothingEnabled = false;
       context.drawImage(drawn, 0, 0, canvas.width, canvas.height);
       if (cellPx >= 8) signs(context, ratio);
+      else if (cellPx < DOT_PX) dots(context, ratio);
       point(at && { ...at }, true);
     };
 
@@ -119,6 +121,19 @@
         if (!sign || cellPx < 12) return;
         context.fillStyle = style.getPropertyValue(solves(code) ? "--on-fill" : "--faint");
         context.fillText(sign, x + size / 2, y + size / 2 + ratio);
+      }));
+    };
+
+    // Where they are tiny, solutions are drawn larger than life: they are few, and looked for.
+    const dots = (context, ratio) => {
+      const style = getComputedStyle(document.documentElement);
+      const fills = new Map(looks(codes).map(({ code, color }) => [code, style.getPropertyValue(color)]));
+      const [size, dot] = [cellPx * ratio, DOT_PX * ratio];
+      rows.forEach((task, row) => columns.forEach((program, column) => {
+        const code = byte(task, program);
+        if (!solves(code)) return;
+        context.fillStyle = fills.get(code);
+        context.fillRect(column * size + (size - dot) / 2, row * size + (size - dot) / 2, dot, dot);
       }));
     };
 
