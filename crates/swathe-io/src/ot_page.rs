@@ -4,9 +4,7 @@
 //! Nothing is solved again for it. While a worker has the maps of a pair in memory it makes a small
 //! view of some of them ([`PairView`]); everything else is in the tables.
 
-mod base64;
 mod choice;
-mod number;
 mod pair_columns;
 mod series_columns;
 mod shrink;

@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 pub use data::PageData;
-pub(crate) use number::significant;
+pub(crate) use number::{rounded, significant};
 
 /// The contents of `report.html`.
 pub fn page(data: &PageData) -> String {

@@ -9,9 +9,9 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use serde_json::{Map, Value, json};
 
 use super::choice::{Key, shown};
-use super::number::rounded;
 use crate::pair_record::{PairRecordError, for_batches};
 use crate::pair_table::is_result_column;
+use crate::report_page::rounded;
 use crate::run_folder::FolderError;
 
 /// The table of pairs.

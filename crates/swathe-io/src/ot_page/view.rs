@@ -3,9 +3,9 @@
 use serde::Serialize;
 use swathe_ot::{Fields, Frame, Geometry, Residuals, Solution, Summary};
 
-use super::base64;
-use super::number::{rounded, rounded_f64};
 use super::shrink::{Bytes, Cells, signed, unsigned};
+use crate::base64;
+use crate::report_page::{rounded, significant};
 
 /// The longer side of a view's maps has so many cells at most …
 const N_CELLS_MAX: usize = 96;
@@ -153,7 +153,7 @@ impl PairView {
             speed: ViewMap::new(&unsigned(&motion.speeds(), 1.0)),
             arrows: motion.arrows(cell_px),
             histogram: Histogram {
-                to_px: rounded_f64(if speed_max.is_nan() { 0.0 } else { speed_max }),
+                to_px: significant(if speed_max.is_nan() { 0.0 } else { speed_max }),
                 counts: motion.histogram.to_vec(),
             },
             residuals: Curve::of(&solution.residuals, solution.iterations_coarse),
@@ -165,8 +165,8 @@ impl ViewMap {
     fn new(map: &Bytes) -> ViewMap {
         ViewMap {
             bytes: base64::encode(&map.bytes),
-            full: rounded_f64(map.full),
-            max: rounded_f64(map.max),
+            full: significant(map.full),
+            max: significant(map.max),
         }
     }
 }
@@ -275,10 +275,10 @@ impl Motion {
                 }
                 let per = 1.0 / f64::from(n_all);
                 let px = cell_px as f64 * per;
-                arrows.y.push(rounded_f64(middle[0] * px));
-                arrows.x.push(rounded_f64(middle[1] * px));
-                arrows.vy.push(rounded_f64(sum[0] * per));
-                arrows.vx.push(rounded_f64(sum[1] * per));
+                arrows.y.push(significant(middle[0] * px));
+                arrows.x.push(significant(middle[1] * px));
+                arrows.vy.push(significant(sum[0] * per));
+                arrows.vx.push(significant(sum[1] * per));
             }
         }
         arrows

@@ -1,23 +1,75 @@
 //! Numbers as they are embedded in a page.
 
+use serde_json::Value;
+
 /// A number with five significant digits: more are never shown, and would double a page's size.
-pub(crate) fn significant(x: f64) -> f64 {
-    if !x.is_finite() {
-        return x;
+pub(crate) fn significant(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return value;
     }
-    format!("{x:.4e}").parse().unwrap_or(x)
+    let exponent = value.abs().log10().floor() as i32;
+    let digits = 4 - exponent;
+    // Powers beyond these are no f64; such numbers stay as they are.
+    if !(-300..300).contains(&digits) {
+        return value;
+    }
+    // A power of ten above one is exact where it matters, and dividing by it rounds to the f64
+    // nearest to the decimal number, which is printed with few digits.
+    if digits >= 0 {
+        let power = 10f64.powi(digits);
+        (value * power).round() / power
+    } else {
+        let power = 10f64.powi(-digits);
+        (value / power).round() * power
+    }
+}
+
+/// The same as JSON: null for what is no number, a text for infinities, and whole numbers without
+/// a point.
+pub(crate) fn rounded(value: f64) -> Value {
+    let value = significant(value);
+    if value.is_nan() {
+        Value::Null
+    } else if value.is_infinite() {
+        Value::from(if value > 0.0 { "inf" } else { "-inf" })
+    } else if value.fract() == 0.0 && value.abs() < 1e15 {
+        Value::from(value as i64)
+    } else {
+        Value::from(value)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::significant;
+    use super::*;
 
     #[test]
-    fn five_digits_are_kept() {
-        assert_eq!(significant(0.0), 0.0);
-        assert_eq!(significant(123_456.7), 123_460.0);
-        assert_eq!(significant(-1.0 / 3.0), -0.33333);
-        assert_eq!(significant(1e-300), 1e-300);
-        assert!(significant(f64::NAN).is_nan());
+    fn five_digits_are_left() {
+        for (value, text) in [
+            (0.0, "0"),
+            (1.0, "1"),
+            (-2.5, "-2.5"),
+            (123_456.0, "123460"),
+            (0.123_456_789, "0.12346"),
+            (9.999_96, "10"),
+            (1.234_564e-5, "0.000012346"),
+            (1.234_567e-11, "1.2346e-11"),
+            (-7.654_321e22, "-7.6543e22"),
+            (f64::NAN, "null"),
+            (f64::INFINITY, "\"inf\""),
+        ] {
+            assert_eq!(rounded(value).to_string(), text, "{value}");
+        }
+    }
+
+    #[test]
+    fn rounding_is_close_and_prints_short() {
+        let mut value = 1.234_567_891e-30;
+        while value < 1e30 {
+            let near = significant(value);
+            assert!((near - value).abs() <= 5.1e-5 * value, "{value}");
+            assert!(rounded(value).to_string().len() <= 12, "{}", rounded(value));
+            value *= 1.618_033_988_7;
+        }
     }
 }
