@@ -1,5 +1,7 @@
 //! `cargo xtask docs`: the pictures of pages that stand in the documents, made again.
 
+mod live;
+
 use std::fmt;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
@@ -84,7 +86,8 @@ fn make_all(workspace: &Workspace, program: Option<&Path>) -> Result<(), DocsErr
         None => {
             // As the tests do it: to build the program alone would compile its dependencies again.
             let mut build = cargo(&workspace.root);
-            process::run(build.args(["build", "--workspace"])).map_err(DocsError::Command)?;
+            process::run(build.args(["test", "--workspace", "--no-run"]))
+                .map_err(DocsError::Command)?;
             workspace.target_dir.join("debug/swathe")
         }
     };
@@ -96,7 +99,7 @@ fn make_all(workspace: &Workspace, program: Option<&Path>) -> Result<(), DocsErr
         path: std::env::temp_dir(),
         source,
     })?;
-    let mut demo = Command::new(program);
+    let mut demo = Command::new(&program);
     // Reports tell the command line, in which a temporary folder would be odd.
     demo.args(["demo", "--progress", "none", "--out", DEMO_DIR])
         .current_dir(&scratch);
@@ -106,16 +109,17 @@ fn make_all(workspace: &Workspace, program: Option<&Path>) -> Result<(), DocsErr
     let demo_dir = scratch.path().join(DEMO_DIR);
     for picture in PICTURES {
         let url = file_url(&demo_dir.join(picture.page)).map_err(DocsError::Browser)?;
-        let bytes = picture.take(&browser, &url)?;
-        let path = workspace.root.join("docs").join(picture.file);
-        let n_bytes = bytes.len();
-        std::fs::write(&path, bytes).map_err(|source| DocsError::File { path, source })?;
-        println!(
-            "wrote docs/{} ({} KiB)",
-            picture.file,
-            n_bytes.div_ceil(1024)
-        );
+        write(workspace, picture.file, &picture.take(&browser, &url)?)?;
     }
+    let png = live::take(&browser, &program, scratch.path())?;
+    write(workspace, live::FILE, &png)
+}
+
+/// Writes a picture and says so.
+fn write(workspace: &Workspace, file: &str, bytes: &[u8]) -> Result<(), DocsError> {
+    let path = workspace.root.join("docs").join(file);
+    std::fs::write(&path, bytes).map_err(|source| DocsError::File { path, source })?;
+    println!("wrote docs/{file} ({} KiB)", bytes.len().div_ceil(1024));
     Ok(())
 }
 
@@ -136,16 +140,18 @@ impl Picture {
             let page = self.page;
             return Err(DocsError::Troubled { page, troubles });
         }
-        let smaller = compressed(&png).map_err(|why| DocsError::NoPng {
-            file: self.file,
-            why,
-        })?;
-        Ok(if smaller.len() < png.len() {
-            smaller
-        } else {
-            png
-        })
+        smallest(png, self.file)
     }
+}
+
+/// The picture, compressed if that makes it smaller.
+fn smallest(png: Vec<u8>, file: &'static str) -> Result<Vec<u8>, DocsError> {
+    let smaller = compressed(&png).map_err(|why| DocsError::NoPng { file, why })?;
+    Ok(if smaller.len() < png.len() {
+        smaller
+    } else {
+        png
+    })
 }
 
 /// The same picture in fewer bytes: browsers compress for speed, and a repository keeps every
@@ -297,5 +303,6 @@ mod tests {
         files.dedup();
         assert_eq!(files.len(), PICTURES.len());
         assert!(files.iter().all(|file| file.ends_with(".png")));
+        assert!(!files.contains(&live::FILE));
     }
 }
