@@ -464,6 +464,15 @@
     const note = h("p", { class: "note" });
     const element = h("div", {}, legend, drawing, note);
     let shown = null;
+    let widthDrawn = 0;
+    let shownLaunches = [];
+    // Made for the one that is pointed at: all of them would keep a slow machine busy.
+    drawing.addEventListener("pointerover", ({ target }) => {
+      const one = shownLaunches[target.getAttribute("data-at") ?? -1];
+      if (!one) return;
+      const phases = parts.map(([key, , name]) => `${name} ${format.ms(one[key])}`);
+      target.setAttribute("data-tip", `${S.counted(one.n_lanes, "problem")} of ${one.shape} on ${one.device}\n${phases.join(", ")}`);
+    });
     const update = (view) => {
       shown = view;
       const all = S.rows(view.launches);
@@ -474,7 +483,8 @@
       const from = end - span;
       const launches = all.filter((one) => one.end_ms > from);
       const workers = [...new Set([...view.workers, ...launches].map((one) => one.worker))].sort((a, b) => a - b);
-      const width = Math.max(280, element.clientWidth || 720);
+      widthDrawn = element.clientWidth;
+      const width = Math.max(280, widthDrawn || 720);
       const left = 26 + 7 * String(workers[workers.length - 1] ?? 0).length;
       const x = (ms) => left + ((Math.max(ms, from) - from) / span) * (width - left);
       const y = new Map(workers.map((worker, n) => [worker, n * ROW]));
@@ -492,17 +502,19 @@
         children.push(svg("line", { class: "grid", x1: x(at), x2: x(at), y1: 0, y2: workers.length * ROW }));
         children.push(svg("text", { x: x(at), y: height - 6, "text-anchor": anchor }, text));
       }
-      for (const one of launches) {
+      const thinnest_ms = (span / (width - left)) * 0.3;
+      launches.forEach((one, at) => {
         let start = one.start_ms;
-        const tip = `${S.counted(one.n_lanes, "problem")} of ${one.shape} on ${one.device}\n${parts.map(([key, , name]) => `${name} ${format.ms(one[key])}`).join(", ")}`;
         for (const [key, color] of parts) {
           const end_ms = start + one[key];
-          if (end_ms > from && one[key] > 0) {
-            children.push(svg("rect", { x: x(start), y: y.get(one.worker) + 4, width: Math.max(0.7, x(end_ms) - x(start) - 0.4), height: ROW - 8, fill: `var(--${color})`, "data-tip": tip }));
+          // What is thinner than that cannot be seen, but solving is what a launch is for.
+          if (end_ms > from && (one[key] > thinnest_ms || key === "solve_ms")) {
+            children.push(svg("rect", { x: x(start).toFixed(1), y: y.get(one.worker) + 4, width: Math.max(0.7, x(end_ms) - x(start) - 0.4).toFixed(1), height: ROW - 8, fill: `var(--${color})`, "data-at": at }));
           }
           start = end_ms;
         }
-      }
+      });
+      shownLaunches = launches;
       // What a worker has in hand is no launch yet: it is framed.
       for (const now of view.workers) {
         if (!now.problem || now.problem[1] < span / 200) continue;
@@ -514,7 +526,7 @@
       drawing.replaceChildren(...children);
       setText(note, `A row for each worker; ${S.counted(launches.length, "launch", "launches")} of ${format.count(view.n_launches)}. A frame is a problem in hand.`);
     };
-    new ResizeObserver(() => shown && update(shown)).observe(element);
+    new ResizeObserver(() => shown && element.clientWidth !== widthDrawn && update(shown)).observe(element);
     return { element, update };
   };
 
