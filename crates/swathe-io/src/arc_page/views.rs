@@ -100,6 +100,7 @@ impl Views {
             if place.is_right {
                 program.outputs[sample_idx] = json!(true);
             } else {
+                program.outputs[sample_idx] = left_out();
                 self.wanted.push(Wanted {
                     position: place.position,
                     view_idx,
@@ -120,9 +121,22 @@ impl Views {
             let program = &mut self.views[wanted.view_idx].programs[wanted.program_idx];
             program.outputs[wanted.sample_idx] = output;
         }
+        // A runner-up is shown whole or not at all; the best stays, with what is known of it.
+        for view in &mut self.views {
+            let mut rank = 0;
+            view.programs.retain(|program| {
+                rank += 1;
+                rank == 1 || !program.outputs.contains(&left_out())
+            });
+        }
         let views: Vec<Value> = self.views.iter().map(|view| view.json(programs)).collect();
         Ok(json!({ "n_tasks": self.view_of_task.len(), "tasks": views }))
     }
+}
+
+/// Stands for an output that was not read.
+fn left_out() -> Value {
+    json!({ "left_out": true })
 }
 
 impl View {

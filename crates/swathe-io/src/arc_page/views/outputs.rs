@@ -1,6 +1,7 @@
 //! The outputs that a page shows: a few rows of a long table.
 
 use std::fs::File;
+use std::ops::Range;
 use std::path::Path;
 
 use arrow::array::{Array, AsArray, RecordBatch};
@@ -8,6 +9,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, UInt64Type};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReaderBuilder, RowSelection};
+use parquet::file::metadata::ParquetMetaData;
 use serde_json::{Value, json};
 
 use super::super::grid_text::short;
@@ -16,17 +18,24 @@ use crate::arc_run::words;
 use crate::arc_table::RESULTS;
 use crate::run_folder::FolderError;
 
-/// A call whose output is shown.
+/// A call whose output would be shown.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
     /// Where in the table its row is.
     pub(super) position: u64,
     pub(super) view_idx: usize,
+    /// The best program is the first.
     pub(super) program_idx: usize,
     pub(super) sample_idx: usize,
 }
 
-/// Reads some outputs, given in the order of the table.
+/// No more of the outputs than this are unpacked for a page. A row group has each of its outputs
+/// once and must be unpacked whole, whoever made them: all of a large run would take longer than
+/// everything else that is on its page.
+const N_BYTES_MAX: u64 = 48 << 20;
+
+/// Reads the outputs that stand in the row groups with most of those of the best programs, as far
+/// as there is room. They are given, and come, in the order of the table.
 pub(super) fn outputs(run: &Path, wanted: &[Wanted]) -> Result<Vec<(Wanted, Value)>, FolderError> {
     if wanted.is_empty() {
         return Ok(Vec::new());
@@ -42,26 +51,96 @@ pub(super) fn outputs(run: &Path, wanted: &[Wanted]) -> Result<Vec<(Wanted, Valu
     })?;
     let builder = ParquetRecordBatchReaderBuilder::try_new(file)
         .map_err(|error| damaged(error.to_string()))?;
-    let n_rows = builder.metadata().file_metadata().num_rows();
-    let ranges = wanted
-        .iter()
-        .map(|wanted| wanted.position as usize..wanted.position as usize + 1);
-    let selection = RowSelection::from_consecutive_ranges(ranges, n_rows as usize);
+    let groups = groups(builder.metadata(), wanted);
+    let chosen = chosen(&groups, N_BYTES_MAX);
+    let mut read: Vec<Wanted> = Vec::new();
+    let mut positions: Vec<usize> = Vec::new();
+    let mut n_rows = 0;
+    for group in chosen.iter().map(|&at| &groups[at]) {
+        for wanted in &wanted[group.wanted.clone()] {
+            positions.push(n_rows + (wanted.position - group.first_row) as usize);
+            read.push(*wanted);
+        }
+        n_rows += group.n_rows as usize;
+    }
+    let ranges = positions.into_iter().map(|position| position..position + 1);
+    let selection = RowSelection::from_consecutive_ranges(ranges, n_rows);
     let mask = ProjectionMask::columns(
         builder.parquet_schema(),
         ["error_kind", "output", "output_bytes"],
     );
     let reader = builder
         .with_projection(mask)
+        .with_row_groups(chosen)
         .with_row_selection(selection)
         .build()
         .map_err(|error| damaged(error.to_string()))?;
-    let mut outputs = Vec::with_capacity(wanted.len());
+    let mut outputs = Vec::with_capacity(read.len());
     for batch in reader {
         let batch = batch.map_err(|error| damaged(error.to_string()))?;
         outputs.extend(outputs_of(&batch).map_err(damaged)?);
     }
-    Ok(wanted.iter().copied().zip(outputs).collect())
+    Ok(read.into_iter().zip(outputs).collect())
+}
+
+/// A row group of the table.
+struct Group {
+    first_row: u64,
+    n_rows: u64,
+    /// Of its outputs, unpacked.
+    n_bytes: u64,
+    /// Which of the wanted calls stand in it.
+    wanted: Range<usize>,
+    /// How many of them are of the best programs.
+    n_best: usize,
+}
+
+fn groups(metadata: &ParquetMetaData, wanted: &[Wanted]) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    let (mut first_row, mut first_wanted) = (0, 0);
+    for group in metadata.row_groups() {
+        let n_rows = u64::try_from(group.num_rows()).unwrap_or(0);
+        let n_inside =
+            wanted[first_wanted..].partition_point(|wanted| wanted.position < first_row + n_rows);
+        let inside = first_wanted..first_wanted + n_inside;
+        let outputs = group
+            .columns()
+            .iter()
+            .find(|column| column.column_path().string() == "output");
+        groups.push(Group {
+            first_row,
+            n_rows,
+            n_bytes: outputs
+                .and_then(|outputs| u64::try_from(outputs.uncompressed_size()).ok())
+                .unwrap_or(0),
+            n_best: wanted[inside.clone()]
+                .iter()
+                .filter(|wanted| wanted.program_idx == 0)
+                .count(),
+            wanted: inside,
+        });
+        first_row += n_rows;
+        first_wanted += n_inside;
+    }
+    groups
+}
+
+/// The numbers of the groups to read, ascending: one at least, if anything is wanted.
+fn chosen(groups: &[Group], n_bytes_max: u64) -> Vec<usize> {
+    let mut by_worth: Vec<usize> = (0..groups.len())
+        .filter(|&at| !groups[at].wanted.is_empty())
+        .collect();
+    by_worth.sort_by_key(|&at| std::cmp::Reverse((groups[at].n_best, groups[at].wanted.len())));
+    let mut n_bytes = 0;
+    let mut chosen: Vec<usize> = Vec::new();
+    for at in by_worth {
+        if chosen.is_empty() || n_bytes + groups[at].n_bytes <= n_bytes_max {
+            n_bytes += groups[at].n_bytes;
+            chosen.push(at);
+        }
+    }
+    chosen.sort_unstable();
+    chosen
 }
 
 fn outputs_of(batch: &RecordBatch) -> Result<Vec<Value>, String> {
@@ -145,6 +224,28 @@ fn shortened(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_groups_of_the_best_programs_come_first() {
+        let group = |n_bytes: u64, n_wanted: usize, n_best: usize| Group {
+            first_row: 0,
+            n_rows: 10,
+            n_bytes,
+            wanted: 0..n_wanted,
+            n_best,
+        };
+        let groups = [
+            group(40, 3, 0),
+            group(40, 9, 0),
+            group(10, 0, 0),
+            group(50, 1, 1),
+            group(10, 2, 0),
+        ];
+        assert_eq!(chosen(&groups, 100), [1, 3, 4]);
+        assert_eq!(chosen(&groups, 1), [3], "one is always read");
+        assert_eq!(chosen(&groups, 1000), [0, 1, 3, 4]);
+        assert_eq!(chosen(&groups[2..3], 1000), [0usize; 0]);
+    }
 
     #[test]
     fn outputs_are_drawn_where_they_can_be() {

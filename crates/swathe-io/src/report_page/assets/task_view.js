@@ -4,7 +4,8 @@
 //   S.taskView(views) -> { element, look(task, program) }
 //   views: { n_tasks, tasks: [{ name, samples: [{ is_test, index, input, expected }],
 //            programs: [{ name, outputs, scores }] }] }, the best programs first. An output is true
-//   if it is as expected, a grid's text, null, or { error | not_kept | text | large | rows }.
+//   if it is as expected, a grid's text, null, or { error | not_kept | text | large | rows |
+//   left_out }.
 {
   const S = (window.swathe ??= {});
   const { h } = S;
@@ -60,7 +61,7 @@
 
     const missing = names.length < views.n_tasks
       ? S.note(`The page has the grids of ${S.format.count(names.length)} of ${S.counted(views.n_tasks, "task")}, evenly spaced. For any task and program: `, h("code", {}, "swathe arc show RUN TASK --program NAME"))
-      : S.note("The page has the outputs of the best programs. For any other: ", h("code", {}, "swathe arc show RUN TASK --program NAME"));
+      : S.note("The page has outputs of the best programs only. For any other: ", h("code", {}, "swathe arc show RUN TASK --program NAME"));
     const element = S.section("task", "A task, cell by cell", null,
       h("div", { class: "task-bar no-print" }, turn("Task before", "‹", -1), choice, turn("Next task", "›", 1), digits),
       title, chosen, body, note, missing);
@@ -115,6 +116,7 @@
   const told = (output) => {
     if (output === undefined) return "no program ran";
     if (output === null) return "the sample failed";
+    if (output.left_out) return "not on the page; swathe arc show has it";
     if (output.error) return output.error;
     if (output.not_kept !== undefined) return `${S.format.bytes(output.not_kept)}, not kept`;
     if (output.large) return `a grid of ${output.large[0]} × ${output.large[1]}`;
