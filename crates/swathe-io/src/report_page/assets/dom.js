@@ -49,12 +49,18 @@
 
   const NONE = "–";
   const isNumber = (x) => typeof x === "number" && Number.isFinite(x);
+  // Made once for each number of digits: making a format takes far longer than using it.
+  const formats = new Map();
+  const grouped = (x, nDigits) => {
+    if (!formats.has(nDigits)) formats.set(nDigits, new Intl.NumberFormat("en-US", { maximumSignificantDigits: nDigits }));
+    return formats.get(nDigits).format(x);
+  };
+
   // Rounded to so many significant digits, with commas between thousands and no zeros at the end.
-  const significant = (x, nDigits) =>
-    Number(x.toPrecision(nDigits)).toLocaleString("en-US", { maximumSignificantDigits: nDigits });
+  const significant = (x, nDigits) => grouped(Number(x.toPrecision(nDigits)), nDigits);
 
   S.format = {
-    count: (n) => (isNumber(n) ? Math.round(n).toLocaleString("en-US") : NONE),
+    count: (n) => (isNumber(n) ? grouped(Math.round(n), 21) : NONE),
     number: (x) => S.format.digits(x, 4),
     digits: (x, nDigits) => {
       if (!isNumber(x)) return NONE;
@@ -72,7 +78,7 @@
       const s = Math.round(ms / 1e3);
       if (s < 7200) return `${Math.floor(s / 60)} min ${s % 60} s`;
       const min = Math.round(s / 60);
-      return `${(Math.floor(min / 60)).toLocaleString("en-US")} h ${min % 60} min`;
+      return `${grouped(Math.floor(min / 60), 21)} h ${min % 60} min`;
     },
     bytes: (n) => {
       if (!isNumber(n)) return NONE;
