@@ -363,7 +363,7 @@ fn a_command_that_the_page_gives_draws_the_pair() {
     large_run(folder.path(), 3);
     swathe(folder.path(), "ot data/many.csv --out RUN").expect(0);
     let mut show = command(folder.path(), "ot show -o pair.png -- RUN");
-    show.arg("-p 1");
+    show.args(["-p 1"]);
     assert!(show.status().unwrap().success());
     assert!(folder.path().join("pair.png").exists());
 }

@@ -146,7 +146,7 @@ impl<'a> Standings<'a> {
                 let known = best(task).filter(|(_, mark)| mark.n_tests_known > 0);
                 json!(known.map(|(_, mark)| mark.n_tests_right))
             }),
-            "ms": column(&|task| json!(self.samples.tasks[task].ms.map(|ms| significant(ms)))),
+            "ms": column(&|task| json!(self.samples.tasks[task].ms.map(significant))),
         })
     }
 

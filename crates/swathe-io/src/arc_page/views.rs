@@ -158,9 +158,7 @@ impl View {
             .iter()
             .map(|program| {
                 let scores = program.scores.iter();
-                let scores: Vec<Option<f64>> = scores
-                    .map(|score| score.map(|score| significant(score)))
-                    .collect();
+                let scores: Vec<Option<f64>> = scores.map(|score| score.map(significant)).collect();
                 json!({
                     "name": programs[program.program as usize].name,
                     "outputs": program.outputs,
