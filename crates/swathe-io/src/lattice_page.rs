@@ -165,7 +165,7 @@ mod tests {
     fn vertices_are_counted_beyond_integers() {
         assert_eq!(n_vertices("10x20x3"), Some(600.0));
         assert_eq!(n_vertices("7"), Some(7.0));
-        let large = vec!["1000000000"; 5].join("x");
+        let large = ["1000000000"; 5].join("x");
         // Five roundings of the last bit at most.
         assert!(n_vertices(&large).is_some_and(|n| (n / 1e45 - 1.0).abs() < 1e-15));
         assert_eq!(n_vertices("10x"), None);
