@@ -260,11 +260,13 @@
       const numbers = 12 + 6.8 * widest(bars.map((bar) => format(bar.value)));
       const left = room;
       const right = Math.max(left + 40, width - numbers);
-      const max = value.max ?? Math.max(1e-300, ...bars.map((bar) => bar.value));
+      // What was not measured has no bar, only its name.
+      const known = bars.map((bar) => (Number.isFinite(bar.value) ? Math.max(0, bar.value) : 0));
+      const max = value.max ?? Math.max(1e-300, ...known);
       const step = 26;
       const parts = bars.flatMap((bar, at) => {
         const y = at * step + 4;
-        const length = Math.max(1, (Math.max(0, bar.value) / max) * (right - left));
+        const length = Math.max(1, (known[at] / max) * (right - left));
         const tip = `${bar.name}: ${format(bar.value)}${bar.help ? `\n${bar.help}` : ""}`;
         return [
           svg("text", { class: "name", x: left - 8, y: y + 9, dy: "0.32em", "text-anchor": "end" }, cut(String(bar.name), Math.floor((room - 8) / 6.8))),
