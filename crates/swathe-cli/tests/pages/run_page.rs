@@ -10,6 +10,7 @@
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use serde_json::Value;
 use swathe_browser::{Browser, Page, file_url};
@@ -47,7 +48,10 @@ impl RunPage {
         let browser = browser()?;
         let run = folder.path().join(run);
         let url = file_url(&run.join("report.html")).unwrap();
-        let page = browser.open(&url).unwrap_or_else(|error| panic!("{error}"));
+        let page = browser.blank().unwrap_or_else(|error| panic!("{error}"));
+        // Speed is not what is tested, and other tests may have the processor.
+        page.set_limit(Duration::from_secs(90));
+        page.go(&url).unwrap_or_else(|error| panic!("{error}"));
         Some(RunPage {
             page,
             report: json(&run.join("report.json")),

@@ -125,11 +125,18 @@
     parts.push(svg("line", { class: "axis", x1: left, x2: right, y1: bottom, y2: bottom }));
     for (const { at, text } of xTicks ?? xs.ticks.map((value) => ({ at: xs.at(value), text: xs.format(value) }))) {
       parts.push(svg("line", { class: "axis", x1: at, x2: at, y1: bottom, y2: bottom + 4 }));
-      parts.push(svg("text", { class: "tick", x: at, y: bottom + 17, "text-anchor": "middle" }, text));
+      parts.push(below(at, bottom + 17, text, right + 12));
     }
     if (x.label) parts.push(svg("text", { class: "label", x: right, y: bottom + 34, "text-anchor": "end" }, x.label));
     if (y.label) parts.push(svg("text", { class: "label", x: Math.max(2, left - 40), y: top - 10, "text-anchor": "start" }, y.label));
     return parts;
+  };
+
+  /** Text centred under a place, or moved so far that it does not stick out of the drawing. */
+  const below = (x, y, text, edge) => {
+    const half = 3.5 * String(text).length;
+    const anchor = x + half > edge ? "end" : x - half < 0 ? "start" : "middle";
+    return svg("text", { class: "tick", x: { end: edge, start: 0, middle: x }[anchor], y, "text-anchor": anchor }, text);
   };
 
   const widest = (texts) => texts.reduce((n, text) => Math.max(n, String(text).length), 0);
@@ -253,11 +260,13 @@
       const numbers = 12 + 6.8 * widest(bars.map((bar) => format(bar.value)));
       const left = room;
       const right = Math.max(left + 40, width - numbers);
-      const max = value.max ?? Math.max(1e-300, ...bars.map((bar) => bar.value));
+      // What was not measured has no bar, only its name.
+      const known = bars.map((bar) => (Number.isFinite(bar.value) ? Math.max(0, bar.value) : 0));
+      const max = value.max ?? Math.max(1e-300, ...known);
       const step = 26;
       const parts = bars.flatMap((bar, at) => {
         const y = at * step + 4;
-        const length = Math.max(1, (Math.max(0, bar.value) / max) * (right - left));
+        const length = Math.max(1, (known[at] / max) * (right - left));
         const tip = `${bar.name}: ${format(bar.value)}${bar.help ? `\n${bar.help}` : ""}`;
         return [
           svg("text", { class: "name", x: left - 8, y: y + 9, dy: "0.32em", "text-anchor": "end" }, cut(String(bar.name), Math.floor((room - 8) / 6.8))),
@@ -402,7 +411,7 @@
       const children = [];
       ys.forEach((name, at) => children.push(svg("text", { class: "name", x: left - 8, y: top + (at + 0.5) * cellHeight, dy: "0.32em", "text-anchor": "end" }, cut(String(name), Math.floor((left - 8) / 6.6)))));
       xs.forEach((name, at) => {
-        if (at % every === 0) children.push(svg("text", { class: "tick", x: left + (at + 0.5) * cellWidth, y: bottom + 16, "text-anchor": "middle" }, name));
+        if (at % every === 0) children.push(below(left + (at + 0.5) * cellWidth, bottom + 16, name, width));
       });
       values.forEach((row, yAt) => row.forEach((v, xAt) => {
         if (!Number.isFinite(v)) return;

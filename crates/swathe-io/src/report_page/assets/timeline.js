@@ -8,7 +8,7 @@
 //
 // Phases differ in height as well as in colour. What is narrower than two pixels is added up by
 // pixel: the height of a column is the share of its time in which the worker was busy. So a row is
-// four paths, however many launches there are, and what is under the pointer is looked up in the
+// eight paths, however many launches there are, and what is under the pointer is looked up in the
 // data, not in the drawing.
 {
   const S = (window.swathe ??= {});
@@ -100,9 +100,10 @@
         const y = top + at * rowHeight;
         if (at % labelEvery === 0) children.push(svg("text", { class: "name", x: left - 8, y: y + rowHeight / 2, dy: "0.32em", "text-anchor": "end" }, track.name));
         children.push(svg("rect", { class: "track", x: left, y: y + 1, width: right() - left, height: rowHeight - 2 }));
-        paths(track, y + 1, rowHeight - 2).forEach((d, phase) => {
-          if (d) children.push(svg("path", { d, fill: `var(${PHASES[phase].color})`, class: `phase-${PHASES[phase].key}` }));
-        });
+        const { narrow, wide } = paths(track, y + 1, rowHeight - 2);
+        const add = (d, phase) => d && children.push(svg("path", { d, fill: `var(${PHASES[phase].color})` }));
+        for (let phase = PHASES.length - 1; phase >= 0; phase -= 1) add(narrow[phase], phase);
+        wide.forEach(add);
       });
       const span = view.to - view.from;
       for (const ms of S.chart.ticks(view.from, view.to, Math.max(2, Math.floor((right() - left) / 100)))) {
@@ -160,16 +161,23 @@
           from = to;
         }
       }
-      for (let px = 0; px < nPixels; px += 1) {
-        let at = base;
-        for (let phase = 0; phase < PHASES.length; phase += 1) {
-          if (bins[phase][px] <= 0) continue;
-          const height = Math.min((bins[phase][px] / pixel_ms) * tall, at - y);
-          narrow[phase] += `M${left + px} ${at.toFixed(1)}h1v${(-height).toFixed(2)}h-1z`;
-          at -= height;
+      // Outlines of the phases put on top of each other, the tallest drawn first; a height that
+      // lasts over several pixels is one line.
+      const heights = new Float64Array(nPixels);
+      PHASES.forEach((_, phase) => {
+        let d = "";
+        let last = 0;
+        for (let px = 0; px < nPixels; px += 1) {
+          heights[px] += (bins[phase][px] / pixel_ms) * tall;
+          const height = Math.min(tall, Math.ceil(heights[px] * 2) / 2);
+          if (height === last) continue;
+          d += last === 0 ? `M${left + px} ${base}V${base - height}` : `H${left + px}V${base - height}`;
+          if (height === 0) d += "Z";
+          last = height;
         }
-      }
-      return PHASES.map((_, phase) => narrow[phase] + wide[phase]);
+        narrow[phase] = last === 0 ? d : `${d}H${left + nPixels}V${base}Z`;
+      });
+      return { narrow, wide };
     }
 
     const tellAt = (x, y, clientX, clientY) => {
@@ -276,10 +284,11 @@
       const around = isSeen ? Math.max(view.from, Math.min(view.to, (launch.start_ms + launch.end_ms) / 2)) : undefined;
       // The launch of another worker that runs at the same time.
       const beside = (to) => (tracks[to] ? firstEnding(tracks[to], launch ? launch.start_ms : view.from) : at);
+      const below = at < 0 ? track : Math.min(track + 1, tracks.length - 1);
       const acts = {
         "+": () => zoom(0.5, around), "=": () => zoom(0.5, around), "-": () => zoom(2, around), _: () => zoom(2, around),
         ArrowLeft: () => move(-0.2), ArrowRight: () => move(0.2), 0: reset, Home: reset,
-        ArrowDown: () => choose(launch ? track + 1 : track, beside(launch ? Math.min(track + 1, tracks.length - 1) : track)),
+        ArrowDown: () => choose(below, beside(below)),
         ArrowUp: () => choose(track - 1, beside(Math.max(0, track - 1))),
         n: () => choose(track, at + 1), N: () => choose(track, at + 1), p: () => choose(track, at - 1), P: () => choose(track, at - 1),
       };
