@@ -51,6 +51,9 @@ impl RunPage {
         let page = browser.blank().unwrap_or_else(|error| panic!("{error}"));
         // Speed is not what is tested, and other tests may have the processor.
         page.set_limit(Duration::from_secs(90));
+        // A page that still glides to what has the focus is not where a click was aimed.
+        page.set_feature("prefers-reduced-motion", "reduce")
+            .unwrap_or_else(|error| panic!("{error}"));
         page.go(&url).unwrap_or_else(|error| panic!("{error}"));
         Some(RunPage {
             page,
