@@ -8,6 +8,7 @@ use std::fmt::Write;
 use swathe::{BucketFigures, Phase, Report};
 
 use crate::quantity::time;
+use crate::report_page;
 
 /// A share of a run's time, and what it is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -216,19 +217,8 @@ fn label(flame: &Flame, n_fitting: usize) -> Option<String> {
 /// Text that came from outside stays text. Control characters, which XML cannot hold, are shown
 /// by a mark of their own.
 fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
-            control if control.is_control() => escaped.push('\u{fffd}'),
-            other => escaped.push(other),
-        }
-    }
-    escaped
+    let is_unfit = |c: char| c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}');
+    report_page::escape(&text.replace(is_unfit, "\u{fffd}"))
 }
 
 /// Fills are light with dark labels on them, whatever the page around; only the paper turns dark.
