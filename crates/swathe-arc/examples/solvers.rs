@@ -6,6 +6,7 @@
 //! solvers list PROGRAMS.py TASKS_DIR CALLS     results of the calls "program task split index", one per line
 //! solvers digest PROGRAMS.py TASKS_DIR N [STEP [FILE]] a sum over all results of each program, to compare two builds
 //! solvers slow PROGRAMS.py TASKS_DIR [STEP]    the primitives and the statements that take the most time
+//! solvers outputs PROGRAMS.py TASKS_DIR [STEP] the programs whose outputs take the most time to encode
 //! ```
 
 use std::collections::BTreeMap;
@@ -14,7 +15,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 use swathe_arc::{
-    Evaluator, Fault, Grid, Library, Limits, Order, Task, Value, encode, parse, score,
+    Evaluator, Fault, Grid, GridPrograms, Library, Limits, Order, Output, Task, Value, encode,
+    parse, score,
 };
 
 /// That of the command-line program: values are many and small.
@@ -63,6 +65,7 @@ fn main() {
                     args.get(6).map(String::as_str),
                 ),
                 "slow" => slow(&library, &tasks, number(4, 10)),
+                "outputs" => outputs(&library, &tasks, number(4, 10)),
                 "list" => list(
                     &library,
                     &tasks,
@@ -267,6 +270,32 @@ fn slow(library: &Library, tasks: &[Task], step: usize) {
             s.program,
             s.text
         );
+    }
+}
+
+/// The programs whose outputs take the most time to encode.
+fn outputs(library: &Library, tasks: &[Task], step: usize) {
+    let inputs: Vec<_> = inputs(tasks).into_iter().step_by(step).collect();
+    let mut evaluator = Evaluator::new(library, Order::Cpython, Limits::default());
+    // Seconds and bytes.
+    let mut by_program = vec![(0.0, 0); library.len()];
+    for (_, input) in &inputs {
+        evaluator.run(*input, |program, result| {
+            if let Ok(value) = result {
+                let start = Instant::now();
+                let output = Output::of(value, GridPrograms::OUTPUT_BYTES_MAX);
+                by_program[program].0 += start.elapsed().as_secs_f64();
+                by_program[program].1 += output.n_bytes;
+            }
+        });
+    }
+    let s: f64 = by_program.iter().map(|p| p.0).sum();
+    let n_bytes: usize = by_program.iter().map(|p| p.1).sum();
+    println!("{s:.3} s for {n_bytes} bytes, {} inputs", inputs.len());
+    let mut slowest: Vec<_> = library.names().zip(by_program).collect();
+    slowest.sort_by(|a, b| b.1.0.total_cmp(&a.1.0));
+    for (name, (own_s, n_bytes)) in slowest.iter().take(25) {
+        println!("{:5.1} % {n_bytes:12} bytes {name}", 100.0 * own_s / s);
     }
 }
 

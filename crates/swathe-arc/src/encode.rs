@@ -1,5 +1,6 @@
 use crate::primitive::PRIMITIVES;
 use crate::set::{Items, Set};
+use crate::tuple::Tuple;
 use crate::value::Value;
 use crate::{closure::Form, packed};
 use std::rc::Rc;
@@ -222,17 +223,20 @@ fn write_list<T>(items: impl Iterator<Item = T>, out: &mut Text, write: impl Fn(
 
 /// A row of a grid: nearly always digits, which are written all at once.
 fn write_row(cells: &[i8], out: &mut Text) {
-    if cells.iter().any(|c| !(0..10).contains(c)) {
+    // Without a way out in the middle, so that many cells are looked at together.
+    let is_digits = cells.iter().fold(true, |all, &c| all & ((c as u8) < 10));
+    if !is_digits {
         return write_list(cells.iter(), out, |&c, out| write_int(c.into(), out));
     }
     out.push(b'[');
     let at = out.kept.len();
-    out.kept.resize(at + 2 * cells.len(), b',');
-    for (digit, &cell) in out.kept[at..].iter_mut().step_by(2).zip(cells) {
-        *digit = b'0' + cell as u8;
+    out.kept.resize(at + 2 * cells.len(), 0);
+    let (pairs, _) = out.kept[at..].as_chunks_mut::<2>();
+    for (pair, &cell) in pairs.iter_mut().zip(cells) {
+        *pair = [b'0' + cell as u8, b','];
     }
-    // The last comma.
-    out.kept.pop();
+    // The last comma, if there is one.
+    out.kept.truncate(out.kept.len().max(at + 1) - 1);
     out.push(b']');
 }
 
@@ -255,6 +259,11 @@ fn write_int(n: i64, out: &mut Text) {
 }
 
 fn write_tuple(value: &Value, out: &mut Text) {
+    if let Value::Tuple(tuple) = value
+        && write_rows(tuple, out)
+    {
+        return;
+    }
     let items = value.elements().expect("a tuple");
     let rows = items.iter().map(|v| v.tuple_len()).collect::<Vec<_>>();
     let is_int = |v: &Value| matches!(v, Value::Int(_));
@@ -274,6 +283,37 @@ fn write_tuple(value: &Value, out: &mut Text) {
         write_values(&items, out);
     }
     out.push(b'}');
+}
+
+/// Writes a row of a grid, or rows of a grid that is not known as one, without taking them apart into values.
+/// False if the tuple is neither.
+fn write_rows(tuple: &Tuple, out: &mut Text) -> bool {
+    fn cells(value: &Value) -> Option<&[i8]> {
+        match value {
+            Value::Tuple(row) => row.cells(),
+            _ => None,
+        }
+    }
+    if let Some(row) = tuple.cells() {
+        out.push_str("{\"tuple\":");
+        write_row(row, out);
+    } else {
+        if tuple.chained().is_some() {
+            return false;
+        }
+        let rows = tuple.items();
+        let Some(width) = rows.first().and_then(cells).map(<[i8]>::len) else {
+            return false;
+        };
+        let is_grid = |row: &Value| cells(row).is_some_and(|row| row.len() == width);
+        if width == 0 || !rows.iter().all(is_grid) {
+            return false;
+        }
+        out.push_str("{\"grid\":");
+        write_list(rows.iter().filter_map(cells), out, write_row);
+    }
+    out.push(b'}');
+    true
 }
 
 /// The elements of a tuple. The text of one that is there many times over, as in `canvas(x, (70000, 3))`, is
@@ -447,6 +487,41 @@ mod tests {
                 assert_eq!(spilled.text, None);
             }
         }
+    }
+
+    /// Rows that a grid was cut into, and the same taken apart into values.
+    #[test]
+    fn rows_are_written_like_other_tuples() {
+        let row = |cells: &[i8]| Value::Tuple(Rc::new(Tuple::row(cells.to_vec())));
+        let apart = |cells: &[i8]| {
+            let cells = cells.iter().map(|&c| Value::Int(c.into()));
+            Value::tuple(cells.collect()).unwrap()
+        };
+        let grids: [&[&[i8]]; 6] = [
+            &[&[1, 2, 3], &[4, 5, 6]],
+            &[&[1, 2, 3], &[4, -5, 10]],
+            &[&[1, 2, 3], &[4, 5, 6, 7]],
+            &[&[1], &[2], &[3]],
+            &[&[], &[], &[]],
+            &[&[0; 300], &[9; 300], &[7; 300]],
+        ];
+        for rows in grids {
+            let whole = Value::tuple(rows.iter().map(|r| row(r)).collect()).unwrap();
+            let wanted = Value::tuple(rows.iter().map(|r| apart(r)).collect()).unwrap();
+            assert_eq!(encode(&whole), encode(&wanted));
+            for n_bytes_max in [0, 7, 20, 1000] {
+                let output = Output::of(&whole, n_bytes_max);
+                assert_eq!(output, Output::of(&wanted, n_bytes_max));
+            }
+            for cells in rows {
+                assert_eq!(encode(&row(cells)), encode(&apart(cells)));
+            }
+        }
+        let mixed = Value::tuple(vec![row(&[1, 2, 3]), Value::Int(1), row(&[4])]).unwrap();
+        assert_eq!(
+            encode(&mixed),
+            r#"{"tuple":[{"tuple":[1,2,3]},1,{"tuple":[4]}]}"#
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::fault::Result;
 use crate::grid::{Grid, KnownGrid};
-use crate::layout;
+use crate::index_order;
 use crate::memo;
 use crate::meter;
 use crate::packed::{self, Bounds};
@@ -265,7 +265,7 @@ impl Growth {
             return;
         }
         let seen = (self.grid.height(), self.grid.width());
-        layout::visit_indices((h, w), seen, |i, j| visit((i * seen.1 + j) as u32));
+        index_order::visit_indices((h, w), seen, |i, j| visit((i * seen.1 + j) as u32));
     }
 
     /// The table of the set of the objects, which are added as the reference visits them.

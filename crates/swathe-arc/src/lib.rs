@@ -40,6 +40,7 @@ mod gathered;
 mod grid;
 mod grid_ops;
 mod hash;
+mod index_order;
 mod labels;
 mod layout;
 mod library;

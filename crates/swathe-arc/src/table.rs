@@ -183,19 +183,20 @@ impl Table {
 /// The slots of a table into which n distinct keys were inserted.
 pub(crate) fn n_slots_inserted(n: usize) -> usize {
     let mut n_slots = 8;
-    loop {
-        // The key that makes the table three fifths full is the last before it grows.
-        let n_full = ((n_slots - 1) * 3_usize).div_ceil(5);
-        if n < n_full {
-            return n_slots;
-        }
-        let n_min = if n_full > 50_000 {
-            n_full * 2
-        } else {
-            n_full * 4
-        };
-        n_slots = power_above(n_min);
+    while n >= n_keys_full(n_slots) {
+        n_slots = n_slots_grown(n_keys_full(n_slots));
     }
+    n_slots
+}
+
+/// A table of this many slots grows when it has so many keys: it is three fifths full.
+pub(crate) fn n_keys_full(n_slots: usize) -> usize {
+    ((n_slots - 1) * 3).div_ceil(5)
+}
+
+/// The slots that a table of n keys grows to.
+pub(crate) fn n_slots_grown(n: usize) -> usize {
+    power_above(if n > 50_000 { n * 2 } else { n * 4 })
 }
 
 /// The slots of a copy of a table of n keys.
