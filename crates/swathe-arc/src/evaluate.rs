@@ -79,6 +79,13 @@ pub struct Evaluator<'a> {
     library: &'a Library,
     order: Order,
     limits: Limits,
+    values: Values,
+    profile: Option<Profile>,
+    stop: Option<Stop>,
+}
+
+/// What an evaluator knows beside its library; another of the same library can go on with it.
+pub(crate) struct Values {
     scopes: Vec<Scope>,
     slots: Vec<Option<Done>>,
     /// For each node the last program that uses it: the value is dropped after that.
@@ -86,14 +93,11 @@ pub struct Evaluator<'a> {
     dropped_after: Vec<Vec<u32>>,
     /// The nodes of the sample at hand that were evaluated; kept for its room.
     touched: Vec<u32>,
-    profile: Option<Profile>,
-    stop: Option<Stop>,
+    /// The node of the demonstrations, if some program looks at them.
+    samples_node: Option<usize>,
     /// The node of the expected output, if some program looks at it.
     expected_node: Option<usize>,
 }
-
-/// What depends on the demonstrations alone, with its nodes.
-pub(crate) struct TaskValues(Vec<(u32, Done)>);
 
 /// A node that was evaluated.
 struct Done {
@@ -101,9 +105,8 @@ struct Done {
     usage: Usage,
 }
 
-impl<'a> Evaluator<'a> {
-    /// An evaluator for this thread.
-    pub fn new(library: &'a Library, order: Order, limits: Limits) -> Evaluator<'a> {
+impl Values {
+    fn new(library: &Library) -> Values {
         let scopes = library.scopes();
         let mut last_user = vec![u32::MAX; library.nodes.len()];
         for (k, entry) in library.entries.iter().enumerate() {
@@ -117,20 +120,45 @@ impl<'a> Evaluator<'a> {
                 dropped_after[user as usize].push(node as u32);
             }
         }
-        let slots = library.nodes.iter().map(|_| None).collect();
+        let position = |wanted: Node| library.nodes.iter().position(|n| *n == wanted);
+        Values {
+            scopes,
+            slots: library.nodes.iter().map(|_| None).collect(),
+            last_user,
+            dropped_after,
+            touched: Vec::new(),
+            samples_node: position(Node::Samples),
+            expected_node: position(Node::Expected),
+        }
+    }
+}
+
+impl<'a> Evaluator<'a> {
+    /// An evaluator for this thread.
+    pub fn new(library: &'a Library, order: Order, limits: Limits) -> Evaluator<'a> {
+        Evaluator::with_values(library, order, limits, Values::new(library))
+    }
+
+    /// Goes on with what an evaluator of the same library, order and limits knew.
+    pub(crate) fn with_values(
+        library: &'a Library,
+        order: Order,
+        limits: Limits,
+        values: Values,
+    ) -> Evaluator<'a> {
         Evaluator {
             library,
             order,
             limits,
-            scopes,
-            slots,
-            last_user,
-            dropped_after,
-            touched: Vec::new(),
+            values,
             profile: None,
             stop: None,
-            expected_node: library.nodes.iter().position(|n| *n == Node::Expected),
         }
+    }
+
+    /// What it knows, for another to go on with.
+    pub(crate) fn into_values(self) -> Values {
+        self.values
     }
 
     /// Gives up soon after this stop is requested, in the middle of a statement too: the programs that are left,
@@ -158,38 +186,24 @@ impl<'a> Evaluator<'a> {
 
     /// From now on, these are the demonstrations that programs see as `S`; before that there are none.
     pub fn start_task(&mut self, demonstrations: &[Sample]) {
-        self.take_task_values();
-        let nodes = &self.library.nodes;
-        let Some(node) = nodes.iter().position(|n| *n == Node::Samples) else {
+        let Some(node) = self.values.samples_node else {
             return;
         };
+        let Values { scopes, slots, .. } = &mut self.values;
+        for (slot, scope) in slots.iter_mut().zip(scopes) {
+            if *scope == Scope::Task {
+                *slot = None;
+            }
+        }
         let pairs = demonstrations.iter().map(|sample| {
             let output = sample.output.clone().map_or(Value::None, Value::from);
             Value::two(sample.input.clone().into(), output)
         });
         let result = pairs.collect::<Result<_>>().and_then(Value::tuple);
-        self.slots[node] = Some(Done {
+        slots[node] = Some(Done {
             result,
             usage: Usage::default(),
         });
-    }
-
-    /// Goes on with the values that another evaluator of the library had for a task.
-    pub(crate) fn resume_task(&mut self, values: TaskValues) {
-        for (node, done) in values.0 {
-            self.slots[node as usize] = Some(done);
-        }
-    }
-
-    /// The values of the task; there is none after that.
-    pub(crate) fn take_task_values(&mut self) -> TaskValues {
-        let of_task = |&node: &usize| self.scopes[node] == Scope::Task;
-        let nodes: Vec<usize> = (0..self.slots.len()).filter(of_task).collect();
-        let values = nodes.into_iter().filter_map(|node| {
-            let done = self.slots[node].take()?;
-            Some((node as u32, done))
-        });
-        TaskValues(values.collect())
     }
 
     /// Runs all programs on one input; `done` receives each program's number and result, in order.
@@ -226,31 +240,31 @@ impl<'a> Evaluator<'a> {
         meter::set_order(self.order);
         meter::watch(self.stop.as_ref());
         let inputs = inputs.into();
-        self.slots[0] = Some(Done {
+        self.values.slots[0] = Some(Done {
             result: Ok(inputs.input.clone().into()),
             usage: Usage::default(),
         });
-        if let Some(node) = self.expected_node {
+        if let Some(node) = self.values.expected_node {
             let expected = inputs.expected.cloned();
-            self.slots[node] = Some(Done {
+            self.values.slots[node] = Some(Done {
                 result: Ok(expected.map_or(Value::None, Value::from)),
                 usage: Usage::default(),
             });
         }
-        let mut touched = std::mem::take(&mut self.touched);
+        let mut touched = std::mem::take(&mut self.values.touched);
         for program in programs {
             flow = match self.program(program, &mut touched) {
                 Err(fault) => done(program, Err(&fault)),
                 Ok(()) => {
                     let output = self.library.entries[program].output;
-                    let output = self.slots[output as usize]
+                    let output = self.values.slots[output as usize]
                         .as_ref()
                         .expect("the output is a step");
                     done(program, output.result.as_ref())
                 }
             };
-            for &node in &self.dropped_after[program] {
-                self.slots[node as usize] = None;
+            for &node in &self.values.dropped_after[program] {
+                self.values.slots[node as usize] = None;
             }
             if flow.is_break() {
                 break;
@@ -258,16 +272,16 @@ impl<'a> Evaluator<'a> {
         }
         // Programs that were left out may have kept values alive.
         for node in touched.drain(..) {
-            if self.last_user[node as usize] != u32::MAX {
-                self.slots[node as usize] = None;
+            if self.values.last_user[node as usize] != u32::MAX {
+                self.values.slots[node as usize] = None;
             }
         }
-        self.touched = touched;
-        self.slots[0] = None;
+        self.values.touched = touched;
+        self.values.slots[0] = None;
         recall::clear();
         meter::watch(None);
-        if let Some(node) = self.expected_node {
-            self.slots[node] = None;
+        if let Some(node) = self.values.expected_node {
+            self.values.slots[node] = None;
         }
         flow
     }
@@ -278,17 +292,19 @@ impl<'a> Evaluator<'a> {
         let library = self.library;
         let entry = &library.entries[program];
         for &step in &entry.steps {
-            if self.slots[step as usize].is_none() {
+            if self.values.slots[step as usize].is_none() {
                 if self.stop.as_ref().is_some_and(Stop::requested) {
                     return Err(Fault::Timeout);
                 }
                 let done = self.node(step);
-                self.slots[step as usize] = Some(done);
-                if self.scopes[step as usize] == Scope::Sample {
+                self.values.slots[step as usize] = Some(done);
+                if self.values.scopes[step as usize] == Scope::Sample {
                     touched.push(step);
                 }
             }
-            let done = self.slots[step as usize].as_ref().expect("just evaluated");
+            let done = self.values.slots[step as usize]
+                .as_ref()
+                .expect("just evaluated");
             total.work += done.usage.work;
             total.bytes += done.usage.bytes;
             // A step that failed by itself says why; one that was too much in sum is a limit of the call.
@@ -302,10 +318,10 @@ impl<'a> Evaluator<'a> {
                 return Err(Fault::Timeout);
             }
         }
-        if self.slots[entry.output as usize].is_none() {
+        if self.values.slots[entry.output as usize].is_none() {
             // A program may return a constant that no statement mentions.
             let done = self.node(entry.output);
-            self.slots[entry.output as usize] = Some(done);
+            self.values.slots[entry.output as usize] = Some(done);
         }
         Ok(())
     }
@@ -323,10 +339,10 @@ impl<'a> Evaluator<'a> {
                 } else {
                     None
                 }) {
-                    if self.slots[arg as usize].is_none() {
+                    if self.values.slots[arg as usize].is_none() {
                         // Only constants and the demonstrations are not steps themselves.
                         let done = self.node(arg);
-                        self.slots[arg as usize] = Some(done);
+                        self.values.slots[arg as usize] = Some(done);
                     }
                 }
                 let start = self.profile.as_ref().map(|_| Instant::now());
@@ -347,7 +363,7 @@ impl<'a> Evaluator<'a> {
     fn default_of(&self, head: Head) -> Result {
         match head {
             Head::Primitive(p) => safe_default(&Value::Primitive(p)),
-            Head::Node(f) => match &self.slots[f as usize] {
+            Head::Node(f) => match &self.values.slots[f as usize] {
                 Some(done) => safe_default(&done.result.clone()?),
                 None => unreachable!("functions come before calls"),
             },
@@ -356,7 +372,7 @@ impl<'a> Evaluator<'a> {
     }
 
     fn call(&self, head: Head, args: &[u32]) -> Result {
-        let value = |id: u32| match &self.slots[id as usize] {
+        let value = |id: u32| match &self.values.slots[id as usize] {
             Some(done) => done.result.clone(),
             None => unreachable!("arguments come before calls"),
         };

@@ -1,12 +1,12 @@
 use crate::encode::Output;
 use crate::evaluate::Evaluator;
 use crate::fault::Fault;
+use crate::kept_values::{self, Owner};
 use crate::library::Library;
 use crate::meter::{Limits, Order};
 use crate::profile::{Profile, StatementTime};
 use crate::score::{Score, score};
 use crate::task::{Sample, Task};
-use crate::task_memo::{self, Owner};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::{ControlFlow, Range};
@@ -216,21 +216,26 @@ impl Workload for GridPrograms {
         let mut known: HashMap<usize, (Output, Option<Score>)> = HashMap::new();
         // Others may still have equal ones, which then share their text.
         let mut texts: HashMap<u128, Arc<str>> = HashMap::new();
-        let mut evaluator = Evaluator::new(&self.library, self.order, self.limits);
-        evaluator.watch(stop);
-        if self.profile.is_some() {
-            evaluator.start_profile();
-        }
-        let owner = self.uses_samples.then(|| Owner {
+        let owner = Owner {
             workload: self.number,
             task: Arc::clone(&problem.task),
             order: self.order,
             limits: self.limits,
-        });
-        match owner.as_ref().map(task_memo::take) {
-            Some(Some(values)) => evaluator.resume_task(values),
-            Some(None) => evaluator.start_task(&problem.task.train),
-            None => {}
+        };
+        let kept = kept_values::take(&owner);
+        let is_same_task = kept.as_ref().is_some_and(|(_, is_same_task)| *is_same_task);
+        let mut evaluator = match kept {
+            Some((values, _)) => {
+                Evaluator::with_values(&self.library, self.order, self.limits, values)
+            }
+            None => Evaluator::new(&self.library, self.order, self.limits),
+        };
+        if !is_same_task {
+            evaluator.start_task(&problem.task.train);
+        }
+        evaluator.watch(stop);
+        if self.profile.is_some() {
+            evaluator.start_profile();
         }
         let finished = evaluator.run_while(sample, programs, |program, result| {
             let (output, score) = match result {
@@ -261,18 +266,16 @@ impl Workload for GridPrograms {
                 ControlFlow::Continue(())
             }
         });
-        // Whoever was asked to stop may have given up a value that others need.
-        if let Some(owner) = owner
-            && !stop.requested()
-        {
-            task_memo::keep(owner, evaluator.take_task_values());
-        }
         if let (Some(all), Some(own)) = (&self.profile, evaluator.take_profile()) {
             for (name, n_calls, time) in own.by_primitive(&self.library) {
                 swathe::spent(name, n_calls, time);
             }
             let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
             all.merge(&own);
+        }
+        // Whoever was asked to stop may have given up a value that others need.
+        if !stop.requested() {
+            kept_values::keep(owner, evaluator.into_values());
         }
         if finished.is_break() {
             Err(Stopped)

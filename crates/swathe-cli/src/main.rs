@@ -44,7 +44,10 @@ fn main() -> ExitCode {
 fn dispatch(cli: Cli) -> Result<Code, Fault> {
     match cli.command {
         Command::Ot(flags) => commands::ot::ot(&flags),
-        Command::Arc(flags) => commands::arc::arc(&flags),
+        Command::Arc(flags) => {
+            keep_some_freed_memory();
+            commands::arc::arc(&flags)
+        }
         Command::Array(flags) => commands::array::array(&flags),
         Command::Lattice(flags) => commands::lattice::lattice(&flags),
         Command::Devices(flags) => commands::devices::devices(&flags),
@@ -64,6 +67,17 @@ fn return_freed_memory() {
         libc::mallopt(libc::M_MMAP_THRESHOLD, 256 << 10);
         libc::mallopt(libc::M_TRIM_THRESHOLD, 1 << 20);
         libc::mallopt(libc::M_ARENA_MAX, 4);
+    }
+}
+
+/// Grid programs make and drop values of some megabytes all the time; each time the system would
+/// have to clear them anew.
+fn keep_some_freed_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: sets options of the allocator, which may be done at any time.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 4 << 20);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, 8 << 20);
     }
 }
 
