@@ -3,63 +3,56 @@
 use crate::hash;
 use crate::table::{n_keys_full, n_slots_grown};
 use std::cell::RefCell;
+use std::ops::Range;
 
 /// Visits indices of an h × w grid in the iteration order of the set of all of them, inserted row by row: those
 /// in its corner of these sides.
 ///
-/// Where a key goes depends on which slots are taken, not by whom. So the last table, the largest by far, is a bit for
-/// each slot, which the processor's caches can hold.
+/// Where a key goes depends on which slots are taken, not by whom. So what is looked at again and again is a bit for
+/// each slot, which the processor's caches can hold; keys are put aside in buckets.
 pub(crate) fn visit_indices(
     (h, w): (usize, usize),
     corner: (usize, usize),
     mut visit: impl FnMut(usize, usize),
 ) {
     let n_bits = usize::BITS - w.leading_zeros();
-    let mask = (1u32 << n_bits) - 1;
-    let row_col = |key: u32| ((key >> n_bits) as usize, (key & mask) as usize);
-    let hash_of = |key: u32| hash::pair((key >> n_bits) as i32, (key & mask) as i32);
-    let mut keys = (0..h as u32).flat_map(|i| (0..w as u32).map(move |j| i << n_bits | j));
-    let mut found: Vec<(usize, u32)> = Vec::with_capacity(corner.0 * corner.1);
+    let indices = Indices { w, n_bits };
+    let n_corner = corner.0 * corner.1;
+    let mut found: Vec<(usize, u32)> = Vec::with_capacity(n_corner);
+    let mut place = |slot: usize, key: u32| {
+        let (i, j) = indices.row_col(key);
+        if i < corner.0 && j < corner.1 {
+            found.push((slot, key));
+        }
+    };
+    // What comes after the corner's last key does not move it.
+    let n_keys = match n_corner {
+        0 => 0,
+        _ => (corner.0 - 1) * w + corner.1,
+    };
     TABLES.with_borrow_mut(|(table, spare)| {
         table.clear(8);
         let mut n = 0;
         // All tables but the last.
-        while h * w >= n_keys_full(table.n_slots) {
-            for key in keys.by_ref().take(n_keys_full(table.n_slots) - n) {
-                table.insert(hash_of(key), key);
-                n += 1;
-            }
+        while h * w >= n_keys_full(table.n_slots()) {
+            let n_full = n_keys_full(table.n_slots());
+            indices.for_each(n..n_full, |key, hash| table.insert(hash, key));
+            n = n_full;
             let n_slots = n_slots_grown(n);
             spare.clear(n_slots);
             if h * w >= n_keys_full(n_slots) {
-                table.for_each(|key| spare.insert(hash_of(key), key));
+                table.for_each(|key| spare.insert(indices.hash(key), key));
             } else {
-                let mut last = LastTable {
-                    taken: &mut spare.taken,
-                    corner,
-                    row_col,
-                    found: &mut found,
-                };
-                table.for_each(|key| last.insert(hash_of(key), key));
+                table.for_each(|key| place(spare.taken.take(indices.hash(key)), key));
             }
             std::mem::swap(table, spare);
         }
-        let mut last = LastTable {
-            taken: &mut table.taken,
-            corner,
-            row_col,
-            found: &mut found,
-        };
-        // What comes after the corner's last key does not move it.
-        while last.found.len() < corner.0 * corner.1
-            && let Some(key) = keys.next()
-        {
-            last.insert(hash_of(key), key);
-        }
+        let taken = &mut table.taken;
+        indices.for_each(n..n_keys, |key, hash| place(taken.take(hash), key));
     });
     found.sort_unstable();
     for (_, key) in found {
-        let (i, j) = row_col(key);
+        let (i, j) = indices.row_col(key);
         visit(i, j);
     }
 }
@@ -68,21 +61,41 @@ thread_local! {
     static TABLES: RefCell<(Keyed, Keyed)> = RefCell::default();
 }
 
-/// The last table. Of its keys only those in the corner are of interest.
-struct LastTable<'a, F> {
-    taken: &'a mut Taken,
-    corner: (usize, usize),
-    row_col: F,
-    found: &'a mut Vec<(usize, u32)>,
+/// The indices of a grid as keys: the row above the column.
+#[derive(Clone, Copy)]
+struct Indices {
+    w: usize,
+    n_bits: u32,
 }
 
-impl<F: Fn(u32) -> (usize, usize)> LastTable<'_, F> {
+impl Indices {
     #[inline]
-    fn insert(&mut self, hash: u64, key: u32) {
-        let slot = self.taken.take(hash);
-        let (i, j) = (self.row_col)(key);
-        if i < self.corner.0 && j < self.corner.1 {
-            self.found.push((slot, key));
+    fn row_col(self, key: u32) -> (usize, usize) {
+        let key = key as usize;
+        (key >> self.n_bits, key & ((1 << self.n_bits) - 1))
+    }
+
+    #[inline]
+    fn hash(self, key: u32) -> u64 {
+        let (i, j) = self.row_col(key);
+        hash::pair(i as i32, j as i32)
+    }
+
+    /// The keys with these numbers, row by row, and their hashes.
+    #[inline]
+    fn for_each(self, numbers: Range<usize>, mut visit: impl FnMut(u32, u64)) {
+        let mut at = numbers.start;
+        while at < numbers.end {
+            let (i, j) = (at / self.w, at % self.w);
+            let j_end = self.w.min(j + numbers.end - at);
+            let lane = hash::color_lane(i as i32);
+            for j in j..j_end {
+                visit(
+                    (i << self.n_bits | j) as u32,
+                    hash::in_color(lane, j as u64),
+                );
+            }
+            at += j_end - j;
         }
     }
 }
@@ -91,33 +104,48 @@ impl<F: Fn(u32) -> (usize, usize)> LastTable<'_, F> {
 #[derive(Default)]
 struct Keyed {
     taken: Taken,
-    n_slots: usize,
-    /// Meaningful where a slot is taken.
-    keys: Vec<u32>,
+    /// The keys of so many slots each, with their slots, as they came: a table in their place would be written all
+    /// over, mostly outside the caches.
+    buckets: Vec<Vec<(u32, u32)>>,
 }
+
+const N_SLOTS_BUCKET: usize = 1 << 13;
 
 impl Keyed {
     fn clear(&mut self, n_slots: usize) {
         self.taken.clear(n_slots);
-        self.n_slots = n_slots;
+        let n_buckets = n_slots.div_ceil(N_SLOTS_BUCKET);
+        self.buckets.iter_mut().for_each(Vec::clear);
+        if self.buckets.len() < n_buckets {
+            self.buckets.resize_with(n_buckets, Vec::new);
+        }
+    }
+
+    fn n_slots(&self) -> usize {
+        self.taken.mask + 1
     }
 
     #[inline]
     fn insert(&mut self, hash: u64, key: u32) {
         let slot = self.taken.take(hash);
-        if self.keys.len() < self.n_slots {
-            self.keys.resize(self.n_slots, 0);
-        }
-        self.keys[slot] = key;
+        self.buckets[slot / N_SLOTS_BUCKET].push(((slot % N_SLOTS_BUCKET) as u32, key));
     }
 
     /// The keys in the order of their slots.
+    #[inline]
     fn for_each(&self, mut visit: impl FnMut(u32)) {
-        for (keys, &word) in self.keys.chunks(64).zip(&self.taken.words) {
-            let mut left = word;
-            while left != 0 {
-                visit(keys[left.trailing_zeros() as usize]);
-                left &= left - 1;
+        let mut keys = [0; N_SLOTS_BUCKET];
+        let words = self.taken.words.chunks(N_SLOTS_BUCKET / 64);
+        for (bucket, words) in self.buckets.iter().zip(words) {
+            for &(slot, key) in bucket {
+                keys[slot as usize % N_SLOTS_BUCKET] = key;
+            }
+            for (keys, &word) in keys.chunks(64).zip(words) {
+                let mut left = word;
+                while left != 0 {
+                    visit(keys[left.trailing_zeros() as usize]);
+                    left &= left - 1;
+                }
             }
         }
     }
@@ -141,15 +169,26 @@ impl Taken {
     /// Takes the slot that CPython gives to a new key.
     #[inline]
     fn take(&mut self, hash: u64) -> usize {
-        let mut slot = hash as usize & self.mask;
+        let slot = hash as usize & self.mask;
+        let word = &mut self.words[slot / 64];
+        let bit = 1 << (slot % 64);
+        if *word & bit == 0 {
+            *word |= bit;
+            return slot;
+        }
+        self.take_another(slot, hash)
+    }
+
+    /// As `take`, where the first slot is taken already.
+    fn take_another(&mut self, mut slot: usize, hash: u64) -> usize {
         let mut perturb = hash;
         loop {
             let (at, shift) = (slot / 64, slot % 64);
             let near = u128::from(self.words[at]) | u128::from(self.words[at + 1]) << 64;
             let n = if slot + 9 <= self.mask { 10 } else { 1 };
-            let free = ((near >> shift) as u64).trailing_ones() as usize;
-            if free < n {
-                let slot = slot + free;
+            let n_taken = ((near >> shift) as u64).trailing_ones() as usize;
+            if n_taken < n {
+                let slot = slot + n_taken;
                 self.words[slot / 64] |= 1 << (slot % 64);
                 return slot;
             }

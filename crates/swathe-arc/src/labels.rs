@@ -270,16 +270,8 @@ impl Growth {
 
     /// The table of the set of the objects, which are added as the reference visits them.
     pub(crate) fn outer_table(&self, hashes: &[u64]) -> Table {
-        let hash_of = |k: u32| hashes[k as usize];
-        let build = |sequence: &[u32]| {
-            let mut table = Table::new();
-            for &k in sequence {
-                table.insert_new(k, &hash_of);
-            }
-            table.copied(&hash_of)
-        };
         let mut sequence: Vec<u32> = (0..hashes.len() as u32).collect();
-        let table = build(&sequence);
+        let table = Table::copy_of_inserted(hashes, &sequence);
         // When every element sits in its first slot the order of insertion has left no trace.
         let mask = table.mask();
         let settled = |(slot, &key): (usize, &u32)| {
@@ -290,7 +282,7 @@ impl Growth {
         }
         let visits = self.visits();
         sequence.sort_unstable_by_key(|&k| visits.rank[k as usize]);
-        build(&sequence)
+        Table::copy_of_inserted(hashes, &sequence)
     }
 
     /// The table of object k after the reference's breadth-first growth.

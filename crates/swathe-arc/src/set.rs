@@ -321,6 +321,11 @@ impl Set {
             if others.all(|k| spans[k].0 > spans[least].1) {
                 return Some(least);
             }
+            if let Recipe::Objects(_) = &*self.recipe.borrow()
+                && let Some(first) = settled::first_of_copy(&self.hashes(), &spans, &is_wanted)
+            {
+                return Some(first);
+            }
         }
         let in_order = self.layout().perm.iter().map(|&k| k as usize);
         in_order.into_iter().find(|&k| is_wanted(k))

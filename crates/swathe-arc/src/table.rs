@@ -93,6 +93,16 @@ impl Table {
         copy
     }
 
+    /// `frozenset` of a set into which keys with these hashes were inserted, all different, in this sequence.
+    pub(crate) fn copy_of_inserted(hashes: &[u64], sequence: &[u32]) -> Table {
+        let hash_of = |k: u32| hashes[k as usize];
+        let mut table = Table::new();
+        for &k in sequence {
+            table.insert_new(k, &hash_of);
+        }
+        table.copied(&hash_of)
+    }
+
     /// `self |= other`.
     pub(crate) fn absorb(
         &mut self,
