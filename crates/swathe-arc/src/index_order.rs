@@ -49,6 +49,9 @@ pub(crate) fn visit_indices(
         }
         let taken = &mut table.taken;
         indices.for_each(n..n_keys, |key, hash| place(taken.take(hash), key));
+        if n > N_KEYS_KEPT_MAX {
+            (*table, *spare) = Default::default();
+        }
     });
     found.sort_unstable();
     for (_, key) in found {
@@ -60,6 +63,9 @@ pub(crate) fn visit_indices(
 thread_local! {
     static TABLES: RefCell<(Keyed, Keyed)> = RefCell::default();
 }
+
+/// Tables that had more keys are not kept for the next time: they are rare.
+const N_KEYS_KEPT_MAX: usize = 1 << 18;
 
 /// The indices of a grid as keys: the row above the column.
 #[derive(Clone, Copy)]

@@ -247,7 +247,7 @@ mod tests {
             let mut hashes = hashes;
             hashes.sort_unstable();
             hashes.dedup();
-            let n_slots = table::n_slots_inserted(hashes.len());
+            let n_slots = n_slots_inserted(hashes.len());
             let Some(spans) = spans(&hashes, n_slots) else {
                 continue;
             };

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde_json::Value;
 use swathe::{Counts, Outcome, Report, Settings, Source, Workload};
 
 use crate::live_file::LiveFile;
@@ -74,13 +75,21 @@ where
     W::Scratch: 'static,
     R: Rows<Solution = W::Solution>,
 {
-    carry_out_then(workload, source, settings, identity, output, rows, |_| {
-        Ok(())
-    })
+    let steps = LastSteps::default();
+    carry_out_then(workload, source, settings, identity, output, rows, steps)
 }
 
-/// The same with a last step of the workload's own, when the tables are there and the reports,
-/// which tell of everything that is in the folder, are not.
+/// What a workload has to do of its own at the end of a run. The reports, which tell of everything
+/// that is in the folder, are made after it.
+#[derive(Default)]
+pub struct LastSteps<'a> {
+    /// What can be done while the tables are hashed; it is told whether there are tables.
+    pub beside: Option<Box<dyn FnOnce(bool) -> Result<(), FolderError> + 'a>>,
+    /// What must not be disturbed by anything.
+    pub alone: Option<Box<dyn FnOnce(&Finished) -> Result<(), FolderError> + 'a>>,
+}
+
+/// The same with last steps of the workload's own.
 pub fn carry_out_then<W, R>(
     workload: &Arc<W>,
     source: &Source<W>,
@@ -88,7 +97,7 @@ pub fn carry_out_then<W, R>(
     identity: Identity,
     output: &Output,
     mut rows: R,
-    then: impl FnOnce(&Finished) -> Result<(), FolderError>,
+    steps: LastSteps<'_>,
 ) -> Result<Finished, FolderError>
 where
     W: Workload + 'static,
@@ -171,12 +180,24 @@ where
     }
     live.merging();
     folder.commit(&mut part)?;
-    let interrupted = report.cancelled;
-    let merged = if interrupted {
+    let beside = |has_tables: bool| match steps.beside {
+        Some(beside) => beside(has_tables),
+        None => Ok(()),
+    };
+    let (merged, workload_page) = if report.cancelled {
         folder.interrupted()?;
-        None
+        beside(false)?;
+        (None, None)
     } else {
-        Some(folder.finish(part.rows(), settings.n_threads)?)
+        let (merged, page) = folder.finish_beside(part.rows(), settings.n_threads, || {
+            beside(true)?;
+            // Whatever is done alone may be on the page.
+            match &steps.alone {
+                Some(_) => Ok(None),
+                None => report_page::workload_page(&path, W::NAME).map(Some),
+            }
+        })?;
+        (Some(merged), page)
     };
     let (figures, warnings) = (part.rows().figures(), part.rows().warnings());
     let finished = Finished {
@@ -187,8 +208,10 @@ where
         warnings,
         merged,
     };
-    then(&finished)?;
-    write_reports(&finished, output)?;
+    if let Some(alone) = steps.alone {
+        alone(&finished)?;
+    }
+    write_reports(&finished, output, workload_page)?;
     drop(live);
     Ok(finished)
 }
@@ -219,7 +242,11 @@ where
 }
 
 /// `report.json` first: the page is made from what is in the folder, so that it can be made again.
-fn write_reports(finished: &Finished, output: &Output) -> Result<(), FolderError> {
+fn write_reports(
+    finished: &Finished,
+    output: &Output,
+    workload_page: Option<Value>,
+) -> Result<(), FolderError> {
     let path: &Path = &finished.path;
     let figures = finished.figures.iter();
     ReportFile {
@@ -238,7 +265,11 @@ fn write_reports(finished: &Finished, output: &Output) -> Result<(), FolderError
         &path.join("trace.json"),
         trace::chrome_trace(&finished.report, &output.command).as_bytes(),
     )?;
-    let page = report_page::page(&PageData::read(path)?);
+    let data = match workload_page {
+        Some(workload_page) => PageData::read_with(path, workload_page)?,
+        None => PageData::read(path)?,
+    };
+    let page = report_page::page(&data);
     write_file(&path.join("report.html"), page.as_bytes())
 }
 

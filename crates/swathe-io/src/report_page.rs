@@ -15,6 +15,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 pub use data::PageData;
+pub(crate) use data::workload_page;
 pub(crate) use number::{rounded, significant};
 
 /// The contents of `report.html`.

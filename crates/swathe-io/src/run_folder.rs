@@ -17,7 +17,9 @@ mod table_file;
 
 use std::fs;
 use std::io;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use swathe::Faults;
 
@@ -223,19 +225,45 @@ impl RunFolder {
     }
 
     /// Merges the parts into the tables, on so many threads, and notes that the run is complete.
-    pub fn finish<R: Rows>(mut self, rows: &R, n_threads: usize) -> Result<Merged, FolderError> {
-        let merged = merge::merge(
+    pub fn finish<R: Rows>(self, rows: &R, n_threads: usize) -> Result<Merged, FolderError> {
+        let (merged, ()) = self.finish_beside(rows, n_threads, || Ok(()))?;
+        Ok(merged)
+    }
+
+    /// The same with something to do beside: from when the tables are there, while they are hashed
+    /// on other threads.
+    pub fn finish_beside<R: Rows, T>(
+        mut self,
+        rows: &R,
+        n_threads: usize,
+        beside: impl FnOnce() -> Result<T, FolderError>,
+    ) -> Result<(Merged, T), FolderError> {
+        let tables = merge::merge(
             &self.path,
             &[(self.path.clone(), self.manifest.lines())],
             rows.table(),
             part::table_schema(&rows.schema()),
             n_threads,
         )?;
+        let hash = || hash::result_hash(&tables.table, n_threads);
+        let (hash, done) = thread::scope(|scope| {
+            // A thread that the system refuses is done without.
+            match thread::Builder::new().spawn_scoped(scope, hash) {
+                Err(_) => (hash(), beside()),
+                Ok(hashing) => {
+                    let done = beside();
+                    let hash = hashing.join();
+                    (hash.unwrap_or_else(|panic| resume_unwind(panic)), done)
+                }
+            }
+        });
+        let merged = tables.merged(hash?);
+        let done = done?;
         self.run.state = RunState::Complete;
         self.run.table = Some(rows.table().to_owned());
         self.run.result_hash = Some(merged.result_hash.clone());
         self.run.write(&self.path)?;
-        Ok(merged)
+        Ok((merged, done))
     }
 }
 

@@ -12,6 +12,7 @@ use swathe::Source;
 use swathe_arc::{GridPrograms, Library, Limits, Order, Pairing, Problem};
 use swathe_io::arc_run::{self, ProfileRow, ProgramRow, Summary, profile_rows};
 use swathe_io::arc_table::ArcRows;
+use swathe_io::carry_out::LastSteps;
 use swathe_io::program_input::{ProgramInput, ProgramInputError, read_programs};
 use swathe_io::run_folder::{FolderError, RunJson, write_file};
 use swathe_io::submission::write_submission;
@@ -68,24 +69,27 @@ fn run_programs(flags: &ArcAskedFlags, run: &RunFlags) -> Result<Code, Fault> {
         run,
         asked.provenance,
         rows,
-        |finished| {
-            arc_run::write_inputs(&folder, &asked.problems, &asked.program_rows)?;
-            rejected.write(&folder)?;
-            if flags.profile {
-                let rows = profile_rows(&asked.workload.profile());
-                arc_run::write_profile(&folder, &rows)?;
-                eprint!("{}", profile_text(&rows));
-            }
-            // A part of the tasks says little about who is best.
-            if finished.merged.is_none() || is_shard {
-                return Ok(());
-            }
-            tell_of_tasks(&arc_run::write_tasks(&folder)?);
-            if let Some(path) = &flags.submission {
-                write_submission(&folder, path)?;
-                eprintln!("submission: {}", path.display());
-            }
-            Ok(())
+        LastSteps {
+            beside: Some(Box::new(|has_tables| {
+                arc_run::write_inputs(&folder, &asked.problems, &asked.program_rows)?;
+                rejected.write(&folder)?;
+                if flags.profile {
+                    let rows = profile_rows(&asked.workload.profile());
+                    arc_run::write_profile(&folder, &rows)?;
+                    eprint!("{}", profile_text(&rows));
+                }
+                // A part of the tasks says little about who is best.
+                if !has_tables || is_shard {
+                    return Ok(());
+                }
+                tell_of_tasks(&arc_run::write_tasks(&folder)?);
+                if let Some(path) = &flags.submission {
+                    write_submission(&folder, path)?;
+                    eprintln!("submission: {}", path.display());
+                }
+                Ok(())
+            })),
+            alone: None,
         },
     )?;
     Ok(match code {

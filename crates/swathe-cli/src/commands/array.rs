@@ -14,6 +14,7 @@ use swathe_array::{
 use swathe_io::array_input::ArrayInput;
 use swathe_io::array_limits::Limits;
 use swathe_io::array_table::ArrayRows;
+use swathe_io::carry_out::LastSteps;
 use swathe_io::npz::{Compression, NpzWriter};
 use swathe_io::run_folder::InputFile;
 
@@ -370,12 +371,15 @@ impl Batch {
             run,
             provenance,
             rows,
-            |finished| {
-                // Rates are compared with what the machine can do: measured now, as it is now.
-                if finished.merged.is_some() {
-                    Limits::measure(operation, &memory).write(&folder)?;
-                }
-                Ok(())
+            LastSteps {
+                beside: None,
+                alone: Some(Box::new(|finished| {
+                    // Rates are compared with what the machine can do: measured now, as it is now.
+                    if finished.merged.is_some() {
+                        Limits::measure(operation, &memory).write(&folder)?;
+                    }
+                    Ok(())
+                })),
             },
         )
     }

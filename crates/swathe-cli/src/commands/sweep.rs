@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use swathe::{Device, DeviceId, GpuInfo, GpuUse, Report, Source, Workload};
-use swathe_io::carry_out::{Finished, carry_out_then};
+use swathe_io::carry_out::{Finished, LastSteps, carry_out_then};
 use swathe_io::cost_file;
 use swathe_io::flame::flame_svg;
 use swathe_io::rows::Rows;
-use swathe_io::run_folder::{FolderError, Identity, InputFile, RunJson, write_file};
+use swathe_io::run_folder::{Identity, InputFile, RunJson, write_file};
 
 use crate::fault::{Code, Fault};
 use crate::progress::Progress;
@@ -40,10 +40,11 @@ where
     W::Scratch: 'static,
     R: Rows<Solution = W::Solution>,
 {
-    sweep_then(workload, source, run, provenance, rows, |_| Ok(()))
+    let steps = LastSteps::default();
+    sweep_then(workload, source, run, provenance, rows, steps)
 }
 
-/// A sweep with a last step of the workload's own, before reports are made and it is told how it
+/// A sweep with last steps of the workload's own, before reports are made and it is told how it
 /// went.
 pub(crate) fn sweep_then<W, R>(
     workload: &Arc<W>,
@@ -51,7 +52,7 @@ pub(crate) fn sweep_then<W, R>(
     mut run: RunSettings,
     provenance: Provenance,
     rows: R,
-    then: impl FnOnce(&Finished) -> Result<(), FolderError>,
+    steps: LastSteps<'_>,
 ) -> Result<Code, Fault>
 where
     W: Workload + 'static,
@@ -85,7 +86,18 @@ where
     run.engine.costs = cost_file::load(&gpus);
     let (progress, observer) = Progress::start(run.progress, W::NAME, source.n_problems() as u64);
     run.engine.observer = observer;
-    let mut progress = Some(progress);
+    let (beside, alone) = (steps.beside, steps.alone);
+    let steps = LastSteps {
+        beside: Some(Box::new(move |has_tables| {
+            // What the last steps have to say must not run into the bar.
+            drop(progress);
+            match beside {
+                Some(beside) => beside(has_tables),
+                None => Ok(()),
+            }
+        })),
+        alone,
+    };
     let finished = carry_out_then(
         workload,
         source,
@@ -93,14 +105,8 @@ where
         identity,
         &run.output,
         rows,
-        |finished| {
-            // What the last step has to say must not run into the bar.
-            drop(progress.take());
-            then(finished)
-        },
-    );
-    drop(progress);
-    let finished = finished?;
+        steps,
+    )?;
     cost_file::save(&finished.report.costs, &gpus);
     let code = tell(&finished, &run)?;
     draw_flame(&finished.report, &run)?;

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use swathe::Report;
 
 use super::{failures, headline, launches};
 use crate::report_file::ReportFile;
@@ -27,6 +26,12 @@ pub struct PageData {
 impl PageData {
     /// Reads the files of a run folder that has a `report.json`.
     pub fn read(run: &Path) -> Result<PageData, FolderError> {
+        let workload_page = workload_page(run, &ReportFile::read(run)?.report.workload)?;
+        PageData::read_with(run, workload_page)
+    }
+
+    /// The same if what the workload's own page shows was read before.
+    pub(crate) fn read_with(run: &Path, workload_page: Value) -> Result<PageData, FolderError> {
         let file = ReportFile::read(run)?;
         let headline = headline::headline(&file);
         Ok(PageData {
@@ -35,7 +40,7 @@ impl PageData {
             headline,
             run: RunJson::read(run)?,
             failures: failures::columns(run)?,
-            workload_page: workload_page(run, &file.report)?,
+            workload_page,
             file,
         })
     }
@@ -90,9 +95,9 @@ impl PageData {
 const N_INPUTS_MAX: usize = 1_000;
 
 /// What the workload's own page shows (`S.pages.<workload>` in the scripts); null if it has none.
-/// A workload's arm calls its module, as in `"ot" => crate::ot_page::data(run, report)`.
-fn workload_page(run: &Path, report: &Report) -> Result<Value, FolderError> {
-    match report.workload.as_str() {
+/// A workload's arm calls its module, as in `"ot" => crate::ot_page::data(run)`.
+pub(crate) fn workload_page(run: &Path, workload: &str) -> Result<Value, FolderError> {
+    match workload {
         "ot" => crate::ot_page::data(run),
         "arc" => crate::arc_page::data(run),
         "array" => crate::array_page::data(run),

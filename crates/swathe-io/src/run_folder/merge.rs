@@ -114,9 +114,10 @@ pub fn merge_shards(run: &Path, n_threads: usize) -> Result<Merged, FolderError>
         .iter()
         .map(|(_, shard)| &shard.identity.simd)
         .collect();
+    let tables = merge(run, &borrowed, &table, schema, n_threads)?;
     let merged = Merged {
         simd: simd.into_iter().cloned().collect(),
-        ..merge(run, &borrowed, &table, schema, n_threads)?
+        ..tables.merged(result_hash(&tables.table, n_threads)?)
     };
     let mut whole = without_shard(first);
     whole.result_hash = Some(merged.result_hash.clone());
@@ -130,6 +131,24 @@ fn without_shard(run: &RunJson) -> RunJson {
     run
 }
 
+/// The tables that a merge made, before they are hashed.
+pub(super) struct Tables {
+    pub(super) table: PathBuf,
+    n_rows: u64,
+    n_failures: u64,
+}
+
+impl Tables {
+    pub(super) fn merged(&self, result_hash: String) -> Merged {
+        Merged {
+            n_rows: self.n_rows,
+            n_failures: self.n_failures,
+            result_hash,
+            simd: Vec::new(),
+        }
+    }
+}
+
 /// Merges the announced parts of some folders into the tables of one.
 pub(super) fn merge(
     out: &Path,
@@ -137,7 +156,7 @@ pub(super) fn merge(
     table: &str,
     schema: SchemaRef,
     n_threads: usize,
-) -> Result<Merged, FolderError> {
+) -> Result<Tables, FolderError> {
     debug_assert!(schema.fields().iter().all(|field| is_supported(field)));
     let parts = folders.iter().flat_map(|(folder, lines)| {
         let path = |line: &ManifestLine| folder.join(FOLDER_NAME).join(&line.part);
@@ -172,11 +191,10 @@ pub(super) fn merge(
             Picked::Failures,
         ),
     })?;
-    Ok(Merged {
+    Ok(Tables {
+        table,
         n_rows: n_written[0],
         n_failures: n_written[2],
-        result_hash: result_hash(&table, n_threads)?,
-        simd: Vec::new(),
     })
 }
 
