@@ -224,20 +224,27 @@ pub(crate) fn numbers(mut items: Vec<u64>) -> Vec<u64> {
     items
 }
 
-/// The positions of the first occurrences, and for every number which of those it is.
-pub(crate) fn numbered(items: Vec<u64>) -> (Vec<u32>, Vec<u32>) {
-    let mut seen = Seen::new(items.len());
+/// The positions of the first occurrences among lines; `tell` hears for every line which of those it is.
+pub(crate) fn lines(lines: &[Straight], mut tell: impl FnMut(u32)) -> Vec<u32> {
+    // Most places are not connected with each other: the empty line is not looked for.
+    let n = lines.iter().filter(|l| **l != Straight::NONE).count();
+    let mut seen = Seen::new(n);
     let mut kept: Vec<u32> = Vec::new();
-    let mut numbers = vec![0; items.len()];
-    for (k, &x) in items.iter().enumerate() {
+    let mut of_none = None;
+    for (k, line) in (0..).zip(lines) {
         let next = kept.len() as u32;
-        let same = |q: u32| items[kept[q as usize] as usize] == x;
-        numbers[k] = seen.number(mixed(x), next, same);
-        if numbers[k] == next {
-            kept.push(k as u32);
+        let number = if *line == Straight::NONE {
+            *of_none.get_or_insert(next)
+        } else {
+            let same = |q: u32| lines[kept[q as usize] as usize] == *line;
+            seen.number(mixed(line.number()), next, same)
+        };
+        if number == next {
+            kept.push(k);
         }
+        tell(number);
     }
-    (kept, numbers)
+    kept
 }
 
 /// The positions of the first occurrences among sets of packed elements, or sets of such sets, and for every set
@@ -413,6 +420,27 @@ mod tests {
             }
         }
         assert_eq!(numbers(many), wanted);
+    }
+
+    #[test]
+    fn lines_keep_their_first_occurrences() {
+        let places: Vec<(i32, i32)> = (0..40).map(|k| (k * 7 % 11, k * k % 13)).collect();
+        let pairs = places
+            .iter()
+            .flat_map(|&a| places.iter().map(move |&b| (a, b)));
+        let all: Vec<Straight> = pairs.map(|(a, b)| Straight::between(a, b)).collect();
+        let (mut wanted, mut wanted_numbers) = (Vec::new(), Vec::new());
+        for (k, line) in (0..).zip(&all) {
+            let known = wanted.iter().position(|&q: &u32| all[q as usize] == *line);
+            wanted_numbers.push(known.unwrap_or(wanted.len()) as u32);
+            if known.is_none() {
+                wanted.push(k);
+            }
+        }
+        assert!(all.contains(&Straight::NONE) && wanted.len() > 100);
+        let mut numbers = Vec::new();
+        assert_eq!(lines(&all, |number| numbers.push(number)), wanted);
+        assert_eq!(numbers, wanted_numbers);
     }
 
     #[test]

@@ -85,8 +85,7 @@ impl Gathered {
             Gathered::Lines(v, is_cell) => {
                 meter::build(v.len(), 16)?;
                 meter::spend(v.len())?;
-                let lines = v.iter().map(|l| l.number()).collect();
-                let (kept, _) = distinct::numbered(lines);
+                let kept = distinct::lines(&v, |_| ());
                 lines_at(&v, &kept, is_cell, Recipe::Sequence)
             }
             Gathered::Values(v) => set::from_values(v),
@@ -105,8 +104,8 @@ impl Gathered {
             Gathered::Lines(v, is_cell) => {
                 meter::build(v.len(), 16)?;
                 meter::spend(v.len())?;
-                let lines = v.iter().map(|l| l.number()).collect();
-                let (kept, numbers) = distinct::numbered(lines);
+                let mut numbers = Vec::with_capacity(v.len());
+                let kept = distinct::lines(&v, |number| numbers.push(number));
                 let recipe = Recipe::Numbered(parent.clone(), numbers);
                 lines_at(&v, &kept, is_cell, recipe)
             }

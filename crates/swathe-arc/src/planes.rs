@@ -2,50 +2,72 @@ use crate::grid::Grid;
 
 /// The cells of a grid as planes of bits, one for each colour that occurs.
 pub(crate) struct Planes {
-    n_words: usize,
-    /// The first word of each colour's plane.
-    first: [u32; 256],
-    words: Vec<u64>,
+    /// The number of each colour's plane.
+    numbers: [u16; 256],
+    rows: Rows,
 }
 
-const ABSENT: u32 = u32::MAX;
+/// The rows of all planes, one plane after the other.
+pub(crate) enum Rows {
+    /// A word for each row, and [`N_TOGETHER`] empty ones at the end of each plane, so that as many rows can be read
+    /// from anywhere.
+    Narrow(Vec<u32>),
+    /// So many words for each row: one more than needed, so that a shifted row can always be read.
+    Wide(Vec<u64>, usize),
+}
+
+/// Rows that are looked at together.
+pub(crate) const N_TOGETHER: usize = 8;
+
+const ABSENT: u16 = u16::MAX;
 
 impl Planes {
     pub(crate) fn of(grid: &Grid) -> Planes {
-        // One word more than needed, so that a shifted row can always be read.
-        let n_words = grid.width().div_ceil(64) + 1;
-        let mut first = [ABSENT; 256];
-        let mut words = Vec::new();
-        for (i, row) in grid.rows().enumerate() {
-            for (j, &c) in row.iter().enumerate() {
-                let plane = &mut first[(i32::from(c) + 128) as usize];
-                if *plane == ABSENT {
-                    *plane = words.len() as u32;
-                    words.resize(words.len() + grid.height() * n_words, 0u64);
+        let (numbers, n_planes) = numbered(grid);
+        let number = |c: i8| usize::from(numbers[c as u8 as usize]);
+        let (h, w) = (grid.height(), grid.width());
+        let rows = if w <= 32 {
+            let mut rows = vec![0; n_planes * (h + N_TOGETHER)];
+            for (i, row) in grid.rows().enumerate() {
+                for (j, &c) in row.iter().enumerate() {
+                    rows[number(c) * (h + N_TOGETHER) + i] |= 1 << j;
                 }
-                words[*plane as usize + i * n_words + j / 64] |= 1 << (j % 64);
             }
+            Rows::Narrow(rows)
+        } else {
+            let n_words = w.div_ceil(64) + 1;
+            let mut rows = vec![0; n_planes * h * n_words];
+            for (i, row) in grid.rows().enumerate() {
+                for (j, &c) in row.iter().enumerate() {
+                    rows[(number(c) * h + i) * n_words + j / 64] |= 1 << (j % 64);
+                }
+            }
+            Rows::Wide(rows, n_words)
+        };
+        Planes { numbers, rows }
+    }
+
+    /// The number of a colour's plane; None if it does not occur.
+    pub(crate) fn number(&self, color: i32) -> Option<usize> {
+        let number = self.numbers[i8::try_from(color).ok()? as u8 as usize];
+        (number != ABSENT).then_some(number.into())
+    }
+
+    pub(crate) fn rows(&self) -> &Rows {
+        &self.rows
+    }
+}
+
+/// Numbers the colours of a grid, and says how many there are.
+fn numbered(grid: &Grid) -> ([u16; 256], usize) {
+    let mut numbers = [ABSENT; 256];
+    let mut n_planes = 0;
+    for &c in grid.cells() {
+        let number = &mut numbers[c as u8 as usize];
+        if *number == ABSENT {
+            *number = n_planes as u16;
+            n_planes += 1;
         }
-        Planes {
-            n_words,
-            first,
-            words,
-        }
     }
-
-    /// The words of a row.
-    pub(crate) fn n_words(&self) -> usize {
-        self.n_words
-    }
-
-    /// All planes, row by row.
-    pub(crate) fn words(&self) -> &[u64] {
-        &self.words
-    }
-
-    /// The first word of a colour's plane, given as the top byte of a packed cell; None if it does not occur.
-    pub(crate) fn of_color(&self, color_byte: u32) -> Option<usize> {
-        let first = self.first[color_byte as usize];
-        (first != ABSENT).then_some(first as usize)
-    }
+    (numbers, n_planes)
 }

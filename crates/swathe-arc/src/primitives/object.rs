@@ -11,6 +11,7 @@ use crate::labels;
 use crate::meter;
 use crate::operator as op;
 use crate::packed::{self, Bounds};
+use crate::planes::{N_TOGETHER, Planes, Rows};
 use crate::recipe::Recipe;
 use crate::set::{self, Set};
 use crate::table::PackedTable;
@@ -194,18 +195,94 @@ fn matches(
     n_rows: usize,
     n_columns: usize,
 ) -> Result<Vec<u32>> {
-    let planes = g.planes();
-    let n_words = planes.n_words();
+    let (planes, h) = (g.planes(), g.height());
+    let found = match planes.rows() {
+        Rows::Narrow(rows) => {
+            let stride = h + N_TOGETHER;
+            let first = |plane, i, j| (plane * stride + i, j as u32);
+            met(object, bounds, planes, first)
+                .map(|cells| matches_together(rows, &cells, n_rows, n_columns))
+        }
+        Rows::Wide(words, n_words) => {
+            let first = |plane, i, j| ((plane * h + i) * n_words + j / 64, (j % 64) as u32);
+            met(object, bounds, planes, first)
+                .map(|cells| matches_by_word(words, *n_words, &cells, n_rows, n_columns))
+        }
+    };
+    found.unwrap_or_else(|| Ok(Vec::new()))
+}
+
+/// Which word of the planes each cell of the object meets first, and the column in it, as `first` tells from plane,
+/// row and column. None if one has a colour that does not occur.
+fn met(
+    object: &[u32],
+    bounds: Bounds,
+    planes: &Planes,
+    first: impl Fn(usize, usize, usize) -> (usize, u32),
+) -> Option<Vec<(usize, u32)>> {
     let mut cells = Vec::with_capacity(object.len());
     for &x in object {
-        let Some(first) = planes.of_color(x >> 24) else {
-            return Ok(Vec::new());
-        };
+        let plane = planes.number(packed::color(x))?;
         let (i, j) = (packed::row(x) - bounds.top, packed::col(x) - bounds.left);
-        let (i, j) = (i as usize, j as usize);
-        cells.push((first + i * n_words + j / 64, (j % 64) as u32));
+        cells.push(first(plane, i as usize, j as usize));
     }
-    let words = planes.words();
+    Some(cells)
+}
+
+/// The work for a row of candidates that was looked at so often until none was left.
+fn row_work(n_tests: usize) -> usize {
+    n_tests / 2 + 1
+}
+
+/// Several rows of candidates at a time, each a word.
+fn matches_together(
+    rows: &[u32],
+    cells: &[(usize, u32)],
+    n_rows: usize,
+    n_columns: usize,
+) -> Result<Vec<u32>> {
+    let all = u32::MAX >> (32 - n_columns);
+    let mut places = Vec::new();
+    for from in (0..n_rows).step_by(N_TOGETHER) {
+        let n_here = N_TOGETHER.min(n_rows - from);
+        let mut open = [0; N_TOGETHER];
+        open[..n_here].fill(all);
+        let mut n_tests = [0u32; N_TOGETHER];
+        for &(at, shift) in cells {
+            let here: &[u32; N_TOGETHER] = rows[from + at..]
+                .first_chunk()
+                .expect("a plane ends with empty rows");
+            let mut any = 0;
+            for k in 0..N_TOGETHER {
+                n_tests[k] += u32::from(open[k] != 0);
+                open[k] &= here[k] >> shift;
+                any |= open[k];
+            }
+            if any == 0 {
+                break;
+            }
+        }
+        let work = n_tests[..n_here].iter().map(|&n| row_work(n as usize));
+        meter::spend(work.sum())?;
+        for (i, mut open) in (from..).zip(open) {
+            while open != 0 {
+                let j = open.trailing_zeros();
+                open &= open - 1;
+                places.push(packed::place(i as i32, j as i32));
+            }
+        }
+    }
+    Ok(places)
+}
+
+/// A word of candidates at a time.
+fn matches_by_word(
+    words: &[u64],
+    n_words: usize,
+    cells: &[(usize, u32)],
+    n_rows: usize,
+    n_columns: usize,
+) -> Result<Vec<u32>> {
     let mut places = Vec::new();
     for i in 0..n_rows {
         for word in 0..n_columns.div_ceil(64) {
@@ -217,7 +294,7 @@ fn matches(
             };
             let mut n_tests = 0;
             let from = i * n_words + word;
-            for &(at, shift) in &cells {
+            for &(at, shift) in cells {
                 n_tests += 1;
                 // Every row ends with an empty word, so there is always a next one; twice, because
                 // a shift by 64 is not defined.
@@ -226,7 +303,7 @@ fn matches(
                     break;
                 }
             }
-            meter::spend(n_tests / 2 + 1)?;
+            meter::spend(row_work(n_tests))?;
             while open != 0 {
                 let j = open.trailing_zeros();
                 open &= open - 1;
@@ -235,4 +312,54 @@ fn matches(
         }
     }
     Ok(places)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::Grid;
+    use crate::meter::{Limits, measured};
+
+    /// Narrow grids and wide ones with the same cells: the same places for the same work.
+    #[test]
+    fn rows_together_are_like_one_word_after_the_other() {
+        let mut state = 1u64;
+        let mut next = move |n: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) % n
+        };
+        let mut n_found = 0;
+        for round in 0..400 {
+            let (h, w) = (1 + next(30) as usize, 1 + next(32) as usize);
+            let n_colors = 1 + round % 3;
+            let cells: Vec<i8> = (0..h * w).map(|_| next(n_colors) as i8 - 1).collect();
+            let narrow = KnownGrid::from(Grid::new(w, cells.clone()));
+            // As wide as it takes for another form, filled with a colour that no object has.
+            let wide = cells.chunks(w).flat_map(|row| {
+                let rest = vec![9; 33];
+                row.iter().copied().chain(rest).collect::<Vec<i8>>()
+            });
+            let wide = KnownGrid::from(Grid::new(w + 33, wide.collect()));
+            let (oh, ow) = (1 + next(h.min(4) as u64), 1 + next(w.min(4) as u64));
+            let object: Vec<u32> = (0..oh * ow)
+                .map(|at| {
+                    let (i, j) = ((at / ow) as i32, (at % ow) as i32);
+                    packed::color_bits(next(n_colors) as i32 - 1) | packed::place(i + 5, j - 3)
+                })
+                .collect();
+            let bounds = Bounds::of(&object);
+            let (n_rows, n_columns) = (h - oh as usize + 1, w - ow as usize + 1);
+            let search = |g: &KnownGrid| {
+                measured(&Limits::default(), || {
+                    matches(g, &object, bounds, n_rows, n_columns)
+                })
+            };
+            let found = search(&narrow);
+            n_found += found.0.as_ref().map_or(0, Vec::len);
+            assert!(found == search(&wide), "round {round}");
+        }
+        assert!(n_found > 1000, "{n_found} found");
+    }
 }
