@@ -192,9 +192,9 @@ static KERNELS: LazyLock<Vec<Option<Kernel>>> =
 fn kernel(name: &str) -> Option<Kernel> {
     let kernel: Kernel = match name {
         "identity" => |a, _| Some(a[0].clone()),
-        "add" => |a, n| arithmetic(a, n, i64::overflowing_add),
-        "subtract" => |a, n| arithmetic(a, n, i64::overflowing_sub),
-        "multiply" => |a, n| arithmetic(a, n, i64::overflowing_mul),
+        "add" => |a, n| arithmetic(a, n, sum, sum_of_small),
+        "subtract" => |a, n| arithmetic(a, n, difference, difference_of_small),
+        "multiply" => |a, n| arithmetic(a, n, product, product_of_small),
         "invert" => |a, n| each(a, n, i64::overflowing_neg),
         "double" => |a, n| each(a, n, |x| x.overflowing_mul(2)),
         "halve" => |a, n| each(a, n, |x| (x.div_euclid(2), false)),
@@ -251,48 +251,117 @@ fn kernel(name: &str) -> Option<Kernel> {
     Some(kernel)
 }
 
-/// A binary operation that says whether it overflowed; all elements are worked out before that is looked at.
+/// A result, and a number that is negative if it overflowed: such numbers can be gathered for many results at once.
+type Checked<T> = (T, T);
+
+fn sum(x: i64, y: i64) -> Checked<i64> {
+    let z = x.wrapping_add(y);
+    (z, (x ^ z) & (y ^ z))
+}
+
+fn sum_of_small(x: i32, y: i32) -> Checked<i32> {
+    let z = x.wrapping_add(y);
+    (z, (x ^ z) & (y ^ z))
+}
+
+fn difference(x: i64, y: i64) -> Checked<i64> {
+    let z = x.wrapping_sub(y);
+    (z, (x ^ y) & (x ^ z))
+}
+
+fn difference_of_small(x: i32, y: i32) -> Checked<i32> {
+    let z = x.wrapping_sub(y);
+    (z, (x ^ y) & (x ^ z))
+}
+
+fn product(x: i64, y: i64) -> Checked<i64> {
+    let (z, is_over) = x.overflowing_mul(y);
+    (z, -i64::from(is_over))
+}
+
+fn product_of_small(x: i32, y: i32) -> Checked<i32> {
+    let (z, is_over) = x.overflowing_mul(y);
+    (z, -i32::from(is_over))
+}
+
+/// An argument of an operation: one for all elements, or one for each.
+#[derive(Clone, Copy)]
+enum Operand<'b, T> {
+    One(T),
+    Each(&'b [T]),
+}
+
+impl<T: Copy> Operand<'_, T> {
+    fn zipped<U: Copy, R>(
+        self,
+        other: Operand<U>,
+        n: usize,
+        mut f: impl FnMut(T, U) -> R,
+    ) -> Vec<R> {
+        match (self, other) {
+            (Operand::One(x), Operand::One(y)) => (0..n).map(|_| f(x, y)).collect(),
+            (Operand::One(x), Operand::Each(y)) => y.iter().map(|&y| f(x, y)).collect(),
+            (Operand::Each(x), Operand::One(y)) => x.iter().map(|&x| f(x, y)).collect(),
+            (Operand::Each(x), Operand::Each(y)) => {
+                x.iter().zip(y).map(|(&x, &y)| f(x, y)).collect()
+            }
+        }
+    }
+}
+
+fn int_operand<'b>(column: &'b Column) -> Option<Operand<'b, i64>> {
+    match column {
+        Column::Ints(v) => Some(Operand::Each(v)),
+        Column::Same(Value::Int(x)) => Some(Operand::One(*x)),
+        _ => None,
+    }
+}
+
+fn pair_operand<'b>(column: &'b Column) -> Option<Operand<'b, (i32, i32)>> {
+    match column {
+        Column::Pairs(v) => Some(Operand::Each(v)),
+        Column::Same(Value::Pair(i, j)) => Some(Operand::One((*i, *j))),
+        _ => None,
+    }
+}
+
+/// A binary operation on integers, pairs, or both; all elements are worked out before it is looked at whether one
+/// overflowed.
 fn arithmetic<'a>(
     a: &[Shared<'a>],
     n: usize,
-    f: impl Fn(i64, i64) -> (i64, bool),
+    wide: impl Fn(i64, i64) -> Checked<i64>,
+    small: impl Fn(i32, i32) -> Checked<i32>,
 ) -> Option<Shared<'a>> {
-    let mut overflowed = false;
-    if let (Some(x), Some(y)) = (a[0].ints(n), a[1].ints(n)) {
-        let results = x.iter().zip(y.iter()).map(|(&x, &y)| {
-            let (z, is_over) = f(x, y);
-            overflowed |= is_over;
+    let (x, y) = (int_operand(&a[0]), int_operand(&a[1]));
+    if let (Some(x), Some(y)) = (x, y) {
+        let mut over = 0;
+        let ints = x.zipped(y, n, |x, y| {
+            let (z, is_over) = wide(x, y);
+            over |= is_over;
             z
         });
-        let results = Column::Ints(results.collect());
-        return (!overflowed).then(|| Rc::new(results));
+        return (over >= 0).then(|| Rc::new(Column::Ints(ints)));
     }
-    let mut small = |x: i64, y: i64| {
-        let (z, is_over) = f(x, y);
-        overflowed |= is_over | (i64::from(z as i32) != z);
-        z as i32
+    let mut over = 0;
+    let mut both = |p: (i32, i32), q: (i32, i32)| {
+        let (i, j) = (small(p.0, q.0), small(p.1, q.1));
+        over |= i.1 | j.1;
+        (i.0, j.0)
     };
-    let pairs: Vec<(i32, i32)> = match (a[0].pairs(n), a[1].pairs(n)) {
-        (Some(x), Some(y)) => {
-            let both = x.iter().zip(y.iter());
-            both.map(|(p, q)| (small(p.0.into(), q.0.into()), small(p.1.into(), q.1.into())))
-                .collect()
-        }
-        (Some(x), None) => {
-            let y = a[1].ints(n)?;
-            let both = x.iter().zip(y.iter());
-            both.map(|(p, &y)| (small(p.0.into(), y), small(p.1.into(), y)))
-                .collect()
-        }
-        (None, Some(y)) => {
-            let x = a[0].ints(n)?;
-            let both = x.iter().zip(y.iter());
-            both.map(|(&x, q)| (small(x, q.0.into()), small(x, q.1.into())))
-                .collect()
-        }
+    // An integer beside a pair goes with both of its elements; a large one is left to who takes elements one by one.
+    let mut fits = true;
+    let mut twice = |x: i64| {
+        fits &= i64::from(x as i32) == x;
+        (x as i32, x as i32)
+    };
+    let pairs = match (pair_operand(&a[0]), pair_operand(&a[1])) {
+        (Some(p), Some(q)) => p.zipped(q, n, both),
+        (Some(p), None) => p.zipped(y?, n, |p, y| both(p, twice(y))),
+        (None, Some(q)) => x?.zipped(q, n, |x, q| both(twice(x), q)),
         (None, None) => return None,
     };
-    (!overflowed).then(|| Rc::new(Column::Pairs(pairs)))
+    (fits && over >= 0).then(|| Rc::new(Column::Pairs(pairs)))
 }
 
 fn each<'a>(a: &[Shared<'a>], n: usize, f: impl Fn(i64) -> (i64, bool)) -> Option<Shared<'a>> {
@@ -433,6 +502,11 @@ fn extreme<'a>(a: &[Shared<'a>], _: usize, f: impl Fn(i32, i32) -> i32) -> Optio
 }
 
 fn contained<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
+    if let (Column::Ints(v), Column::Same(Value::Pair(i, j))) = (&*a[0], &*a[1]) {
+        let (i, j) = (i64::from(*i), i64::from(*j));
+        let bools = v.iter().map(|&x| x == i || x == j).collect();
+        return Some(Rc::new(Column::Bools(bools)));
+    }
     let Column::Same(Value::Set(set)) = &*a[1] else {
         return None;
     };

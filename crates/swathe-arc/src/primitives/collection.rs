@@ -24,6 +24,9 @@ pub(crate) fn contains(container: &Value, value: &Value) -> Result<bool> {
     match container {
         Value::Set(s) => Ok(s.contains(value)),
         Value::Tuple(t) => Ok(t.contains(value)),
+        Value::Pair(i, j) => Ok(value
+            .as_int()
+            .is_some_and(|x| x == i64::from(*i) || x == i64::from(*j))),
         _ => Ok(op::items(container)?.contains(value)),
     }
 }
