@@ -30,15 +30,19 @@ pub(crate) struct TableFile {
     /// The row group in the making, a writer for each of its columns; empty between two.
     group: Vec<ArrowColumnWriter>,
     n_group_rows: usize,
+    group_bytes: usize,
 }
 
 impl TableFile {
     /// A row group waits in memory until it is whole, so it is cut at this size …
     const GROUP_BYTES: usize = 16 << 20;
+    /// … or at this one, if it has long texts, each of which is looked for among all the others: the
+    /// processor's caches can hold so much …
+    const TEXT_GROUP_BYTES: usize = 4 << 20;
     /// … or at so many rows: who reads some of them must unpack them all.
     const N_GROUP_ROWS_MAX: usize = 1 << 20;
-    /// Rows are encoded this much at a time.
-    const SLICE_BYTES: usize = 4 << 20;
+    /// Rows are encoded this part of a group at a time.
+    const N_SLICES: usize = 4;
 
     pub(crate) fn create(path: &Path, schema: SchemaRef) -> io::Result<TableFile> {
         let sealing = Sealing {
@@ -49,13 +53,15 @@ impl TableFile {
         let mut properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_created_by(concat!("swathe ", env!("CARGO_PKG_VERSION")).to_owned());
+        let mut group_bytes = Self::GROUP_BYTES;
         for field in schema.fields() {
             // Long texts that repeat: each is kept once in a row group, however much they are together.
             if matches!(field.data_type(), DataType::Dictionary(_, values) if **values == DataType::LargeUtf8)
             {
+                group_bytes = Self::TEXT_GROUP_BYTES;
                 let column = ColumnPath::from(field.name().as_str());
                 properties = properties
-                    .set_column_dictionary_page_size_limit(column.clone(), 2 * Self::GROUP_BYTES)
+                    .set_column_dictionary_page_size_limit(column.clone(), 2 * group_bytes)
                     .set_column_statistics_enabled(column, EnabledStatistics::None);
             }
             // Bulk data: no two values are alike and their order means nothing, so a dictionary
@@ -77,16 +83,18 @@ impl TableFile {
             columns,
             group: Vec::new(),
             n_group_rows: 0,
+            group_bytes,
         })
     }
 
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
-        let n_rows_slice = (Self::SLICE_BYTES / row_bytes(batch).max(1)).max(1);
+        let slice_bytes = self.group_bytes / Self::N_SLICES;
+        let n_rows_slice = (slice_bytes / row_bytes(batch).max(1)).max(1);
         for from in (0..batch.num_rows()).step_by(n_rows_slice) {
             let slice = batch.slice(from, n_rows_slice.min(batch.num_rows() - from));
             self.write_slice(&slice).map_err(system_error)?;
             let sizes = self.group.iter().map(|c| c.get_estimated_total_bytes());
-            if sizes.sum::<usize>() >= Self::GROUP_BYTES
+            if sizes.sum::<usize>() >= self.group_bytes
                 || self.n_group_rows >= Self::N_GROUP_ROWS_MAX
             {
                 self.end_group()?;
