@@ -84,10 +84,15 @@ where
 #[derive(Default)]
 pub struct LastSteps<'a> {
     /// What can be done while the tables are hashed; it is told whether there are tables.
-    pub beside: Option<Box<dyn FnOnce(bool) -> Result<(), FolderError> + 'a>>,
+    pub beside: Option<Beside<'a>>,
     /// What must not be disturbed by anything.
-    pub alone: Option<Box<dyn FnOnce(&Finished) -> Result<(), FolderError> + 'a>>,
+    pub alone: Option<Alone<'a>>,
 }
+
+/// See [`LastSteps`].
+pub type Beside<'a> = Box<dyn FnOnce(bool) -> Result<(), FolderError> + 'a>;
+/// See [`LastSteps`].
+pub type Alone<'a> = Box<dyn FnOnce(&Finished) -> Result<(), FolderError> + 'a>;
 
 /// The same with last steps of the workload's own.
 pub fn carry_out_then<W, R>(
@@ -123,10 +128,10 @@ where
     rows.begin(&todo)?;
     let (remaining, numbers) = (remaining(source, &todo), Arc::clone(&todo));
 
-    // The part in the making is memory like any other, but must not keep out a problem that would
-    // fit without it.
-    let part_bytes = (settings.memory.cap_bytes() / 8).min(Part::<R>::N_BYTES_MAX as u64);
-    let held = Arc::new(Mutex::new(settings.memory.try_reserve(part_bytes).ok()));
+    // The part in the making and the one that is being written are memory like any other, but must
+    // not keep out a problem that would fit without them.
+    let part_bytes = (settings.memory.cap_bytes() / 16).min(Part::<R>::N_BYTES_MAX as u64);
+    let held = Arc::new(Mutex::new(settings.memory.try_reserve(2 * part_bytes).ok()));
     let _gives_way = settings.memory.on_shortage(move || {
         let held = held.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(held);
@@ -167,8 +172,9 @@ where
             }),
         };
         part.push(index, answer, timing);
+        // Not waited for: workers would soon have nowhere to put their answers.
         if part.is_due()
-            && let Err(error) = folder.commit(&mut part)
+            && let Err(error) = folder.start_commit(&mut part)
         {
             trouble = Some(error);
             return ControlFlow::Break(());

@@ -19,7 +19,8 @@ use std::fs;
 use std::io;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
-use std::thread;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
 
 use swathe::Faults;
 
@@ -40,8 +41,10 @@ const SHARDS_NAME: &str = "shards";
 pub struct RunFolder {
     path: PathBuf,
     run: RunJson,
-    manifest: Manifest,
+    manifest: Arc<Mutex<Manifest>>,
     faults: Faults,
+    /// The part that is being written.
+    committing: Option<JoinHandle<Result<(), FolderError>>>,
     _lock: FolderLock,
 }
 
@@ -186,8 +189,9 @@ impl RunFolder {
         Ok(RunFolder {
             path: path.to_owned(),
             run,
-            manifest,
+            manifest: Arc::new(Mutex::new(manifest)),
             faults: faults.clone(),
+            committing: None,
             _lock: lock,
         })
     }
@@ -204,22 +208,54 @@ impl RunFolder {
 
     /// The problems whose outcomes are committed.
     pub fn committed(&self) -> Spans {
-        let lines = self.manifest.lines().iter();
+        let manifest = lock(&self.manifest);
+        let lines = manifest.lines().iter();
         Spans::from_iter(lines.flat_map(|line| line.problems.spans().iter().copied()))
     }
 
     /// Writes a part and announces it. When this returns, the outcomes in it are safe.
     pub fn commit<R: Rows>(&mut self, part: &mut Part<R>) -> Result<(), FolderError> {
+        self.start_commit(part)?;
+        self.end_commit()
+    }
+
+    /// Begins to write a part, on a thread of its own; it is announced when it is written. If the
+    /// one before is still being written, that is waited for, and its error is told.
+    pub fn start_commit<R: Rows>(&mut self, part: &mut Part<R>) -> Result<(), FolderError> {
+        self.end_commit()?;
         let Some(contents) = part.take() else {
             return Ok(());
         };
-        let number = self.manifest.next_number();
-        let line = part::write(&self.path, number, &contents, &self.faults)?;
-        self.manifest.announce(line)
+        let (path, faults) = (self.path.clone(), self.faults.clone());
+        let manifest = Arc::clone(&self.manifest);
+        let write = Arc::new(move || {
+            let number = lock(&manifest).next_number();
+            let line = part::write(&path, number, &contents, &faults)?;
+            lock(&manifest).announce(line)
+        });
+        let thread = thread::Builder::new().name("swathe-commit".to_owned());
+        let beside = Arc::clone(&write);
+        match thread.spawn(move || beside()) {
+            Ok(committing) => self.committing = Some(committing),
+            // A thread that the system refuses is done without.
+            Err(_) => write()?,
+        }
+        Ok(())
+    }
+
+    /// Waits for the part that is being written, and tells its error.
+    fn end_commit(&mut self) -> Result<(), FolderError> {
+        match self.committing.take() {
+            Some(committing) => committing
+                .join()
+                .unwrap_or_else(|panic| resume_unwind(panic)),
+            None => Ok(()),
+        }
     }
 
     /// Notes in `run.json` that the run stopped before its end.
     pub fn interrupted(mut self) -> Result<(), FolderError> {
+        self.end_commit()?;
         self.run.state = RunState::Interrupted;
         self.run.write(&self.path)
     }
@@ -238,9 +274,10 @@ impl RunFolder {
         n_threads: usize,
         beside: impl FnOnce() -> Result<T, FolderError>,
     ) -> Result<(Merged, T), FolderError> {
+        self.end_commit()?;
         let tables = merge::merge(
             &self.path,
-            &[(self.path.clone(), self.manifest.lines())],
+            &[(self.path.clone(), lock(&self.manifest).lines())],
             rows.table(),
             part::table_schema(&rows.schema()),
             n_threads,
@@ -265,6 +302,20 @@ impl RunFolder {
         self.run.write(&self.path)?;
         Ok((merged, done))
     }
+}
+
+/// The folder is not given up while a part is being written into it.
+impl Drop for RunFolder {
+    fn drop(&mut self) {
+        if let Some(committing) = self.committing.take() {
+            // Whoever drops it has another error to tell.
+            let _ = committing.join();
+        }
+    }
+}
+
+fn lock(manifest: &Mutex<Manifest>) -> MutexGuard<'_, Manifest> {
+    manifest.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub use part::Part;

@@ -142,7 +142,7 @@ pub(super) fn merge_groups(
 const N_ROWS_PICKED: usize = 1024;
 
 /// A group of this size is worth a row group of its own in the table; smaller ones are put together.
-const COPIED_BYTES_MIN: u64 = 128 << 10;
+const COPIED_BYTES_MIN: u64 = 192 << 10;
 
 /// Whether the next group can be taken over as it is: no other has rows between its first and its
 /// last.
