@@ -10,7 +10,6 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 /// Whose values they are: they serve the same library under the same rules.
-#[derive(Clone)]
 pub(crate) struct Owner {
     /// The number of the workload.
     pub(crate) workload: u64,

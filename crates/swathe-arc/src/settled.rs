@@ -62,9 +62,10 @@ pub(crate) fn first_of_copy(
     let wanted = || (0..hashes.len()).filter(|&k| is_wanted(k));
     let last = wanted().map(|k| in_copy[k].1).min()?;
     let mut front = (last, last);
+    let meet = |a: Span, b: Span| a.0 <= b.1 && b.0 <= a.1;
     // Whoever may meet those that may be first, or those whom they may meet.
     loop {
-        let meeting = in_copy.iter().filter(|s| s.0 <= front.1 && s.1 >= front.0);
+        let meeting = in_copy.iter().filter(|span| meet(**span, front));
         let grown = meeting.fold(front, |f, s| (f.0.min(s.0), f.1.max(s.1)));
         if grown == front {
             break;
@@ -73,13 +74,12 @@ pub(crate) fn first_of_copy(
     }
     let mut sequence: Vec<u32> = (0..hashes.len() as u32).collect();
     sequence.sort_unstable_by_key(|&k| in_first[k as usize]);
-    let is_meeting = |k: &&u32| {
-        let span = in_copy[**k as usize];
-        span.0 <= front.1 && span.1 >= front.0
-    };
     let mut end = None;
-    for &k in sequence.iter().filter(is_meeting) {
-        let span = in_first[k as usize];
+    for k in sequence.iter().map(|&k| k as usize) {
+        if !meet(in_copy[k], front) {
+            continue;
+        }
+        let span = in_first[k];
         if end.is_some_and(|end| span.0 <= end) {
             return None;
         }

@@ -8,8 +8,8 @@ use mimalloc::MiMalloc;
 
 /// Grid programs make and drop values by the hundred million. A block that was just freed is still in the processor's
 /// cache, so each thread keeps some of each size and hands the last one out first; mimalloc, which has the others, goes
-/// through a whole page of blocks before it comes back to one. Large blocks are few and go back to the system as soon
-/// as they are freed, so that the process keeps to --memory.
+/// through a whole page of blocks before it comes back to one. Large blocks are few and left to the system's
+/// allocator, which the program tells how much of what is freed it may keep.
 pub(crate) struct Allocator;
 
 /// The largest block that mimalloc serves.

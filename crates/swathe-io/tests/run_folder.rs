@@ -338,3 +338,30 @@ fn only_one_at_a_time_has_a_folder() {
     drop(first);
     assert!(open(true).is_ok());
 }
+
+/// Parts are written while others fill: each is there when it is asked for next, or by the end.
+#[test]
+fn a_part_in_the_making_is_never_lost_without_a_word() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = |resume| RunFolder::open(folder.path(), identity(3), resume, &Faults::none());
+    let mut run = open(false).unwrap();
+    let mut part = Part::new(Words::new(vec![50_000; 3]), 1 << 20);
+    let push = |part: &mut Part<Words>, index: usize| {
+        part.push(index, Ok(&format!("word {index}")), timing(index));
+    };
+    push(&mut part, 0);
+    run.start_commit(&mut part).unwrap();
+    push(&mut part, 1);
+    run.start_commit(&mut part).unwrap();
+    // The folder is not given up before the second is written.
+    drop(run);
+    let mut run = open(true).unwrap();
+    assert_eq!(run.committed().missing(0, 3), [2]);
+    // One that cannot be written is told by whoever comes next.
+    std::fs::remove_dir_all(folder.path().join("parts")).unwrap();
+    push(&mut part, 2);
+    run.start_commit(&mut part).unwrap();
+    let told = run.commit(&mut part);
+    assert!(matches!(told, Err(FolderError::Write { .. })), "{told:?}");
+    assert_eq!(run.committed().missing(0, 3), [2]);
+}
