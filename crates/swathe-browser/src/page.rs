@@ -11,7 +11,8 @@ use crate::base64;
 use crate::browser::LIMIT;
 use crate::connection::Connection;
 use crate::error::BrowserError;
-use crate::{journal, key};
+use crate::journal::{self, Journal};
+use crate::key;
 
 /// How often a condition is looked at.
 const POLL: Duration = Duration::from_millis(20);
@@ -108,6 +109,20 @@ impl<'browser> Page<'browser> {
         self.connection
             .wait_for_journal(&self.session, &what, self.limit.get(), |journal| {
                 journal.loaded.contains(document)
+            })
+    }
+
+    /// Loads the page, which has no frames, again and waits for the load event. What is asked
+    /// after `location.reload()` may be answered by the old page, or by a new one that is not
+    /// whole.
+    pub fn reload(&self) -> Result<(), BrowserError> {
+        let n_loaded = |journal: &Journal| journal.loaded.len();
+        let n_before = self.connection.read_journal(&self.session, n_loaded);
+        self.call("Page.reload", json!({}))?;
+        let what = "the load event of the page again";
+        self.connection
+            .wait_for_journal(&self.session, what, self.limit.get(), |journal| {
+                n_loaded(journal) > n_before
             })
     }
 

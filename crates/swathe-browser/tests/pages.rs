@@ -319,3 +319,18 @@ fn pages_share_no_storage() {
         true
     );
 }
+
+#[test]
+fn after_a_reload_the_new_page_is_asked() {
+    // Long enough to be there in part only for a while.
+    let rows = "<p>row</p>".repeat(20_000);
+    let body = format!("{rows}<script>document.body.dataset.end = 'here'</script>");
+    let Some(Small { page, _folder, .. }) = open(&body) else {
+        return;
+    };
+    for _ in 0..5 {
+        page.evaluate("document.body.dataset.end = 'old'").unwrap();
+        page.reload().unwrap();
+        assert_eq!(page.evaluate("document.body.dataset.end").unwrap(), "here");
+    }
+}

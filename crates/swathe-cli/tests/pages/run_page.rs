@@ -102,6 +102,12 @@ impl RunPage {
     }
 
     #[track_caller]
+    pub(crate) fn reload(&self) {
+        let reloaded = self.page.reload();
+        reloaded.unwrap_or_else(|error| panic!("{error}"));
+    }
+
+    #[track_caller]
     pub(crate) fn wait_for(&self, condition: &str) {
         let waited = self.page.wait_for(condition);
         waited.unwrap_or_else(|error| panic!("{error}"));
