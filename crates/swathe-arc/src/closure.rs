@@ -2,21 +2,49 @@ use crate::fault::{Fault, Result};
 use crate::hash::TupleHash;
 use crate::meter;
 use crate::primitive::PRIMITIVES;
-use crate::value::{Value, nesting_of};
-use std::cell::Cell;
+use crate::set::Set;
+use crate::value::{Value, nesting_of, weight_of};
+use std::cell::{Cell, OnceCell};
+use std::rc::Rc;
 
 /// A function made by another: `compose`, `chain`, `matcher`, `fork`, `rbind`, `lbind`.
 pub struct Closure {
     pub(crate) form: Form,
-    pub(crate) parts: [Value; 3],
+    parts: OnceCell<[Value; 3]>,
+    /// Where the parts come from once they are asked for: a function, and a set whose first element is fixed.
+    first_of: Option<(Value, Rc<Set>)>,
     nesting: u32,
-    weight: u32,
+    /// None until it is asked for, where it depends on an element that was not looked up.
+    weight: Cell<Option<u32>>,
     /// Parts are shared, so a function may have far more parts than could be hashed twice.
     hash: Cell<Option<u64>>,
 }
 
 /// Functions with more parts than this are not written out.
 const WEIGHT_WRITTEN_MAX: u32 = 1000;
+
+/// Parts that weigh less than this together, and are nested less deep, are nowhere near the limits of values.
+const LIGHT_MAX: u32 = 1 << 20;
+const NESTING_LIGHT_MAX: u32 = 64;
+
+fn written(weight: u32) -> u32 {
+    if weight > WEIGHT_WRITTEN_MAX {
+        1
+    } else {
+        weight
+    }
+}
+
+/// Whether a part is a function whose weight nobody has asked for yet.
+fn has_unknown_weight(part: &Value) -> bool {
+    matches!(part, Value::Closure(c) if c.weight.get().is_none())
+}
+
+/// Whether parts are far from the limits of values, whatever the weights that are not known.
+fn are_light(parts: &[Value]) -> bool {
+    let known = parts.iter().filter(|part| !has_unknown_weight(part));
+    weight_of(known) <= LIGHT_MAX && parts.iter().all(|part| part.nesting() < NESTING_LIGHT_MAX)
+}
 
 /// What a closure does with its parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,19 +82,54 @@ impl Form {
 
 impl Closure {
     pub(crate) fn value(form: Form, parts: [Value; 3]) -> Result {
-        let (nesting, weight) = nesting_of(parts.iter())?;
-        let weight = if weight > WEIGHT_WRITTEN_MAX {
-            1
+        let (nesting, weight) = if parts.iter().any(has_unknown_weight) && are_light(&parts) {
+            (
+                1 + parts.iter().map(Value::nesting).max().unwrap_or(0),
+                None,
+            )
         } else {
-            weight
+            let (nesting, weight) = nesting_of(parts.iter())?;
+            (nesting, Some(written(weight)))
         };
-        Ok(Value::Closure(std::rc::Rc::new(Closure {
+        Ok(Value::Closure(Rc::new(Closure {
             form,
-            parts,
+            parts: OnceCell::from(parts),
+            first_of: None,
             nesting,
-            weight,
+            weight: Cell::new(weight),
             hash: Cell::new(None),
         })))
+    }
+
+    /// A function with the first element of a set, which is not empty, as its fixed argument. It is looked up when the
+    /// function is called: which element is the first can take long to find out, and many functions never are.
+    pub(crate) fn of_first(form: Form, function: &Value, set: &Rc<Set>) -> Result {
+        let weight = set.weight().saturating_add(function.weight());
+        let nesting = set.nesting_of_each().map(|n| n.max(function.nesting()));
+        match nesting.filter(|&n| n < NESTING_LIGHT_MAX && weight <= LIGHT_MAX) {
+            Some(nesting) => Ok(Value::Closure(Rc::new(Closure {
+                form,
+                parts: OnceCell::new(),
+                first_of: Some((function.clone(), set.clone())),
+                nesting: nesting + 1,
+                weight: Cell::new(None),
+                hash: Cell::new(None),
+            }))),
+            None => {
+                let first = set.first().expect("the set has elements");
+                Closure::value(form, [function.clone(), first, Value::None])
+            }
+        }
+    }
+
+    /// What the function is made of.
+    #[inline]
+    pub(crate) fn parts(&self) -> &[Value; 3] {
+        self.parts.get_or_init(|| {
+            let (function, set) = self.first_of.as_ref().expect("parts are given or come");
+            let first = set.first().expect("the set has elements");
+            [function.clone(), first, Value::None]
+        })
     }
 
     pub(crate) fn nesting(&self) -> u32 {
@@ -75,12 +138,17 @@ impl Closure {
 
     /// The number of parts that are written, all levels counted.
     pub(crate) fn weight(&self) -> u32 {
-        self.weight
+        if let Some(weight) = self.weight.get() {
+            return weight;
+        }
+        let weight = written(weight_of(self.parts().iter()));
+        self.weight.set(Some(weight));
+        weight
     }
 
     /// Whether the function has so many parts that only its kind is written.
     pub(crate) fn is_abbreviated(&self) -> bool {
-        self.weight == 1
+        self.weight() == 1
     }
 
     pub(crate) fn py_hash(&self) -> u64 {
@@ -97,7 +165,7 @@ impl Closure {
             Form::LeftBound(n) => 32 + u64::from(n),
             Form::Nothing => 5,
         });
-        for part in &self.parts {
+        for part in self.parts() {
             h.push(part.py_hash());
         }
         let hash = h.finish();
@@ -140,7 +208,7 @@ pub fn call(f: &Value, args: &[Value]) -> Result {
 }
 
 fn enter(c: &Closure, args: &[Value]) -> Result {
-    let [a, b, d] = &c.parts;
+    let [a, b, d] = c.parts();
     match c.form {
         Form::Nothing => Value::tuple(Vec::new()),
         Form::Compose => {

@@ -54,7 +54,7 @@ fn mapped<'a>(f: &Value, args: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
             one_by_one(*p, args, n)
         }),
         Value::Closure(c) => {
-            let [a, b, d] = &c.parts;
+            let [a, b, d] = c.parts();
             let parts = [Part::Same(a), Part::Same(b), Part::Same(d)];
             let enter = || meter::called_often(n, || entered(c.form, parts, args, n));
             match args {

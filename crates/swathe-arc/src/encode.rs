@@ -413,7 +413,7 @@ fn write_function(f: &Value, out: &mut Text) {
             out.push_str(name);
             out.push(b'"');
             let n = if c.is_abbreviated() { 0 } else { n };
-            for part in &c.parts[..n] {
+            for part in &c.parts()[..n] {
                 out.push(b',');
                 write_function(part, out);
             }

@@ -4,6 +4,7 @@ use crate::grid::Grid;
 use crate::library::{Guard, Head, Library, Node, Scope};
 use crate::meter::{self, Limits, Order, Usage};
 use crate::primitive::PRIMITIVES;
+use crate::primitives::function;
 use crate::profile::{Profile, StatementTime};
 use crate::recall;
 use crate::safe_default::{is_caught, safe_default};
@@ -91,6 +92,8 @@ pub(crate) struct Values {
     /// For each node the last program that uses it: the value is dropped after that.
     last_user: Vec<u32>,
     dropped_after: Vec<Vec<u32>>,
+    /// For each node whether it is a first element that may be looked up later.
+    is_first_to_fix: Vec<bool>,
     /// The nodes of the sample at hand that were evaluated; kept for its room.
     touched: Vec<u32>,
     /// The node of the demonstrations, if some program looks at them.
@@ -103,6 +106,23 @@ pub(crate) struct Values {
 struct Done {
     result: Result,
     usage: Usage,
+    /// The node is the first element of this result, a set with some elements: it is looked up when it is needed.
+    is_first_of: bool,
+}
+
+impl Done {
+    fn new((result, usage): (Result, Usage)) -> Done {
+        Done {
+            result,
+            usage,
+            is_first_of: false,
+        }
+    }
+
+    /// What is there without any work.
+    fn given(result: Result) -> Done {
+        Done::new((result, Usage::default()))
+    }
 }
 
 impl Values {
@@ -126,6 +146,7 @@ impl Values {
             slots: library.nodes.iter().map(|_| None).collect(),
             last_user,
             dropped_after,
+            is_first_to_fix: library.firsts_to_fix(),
             touched: Vec::new(),
             samples_node: position(Node::Samples),
             expected_node: position(Node::Expected),
@@ -200,10 +221,7 @@ impl<'a> Evaluator<'a> {
             Value::two(sample.input.clone().into(), output)
         });
         let result = pairs.collect::<Result<_>>().and_then(Value::tuple);
-        slots[node] = Some(Done {
-            result,
-            usage: Usage::default(),
-        });
+        slots[node] = Some(Done::given(result));
     }
 
     /// Runs all programs on one input; `done` receives each program's number and result, in order.
@@ -240,16 +258,11 @@ impl<'a> Evaluator<'a> {
         meter::set_order(self.order);
         meter::watch(self.stop.as_ref());
         let inputs = inputs.into();
-        self.values.slots[0] = Some(Done {
-            result: Ok(inputs.input.clone().into()),
-            usage: Usage::default(),
-        });
+        self.values.slots[0] = Some(Done::given(Ok(inputs.input.clone().into())));
         if let Some(node) = self.values.expected_node {
             let expected = inputs.expected.cloned();
-            self.values.slots[node] = Some(Done {
-                result: Ok(expected.map_or(Value::None, Value::from)),
-                usage: Usage::default(),
-            });
+            let expected = expected.map_or(Value::None, Value::from);
+            self.values.slots[node] = Some(Done::given(Ok(expected)));
         }
         let mut touched = std::mem::take(&mut self.values.touched);
         for program in programs {
@@ -328,35 +341,54 @@ impl<'a> Evaluator<'a> {
 
     fn node(&mut self, id: u32) -> Done {
         let limits = self.limits;
-        let (result, usage) = match &self.library.nodes[id as usize] {
+        let (head, args, guard) = match &self.library.nodes[id as usize] {
             Node::Input | Node::Expected => unreachable!("the inputs are always there"),
             // Nobody has started a task: there are no demonstrations.
-            Node::Samples => (Value::tuple(Vec::new()), Usage::default()),
-            Node::Constant(c) => (c.value(), Usage::default()),
-            Node::Call(head, args, guard) => {
-                for &arg in args.iter().chain(if let Head::Node(f) = head {
-                    Some(f)
-                } else {
-                    None
-                }) {
-                    if self.values.slots[arg as usize].is_none() {
-                        // Only constants and the demonstrations are not steps themselves.
-                        let done = self.node(arg);
-                        self.values.slots[arg as usize] = Some(done);
-                    }
-                }
-                let start = self.profile.as_ref().map(|_| Instant::now());
-                let done = meter::measured(&limits, || match (self.call(*head, args), guard) {
-                    (Err(fault), Guard::Guarded) if is_caught(fault) => self.default_of(*head),
-                    (result, _) => result,
-                });
-                if let (Some(profile), Some(start)) = (&mut self.profile, start) {
-                    profile.add(id, start.elapsed(), done.1.work);
-                }
-                done
-            }
+            Node::Samples => return Done::given(Value::tuple(Vec::new())),
+            Node::Constant(c) => return Done::given(c.value()),
+            Node::Call(head, args, guard) => (*head, args, guard),
         };
-        Done { result, usage }
+        for &arg in args.iter().chain(if let Head::Node(f) = &head {
+            Some(f)
+        } else {
+            None
+        }) {
+            if self.values.slots[arg as usize].is_none() {
+                // Only constants and the demonstrations are not steps themselves.
+                let done = self.node(arg);
+                self.values.slots[arg as usize] = Some(done);
+            }
+        }
+        let start = self.profile.as_ref().map(|_| Instant::now());
+        let several = if self.values.is_first_to_fix[id as usize] {
+            self.several(args[0])
+        } else {
+            None
+        };
+        let is_first_of = several.is_some();
+        let measured = meter::measured(&limits, || match several {
+            Some(set) => meter::called(|| Ok(set)),
+            None => match (self.call(head, args), guard) {
+                (Err(fault), Guard::Guarded) if is_caught(fault) => self.default_of(head),
+                (result, _) => result,
+            },
+        });
+        let done = Done {
+            is_first_of,
+            ..Done::new(measured)
+        };
+        if let (Some(profile), Some(start)) = (&mut self.profile, start) {
+            profile.add(id, start.elapsed(), done.usage.work);
+        }
+        done
+    }
+
+    /// What a node gave, if it is a set of which the first element has to be looked for.
+    fn several(&self, id: u32) -> Option<Value> {
+        match &self.values.slots[id as usize].as_ref()?.result {
+            Ok(Value::Set(set)) if set.len() > 1 => Some(Value::Set(set.clone())),
+            _ => None,
+        }
     }
 
     /// What a guarded call gives when it fails.
@@ -369,6 +401,12 @@ impl<'a> Evaluator<'a> {
             },
             Head::Tuple => Value::tuple(Vec::new()),
         }
+    }
+
+    /// Whether a node, which may only be fixed as an argument then, is the first element of the value in its place.
+    fn is_first_of(&self, id: u32) -> bool {
+        let done = &self.values.slots[id as usize];
+        done.as_ref().is_some_and(|done| done.is_first_of)
     }
 
     fn call(&self, head: Head, args: &[u32]) -> Result {
@@ -392,6 +430,16 @@ impl<'a> Evaluator<'a> {
                 let primitive = &PRIMITIVES[p as usize];
                 if usize::from(primitive.n_args) != values.len() {
                     return Err(Fault::TypeError);
+                }
+                if let [function, Value::Set(set)] = values
+                    && self.is_first_of(args[1])
+                {
+                    let bind = if primitive.name == "lbind" {
+                        function::lbind_first
+                    } else {
+                        function::rbind_first
+                    };
+                    return meter::called(|| bind(function, set));
                 }
                 meter::called(|| (primitive.run)(values))
             }

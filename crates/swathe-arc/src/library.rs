@@ -171,6 +171,41 @@ impl Library {
         scopes
     }
 
+    /// For each node whether it is `first` of something and all that is done with it is to fix it as an argument of
+    /// a function, which may never be called.
+    pub(crate) fn firsts_to_fix(&self) -> Vec<bool> {
+        let name = |head: &Head| match head {
+            Head::Primitive(p) => PRIMITIVES[*p as usize].name,
+            Head::Node(_) | Head::Tuple => "",
+        };
+        let mut is_one: Vec<bool> = self
+            .nodes
+            .iter()
+            .map(|node| match node {
+                Node::Call(head, args, Guard::Open) => name(head) == "first" && args.len() == 1,
+                _ => false,
+            })
+            .collect();
+        for node in &self.nodes {
+            let Node::Call(head, args, _) = node else {
+                continue;
+            };
+            if let Head::Node(f) = head {
+                is_one[*f as usize] = false;
+            }
+            let fixes = matches!(name(head), "lbind" | "rbind") && args.len() == 2;
+            for (k, &arg) in args.iter().enumerate() {
+                if !(fixes && k == 1) {
+                    is_one[arg as usize] = false;
+                }
+            }
+        }
+        for entry in &self.entries {
+            is_one[entry.output as usize] = false;
+        }
+        is_one
+    }
+
     /// The figures of the merge.
     pub fn counts(&self) -> Counts {
         let mut n_users = vec![0usize; self.nodes.len()];

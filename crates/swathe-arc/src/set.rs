@@ -395,6 +395,16 @@ impl Set {
         self.nesting
     }
 
+    /// How deep each element is nested, if they are values of any kind and all nested the same.
+    pub(crate) fn nesting_of_each(&self) -> Option<u32> {
+        let Items::General(items, _) = &self.items else {
+            return None;
+        };
+        let nesting = items.first()?.nesting();
+        let are_same = items.iter().all(|item| item.nesting() == nesting);
+        are_same.then_some(nesting)
+    }
+
     pub(crate) fn weight(&self) -> u32 {
         self.weight
     }

@@ -4,7 +4,9 @@ use crate::closure::{Closure, Form, n_args};
 use crate::fault::{Fault, Result};
 use crate::meter;
 use crate::operator as op;
+use crate::set::Set;
 use crate::value::Value;
+use std::rc::Rc;
 
 pub(crate) fn compose(a: &[Value]) -> Result {
     Closure::value(Form::Compose, [a[0].clone(), a[1].clone(), Value::None])
@@ -23,19 +25,27 @@ pub(crate) fn fork(a: &[Value]) -> Result {
 }
 
 pub(crate) fn rbind(a: &[Value]) -> Result {
-    let n = n_args(&a[0]).ok_or(Fault::AttributeError)?;
-    Closure::value(
-        Form::RightBound(n),
-        [a[0].clone(), a[1].clone(), Value::None],
-    )
+    let form = bound(&a[0], Form::RightBound)?;
+    Closure::value(form, [a[0].clone(), a[1].clone(), Value::None])
 }
 
 pub(crate) fn lbind(a: &[Value]) -> Result {
-    let n = n_args(&a[0]).ok_or(Fault::AttributeError)?;
-    Closure::value(
-        Form::LeftBound(n),
-        [a[0].clone(), a[1].clone(), Value::None],
-    )
+    let form = bound(&a[0], Form::LeftBound)?;
+    Closure::value(form, [a[0].clone(), a[1].clone(), Value::None])
+}
+
+fn bound(f: &Value, form: impl Fn(u8) -> Form) -> Result<Form> {
+    n_args(f).map(form).ok_or(Fault::AttributeError)
+}
+
+/// `rbind(f, first(set))`, for a set that is not empty.
+pub(crate) fn rbind_first(f: &Value, set: &Rc<Set>) -> Result {
+    Closure::of_first(bound(f, Form::RightBound)?, f, set)
+}
+
+/// `lbind(f, first(set))`, for a set that is not empty.
+pub(crate) fn lbind_first(f: &Value, set: &Rc<Set>) -> Result {
+    Closure::of_first(bound(f, Form::LeftBound)?, f, set)
 }
 
 /// The reference recurses n levels deep, and for ever when n is below 1.

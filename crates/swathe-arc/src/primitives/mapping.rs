@@ -184,7 +184,7 @@ fn merged_lines(parent: &Rc<Set>, lines: Vec<Straight>, is_cell: bool) -> Result
 fn shifted_everywhere(f: &Value, places: &Rc<Set>) -> Option<Result> {
     let Value::Closure(c) = f else { return None };
     let (Form::LeftBound(2), Value::Primitive(p), Value::Set(object)) =
-        (c.form, &c.parts[0], &c.parts[1])
+        (c.form, &c.parts()[0], &c.parts()[1])
     else {
         return None;
     };
