@@ -149,16 +149,16 @@ impl Slots {
                 slot += 1;
                 continue;
             }
-            // A cluster is crowded from the first slot that two keys want.
+            // A cluster is crowded from the first slot that two keys want, up to the one after which nobody waits: a
+            // key that wants the next slot has it to itself, or begins a crowd of its own.
             let start = slot;
             let mut n_waiting = 0;
             while slot < n_slots {
-                n_waiting += u32::from(self.n_starts[slot]);
+                n_waiting = n_waiting + u32::from(self.n_starts[slot]) - 1;
+                slot += 1;
                 if n_waiting == 0 {
                     break;
                 }
-                n_waiting -= 1;
-                slot += 1;
             }
             let end = slot as u32 - 1 + n_waiting;
             self.ends[start..slot].fill(end);
