@@ -141,7 +141,7 @@ pub(crate) struct RunFlags {
     /// Time one problem may take, such as 300s, 500ms or 2m [default: 300s]
     #[arg(long, value_name = "TIME")]
     pub(crate) time_limit: Option<String>,
-    /// Batches loaded ahead of those being solved [default: one for each thread]
+    /// Batches loaded ahead of those being solved [default: one for each thread, none for arc]
     #[arg(long, value_name = "N")]
     pub(crate) prefetch: Option<String>,
     /// Print what would run where, and run nothing

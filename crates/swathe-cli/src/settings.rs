@@ -57,10 +57,12 @@ pub(crate) fn resolve(flags: &RunFlags, out: &Path, section: &str) -> Result<Run
     let defaults = Settings::default();
     let engine = Settings {
         n_threads,
+        // Grid programs have nothing to load: all tasks are in memory, and more workers than threads
+        // only hand their turns to each other.
         n_prefetch: text("prefetch", &flags.prefetch)?
             .map(|found| found.number())
             .transpose()?
-            .unwrap_or(n_threads),
+            .unwrap_or(if section == "arc" { 0 } else { n_threads }),
         batch_size: match text("batch-size", &flags.batch_size)? {
             Some(found) if found.value == "auto" => BatchSize::Auto,
             Some(found) => match found.number()? {
