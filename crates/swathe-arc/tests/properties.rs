@@ -119,6 +119,41 @@ proptest! {
     }
 
     #[test]
+    fn a_first_element_that_is_only_fixed_is_the_same(grid in grids(), work_max in 1u64..60) {
+        let sets = [
+            "objects(I, T, F, T)", "objects(I, T, T, F)", "partition(I)", "asindices(I)", "palette(I)",
+            "prapply(connect, asindices(I), corners(asindices(I)))",
+            "apply(partition, hsplit(I, ONE))", "totuple(partition(I))",
+        ];
+        let uses = [
+            "f", "f(UNITY)", "compose(f, tojvec)", "mapply(compose(f, tojvec), interval(ZERO, ZERO, ONE))",
+            "apply(compose(f, tojvec), interval(ZERO, THREE, ONE))", "initset(f)", "astuple(f, f)",
+            "sfilter(asindices(I), matcher(f, I))", "rapply(initset(f), UNITY)",
+        ];
+        let bodies = |binder: &str, set: &str| -> Vec<String> {
+            let body = |then: &&str| format!("    s = {set}\n    x = first(s)\n    f = {binder}(shift, x)\n    return {then}\n");
+            uses.iter().map(body).collect()
+        };
+        let limits = [Limits::default(), Limits { work_max, ..Limits::default() }];
+        let outcomes = |bodies: &[String], order: Order, limits: Limits| -> Vec<String> {
+            let results = evaluate(&Library::new(parsed(bodies)), &grid, order, limits);
+            results.iter().map(|r| r.as_ref().map_or_else(|f| f.name().to_string(), encode)).collect()
+        };
+        for (binder, set) in sets.iter().flat_map(|set| [("lbind", set), ("rbind", set)]) {
+            let later = bodies(binder, set);
+            // Where a program gives the element itself, it is looked up at once.
+            let mut at_once = later.clone();
+            at_once.push(format!("    s = {set}\n    return first(s)\n"));
+            for order in [Order::Cpython, Order::Sorted] {
+                for limits in limits {
+                    let at_once = outcomes(&at_once, order, limits);
+                    prop_assert_eq!(&outcomes(&later, order, limits)[..], &at_once[..later.len()], "{} {}", binder, set);
+                }
+            }
+        }
+    }
+
+    #[test]
     fn samples_do_not_disturb_each_other(grids in proptest::collection::vec(grids(), 2..4), bodies in proptest::collection::vec(programs(), 1..4)) {
         let library = Library::new(parsed(&bodies));
         let limits = Limits { work_max: 20_000, bytes_max: 1 << 22, ..Limits::default() };
