@@ -2,8 +2,9 @@
 
 use crate::around_kernel::Around;
 use crate::closure::{Closure, Form};
+use crate::copies::Listed;
 use crate::grid::KnownGrid;
-use crate::overlap_kernel::{Copies, Shares};
+use crate::overlap_kernel::Shares;
 use crate::packed;
 use crate::primitives::collection::initset;
 use crate::set::{Items, Set, halves};
@@ -34,8 +35,8 @@ pub(crate) enum Column<'a> {
     Neighbors(Around, Vec<(i32, i32)>),
     /// The objects of the cells of a grid around these places.
     NeighborCells(Around, Vec<(i32, i32)>, Rc<KnownGrid>),
-    /// One object shifted by many steps.
-    Copies(Box<Copies>),
+    /// Objects shifted by many steps.
+    Copies(Box<Listed>),
     /// What sets have in common with another, or have not.
     Shares(Box<Shares<'a>>),
     /// Functions of one form with different parts, not put together until they are asked for.
@@ -64,7 +65,10 @@ impl<'a> Column<'a> {
                 Column::Two(half(0), half(1))
             }
             Items::Lines(lines, is_cell, _) => Column::Lines(lines[at].to_vec(), *is_cell),
-            Items::General(items, _) => Column::of_slice(&items[at]),
+            Items::General(items, _) => match items.copies() {
+                Some(copies) => Column::Copies(Box::new(copies.part(at).into())),
+                None => Column::of_slice(&items[at]),
+            },
         }
     }
 
@@ -92,7 +96,7 @@ impl<'a> Column<'a> {
             Column::Lines(v, is_cell) => v[k].value(*is_cell),
             Column::Neighbors(around, v) => around.value(v[k]).ok()?,
             Column::NeighborCells(around, v, grid) => around.object(v[k], grid).ok()?,
-            Column::Copies(copies) => copies.get(k),
+            Column::Copies(copies) => copies[k].clone(),
             Column::Shares(shares) => shares.get(k)?,
             Column::Functions(form, [a, b, c]) => {
                 Closure::value(*form, [a.get(k)?, b.get(k)?, c.get(k)?]).ok()?

@@ -1,6 +1,7 @@
 //! Lists without duplicates, first occurrences kept, before they become the content of a set.
 
 use crate::content::Content;
+use crate::copies::Copies;
 use crate::packed::{self, Bounds};
 use crate::set::{Items, Set};
 use crate::straight::Straight;
@@ -284,7 +285,7 @@ fn is_packed(v: &Value) -> bool {
 pub(crate) fn has_packed_sets(v: &Value) -> bool {
     match v {
         Value::Set(s) => match s.items() {
-            Items::General(items, _) => items.iter().all(is_packed),
+            Items::General(items, _) => items.copies().is_some() || items.iter().all(is_packed),
             _ => false,
         },
         _ => false,
@@ -303,6 +304,9 @@ impl Fingerprints {
         let (content, is_cell) = match set.items() {
             Items::Packed(content, is_cell) => (content, is_cell),
             Items::General(sets, _) => {
+                if let Some(copies) = sets.copies() {
+                    return of_copies(copies);
+                }
                 let prints = sets.iter().map(|v| match v {
                     Value::Set(s) => mixed(self.of(s)),
                     _ => 0,
@@ -322,20 +326,29 @@ impl Fingerprints {
                         .map_or_else(Sums::default, |(c, _)| Sums::of(c));
                     (source, sums)
                 });
-                // Elements stay in their range, so one tells whether the number takes away.
-                let first = known
-                    .0
-                    .packed()
-                    .and_then(|(c, _)| c.first())
-                    .map_or(0, |x| *x);
-                let added = i64::from(first.wrapping_add(added)) - i64::from(first);
-                let sums = known.1.with_added(added, n);
+                let sums = known.1.with_step(&known.0, added);
                 self.source = Some(known);
                 sums
             }
         };
-        mixed(sums.sum ^ mixed(sums.squares.wrapping_add(n * 2 + u64::from(*is_cell))))
+        sums.print(n, *is_cell)
     }
+}
+
+/// The fingerprint of a set of copies.
+fn of_copies(copies: &Copies) -> u64 {
+    let sums = |object: &Rc<Set>| {
+        object
+            .packed()
+            .map_or_else(Sums::default, |(c, _)| Sums::of(c))
+    };
+    let known: Vec<Sums> = copies.objects().iter().map(sums).collect();
+    let prints = copies.sums().map(|(k, added)| {
+        let object = &copies.objects()[k];
+        let sums = known[k].with_step(object, added);
+        mixed(sums.print(object.len() as u64, object.is_cell()))
+    });
+    prints.fold(copies.len() as u64, u64::wrapping_add)
 }
 
 /// The sum of some elements, and of their squares, as they wrap round.
@@ -353,6 +366,22 @@ impl Sums {
             sums.squares = sums.squares.wrapping_add(u64::from(x) * u64::from(x));
         }
         sums
+    }
+
+    /// The sums of a packed set, given these of the set that a packed step is added to.
+    fn with_step(self, source: &Set, step: u32) -> Sums {
+        let Some((content, _)) = source.packed() else {
+            return self;
+        };
+        // Elements stay in their range, so one tells whether the number takes away.
+        let first = content.first().map_or(0, |x| *x);
+        let added = i64::from(first.wrapping_add(step)) - i64::from(first);
+        self.with_added(added, content.len() as u64)
+    }
+
+    /// The fingerprint of a set of n elements with these sums.
+    fn print(self, n: u64, is_cell: bool) -> u64 {
+        mixed(self.sum ^ mixed(self.squares.wrapping_add(n * 2 + u64::from(is_cell))))
     }
 
     /// The sums once a number is added to each of the n elements.

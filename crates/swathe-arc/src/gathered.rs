@@ -1,4 +1,5 @@
 use crate::column::Column;
+use crate::copies::Copies;
 use crate::distinct;
 use crate::fault::Result;
 use crate::meter;
@@ -15,6 +16,8 @@ pub(crate) enum Gathered {
     Packed(Vec<u32>, bool),
     /// Sets that are straight lines.
     Lines(Vec<Straight>, bool),
+    /// One object, moved.
+    Copies(Copies),
     Values(Vec<Value>),
 }
 
@@ -32,8 +35,20 @@ impl Gathered {
                 Column::Lines(_, is_cell) | Column::Singles(_, is_cell) => {
                     *self = Gathered::Lines(Vec::new(), *is_cell);
                 }
+                Column::Copies(list) => {
+                    if let Some(copies) = list.copies().filter(|c| c.only_object().is_some()) {
+                        *self = Gathered::Copies(copies.part(0..n));
+                        return;
+                    }
+                }
                 _ => {}
             }
+        }
+        if let (Gathered::Copies(all), Column::Copies(list)) = (&mut *self, column)
+            && let Some(copies) = list.copies()
+            && all.add(copies)
+        {
+            return;
         }
         match (&mut *self, column) {
             (Gathered::Packed(all, false), Column::Pairs(pairs))
@@ -61,6 +76,7 @@ impl Gathered {
         match self {
             Gathered::Packed(v, _) => v.len(),
             Gathered::Lines(v, _) => v.len(),
+            Gathered::Copies(copies) => copies.len(),
             Gathered::Values(v) => v.len(),
         }
     }
@@ -71,6 +87,7 @@ impl Gathered {
                 v.into_iter().map(|p| Value::unpacked(p, is_cell)).collect()
             }
             Gathered::Lines(v, is_cell) => v.into_iter().map(|l| l.value(is_cell)).collect(),
+            Gathered::Copies(copies) => (0..copies.len()).map(|k| copies.get(k)).collect(),
             Gathered::Values(v) => v,
         }
     }
@@ -88,7 +105,7 @@ impl Gathered {
                 let kept = distinct::lines(&v, |_| ());
                 lines_at(&v, &kept, is_cell, Recipe::Sequence)
             }
-            Gathered::Values(v) => set::from_values(v),
+            values => set::from_values(values.into_values()),
         }
     }
 
@@ -109,9 +126,23 @@ impl Gathered {
                 let recipe = Recipe::Numbered(parent.clone(), numbers);
                 lines_at(&v, &kept, is_cell, recipe)
             }
-            Gathered::Values(v) => values_over(v, parent),
+            Gathered::Copies(copies) if is_moved_by(&copies, parent) => {
+                meter::build(copies.len(), 16)?;
+                meter::spend(copies.len())?;
+                set::copies(copies, Recipe::Via(parent.clone()))
+            }
+            values => values_over(values.into_values(), parent),
         }
     }
+}
+
+/// Whether the steps of copies are the elements of a set: no two are the same then.
+fn is_moved_by(copies: &Copies, parent: &Set) -> bool {
+    let Some((places, false)) = parent.packed() else {
+        return false;
+    };
+    let places = places.iter().map(|&p| (packed::row(p), packed::col(p)));
+    places.eq(copies.steps())
 }
 
 fn lines_at(lines: &[Straight], kept: &[u32], is_cell: bool, recipe: Recipe) -> Result {

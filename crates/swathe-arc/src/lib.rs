@@ -31,6 +31,7 @@ mod closure;
 mod column;
 mod columnwise;
 mod content;
+mod copies;
 mod distinct;
 mod encode;
 mod evaluate;

@@ -5,30 +5,14 @@
 
 use crate::column::{Column, Shared};
 use crate::content::Content;
+use crate::copies::Copies;
 use crate::meter::{self, Usage};
 use crate::packed::{self, Bounds};
 use crate::primitives::collection;
-use crate::primitives::patch;
 use crate::set::Set;
 use crate::value::Value;
 use std::cell::OnceCell;
 use std::rc::Rc;
-
-/// One object shifted by each of some steps.
-pub(crate) struct Copies {
-    object: Rc<Set>,
-    steps: Vec<(i32, i32)>,
-    values: OnceCell<Vec<Value>>,
-}
-
-impl Copies {
-    /// A copy; all are made at the first request.
-    pub(crate) fn get(&self, k: usize) -> Value {
-        let made = |&(di, dj): &(i32, i32)| patch::moved(&self.object, di, dj);
-        let values = || self.steps.iter().map(made).collect();
-        self.values.get_or_init(values)[k].clone()
-    }
-}
 
 /// Sets of which the elements that another has are kept, or those that it has not.
 pub(crate) struct Shares<'a> {
@@ -76,12 +60,12 @@ impl Shares<'_> {
             let n = if wanted { n_common } else { n_all - n_common };
             n as i64
         };
-        if let Column::Copies(copies) = &*self.sets {
-            let (own, own_is_cell) = copies.object.packed()?;
+        if let Some((copies, object)) = copies_of_one(&self.sets) {
+            let (own, own_is_cell) = object.packed()?;
             if own_is_cell != is_cell || items.is_empty() {
                 return Some(vec![kept(own.len(), 0); self.n]);
             }
-            let n_common = n_common_of_copies(copies, own, &self.other, items, is_cell);
+            let n_common = n_common_of_copies(copies, object, &self.other, items, is_cell);
             return Some(n_common.into_iter().map(|n| kept(own.len(), n)).collect());
         }
         let sets = packed_sets(&self.sets)?;
@@ -115,11 +99,17 @@ pub(crate) fn shift<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
         bytes: n as u64 * items.len() as u64 * 4,
     })
     .ok()?;
-    Some(Rc::new(Column::Copies(Box::new(Copies {
-        object: object.clone(),
-        steps: steps.clone(),
-        values: OnceCell::new(),
-    }))))
+    let copies = Copies::of_one(object, steps);
+    Some(Rc::new(Column::Copies(Box::new(copies.into()))))
+}
+
+/// The copies that a column is, if all are of one object, and the object.
+fn copies_of_one<'b>(column: &'b Column) -> Option<(&'b Copies, &'b Rc<Set>)> {
+    let Column::Copies(list) = column else {
+        return None;
+    };
+    let copies = list.copies()?;
+    Some((copies, copies.only_object()?))
 }
 
 pub(crate) fn difference<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
@@ -144,9 +134,9 @@ fn shares<'a>(sets: &Shared<'a>, other: &Rc<Set>, share: Share, n: usize) -> Opt
         usage.work += (n + n_other) as u64 / 8;
         usage.bytes += (n + n_other) as u64 * 8;
     };
-    match &**sets {
-        Column::Copies(copies) => (0..n).for_each(|_| pay(copies.object.len())),
-        _ => {
+    match copies_of_one(sets) {
+        Some((_, object)) => (0..n).for_each(|_| pay(object.len())),
+        None => {
             for items in packed_sets(sets)? {
                 pay(items?.0.len());
             }
@@ -163,10 +153,16 @@ fn shares<'a>(sets: &Shared<'a>, other: &Rc<Set>, share: Share, n: usize) -> Opt
 }
 
 /// The sizes of sets and other containers.
-pub(crate) fn size<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
+pub(crate) fn size<'a>(a: &[Shared<'a>], _: usize) -> Option<Shared<'a>> {
     let sizes = match &*a[0] {
         Column::Lines(lines, _) => lines.iter().map(|l| l.len() as i64).collect(),
-        Column::Copies(copies) => vec![copies.object.len() as i64; n],
+        Column::Copies(list) => match list.copies() {
+            Some(copies) => copies.sizes().map(|n| n as i64).collect(),
+            None => list
+                .iter()
+                .map(|v| v.len().map(|n| n as i64))
+                .collect::<Option<_>>()?,
+        },
         Column::Shares(shares) => shares.sizes()?,
         Column::Values(values) => {
             let sizes = values.iter().map(|v| v.len().map(|n| n as i64));
@@ -181,8 +177,10 @@ pub(crate) fn size<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
 fn packed_sets<'b>(
     column: &'b Column,
 ) -> Option<impl Iterator<Item = Option<(&'b Content, bool)>>> {
-    let Column::Values(values) = column else {
-        return None;
+    let values: &[Value] = match column {
+        Column::Values(values) => values,
+        Column::Copies(list) => list,
+        _ => return None,
     };
     Some(values.iter().map(|v| match v {
         Value::Set(s) => s.packed(),
@@ -193,21 +191,22 @@ fn packed_sets<'b>(
 /// How many elements each copy has in common with a set of the same kind that is not empty.
 fn n_common_of_copies(
     copies: &Copies,
-    own: &[u32],
+    object: &Set,
     other: &Set,
     items: &[u32],
     is_cell: bool,
 ) -> Vec<usize> {
-    let steps = copies.steps.iter();
-    let (b, c) = (copies.object.bounds(), other.bounds());
+    let own: &[u32] = object.packed().map_or(&[], |(own, _)| own);
+    let steps = copies.steps();
+    let (b, c) = (object.bounds(), other.bounds());
     if !is_cell && b.width() <= 64 && c.width() <= 64 {
         let (rows, others) = (Rows::of(own, b), Rows::of(items, c));
         return steps
-            .map(|&(di, dj)| rows.n_common(&others, di, dj))
+            .map(|(di, dj)| rows.n_common(&others, di, dj))
             .collect();
     }
-    let members = other.members(items, own.len() * copies.steps.len());
-    let n_common = |&(di, dj): &(i32, i32)| {
+    let members = other.members(items, own.len() * copies.len());
+    let n_common = |(di, dj): (i32, i32)| {
         let step = packed::step(di, dj);
         let moved = own.iter().map(|p| p.wrapping_add(step));
         moved.filter(|&p| members.has(p)).count()

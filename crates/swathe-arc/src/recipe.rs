@@ -81,7 +81,13 @@ impl Recipe {
             Recipe::Chained(l) | Recipe::Merged(l) => most(l),
             Recipe::MergedOver(p, l) => p.n_pending().max(most(l)),
             Recipe::Joined(p, _) | Recipe::ChainedOver(p) => match p.items() {
-                Items::General(sets, _) => p.n_pending().max(most(sets)),
+                Items::General(sets, _) => match sets.copies() {
+                    Some(copies) => {
+                        let objects = copies.objects().iter().map(|o| o.n_pending());
+                        p.n_pending().max(1 + objects.max().unwrap_or(0))
+                    }
+                    None => p.n_pending().max(most(sets)),
+                },
                 // Cells in a line wait for the line of places.
                 Items::Lines(..) => p.n_pending().max(2),
                 _ => p.n_pending(),

@@ -1,4 +1,5 @@
 use crate::content::Content;
+use crate::copies::{Copies, Listed};
 use crate::distinct;
 use crate::fault::Result;
 use crate::hash;
@@ -11,7 +12,7 @@ use crate::rectangle_hash;
 use crate::settled::{self, Span};
 use crate::straight::Straight;
 use crate::table::Table;
-use crate::value::{Value, nesting_of, weight_of};
+use crate::value::{Value, check_weight, nesting_of, weight_of};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -47,7 +48,7 @@ pub(crate) enum Items {
     /// Sets that are lines of places, or of cells, with their hashes once they are known.
     Lines(Vec<Straight>, bool, OnceCell<Vec<u64>>),
     /// Anything, with the hashes once they are known.
-    General(Vec<Value>, OnceCell<Vec<u64>>),
+    General(Listed, OnceCell<Vec<u64>>),
 }
 
 /// Recipes hold on to the sets they start from; longer chains are cut by following them at once.
@@ -167,8 +168,20 @@ pub(crate) fn general(
         return empty();
     }
     let weight = weight_of(items.iter());
-    let items = Items::General(items, hashes.map_or_else(OnceCell::new, OnceCell::from));
+    let items = Items::General(
+        items.into(),
+        hashes.map_or_else(OnceCell::new, OnceCell::from),
+    );
     Value::Set(Set::new(items, recipe, nesting, weight))
+}
+
+/// A set of distinct copies, at least one.
+pub(crate) fn copies(copies: Copies, recipe: Recipe) -> Result {
+    let n_elements = copies.sizes().fold(1u64, |sum, n| sum + n as u64);
+    let weight = u32::try_from(n_elements).unwrap_or(u32::MAX);
+    check_weight(weight)?;
+    let items = Items::General(copies.into(), OnceCell::new());
+    Ok(Value::Set(Set::new(items, recipe, 3, weight)))
 }
 
 /// A set whose table is known: `keys` of the table are positions in `items`, all of them in use.
@@ -181,7 +194,7 @@ pub(crate) fn with_table(items: Vec<Value>, hashes: Vec<u64>, table: &Table) -> 
         .collect();
     let items = match packed {
         Some(packed) if !packed.is_empty() => Items::Packed(packed.into(), is_cell == Some(true)),
-        _ => Items::General(items, OnceCell::from(hashes)),
+        _ => Items::General(items.into(), OnceCell::from(hashes)),
     };
     let set = Set::new(items, Recipe::Sequence, nesting, weight);
     if meter::order() == Order::Cpython {
@@ -360,7 +373,7 @@ impl Set {
                     .expect("sets of packed sets are not nested deeply")
             }
             Items::Lines(v, is_cell, _) => v[k].value(*is_cell),
-            Items::General(v, _) => v[k].clone(),
+            Items::General(v, _) => v.get(k),
         }
     }
 
@@ -549,7 +562,10 @@ impl Set {
             (Items::General(v, hashes), _) => {
                 let hash = value.py_hash();
                 let hashes = known(v, hashes);
-                hashes.iter().zip(v).any(|(&h, x)| h == hash && x == value)
+                hashes
+                    .iter()
+                    .zip(v.iter())
+                    .any(|(&h, x)| h == hash && x == value)
             }
             (Items::Lines(v, is_cell, hashes), Value::Set(_)) => {
                 let hash = value.py_hash();
@@ -658,6 +674,9 @@ fn known_of_lines<'a>(
 }
 
 /// The hashes of these values, worked out at the first request.
-fn known<'a>(values: &[Value], hashes: &'a OnceCell<Vec<u64>>) -> &'a [u64] {
-    hashes.get_or_init(|| values.iter().map(Value::py_hash).collect())
+fn known<'a>(values: &Listed, hashes: &'a OnceCell<Vec<u64>>) -> &'a [u64] {
+    hashes.get_or_init(|| match values.copies() {
+        Some(copies) => copies.hashes(),
+        None => values.iter().map(Value::py_hash).collect(),
+    })
 }

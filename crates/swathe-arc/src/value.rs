@@ -62,11 +62,18 @@ pub(crate) fn nesting_of<'a>(items: impl Iterator<Item = &'a Value>) -> Result<(
         weight = weight.saturating_add(item.weight());
     }
     if nesting >= NESTING_MAX {
-        Err(Fault::RecursionError)
-    } else if weight > WEIGHT_MAX {
+        return Err(Fault::RecursionError);
+    }
+    check_weight(weight)?;
+    Ok((nesting + 1, weight))
+}
+
+/// Whether a container may be as heavy as this.
+pub(crate) fn check_weight(weight: u32) -> Result<()> {
+    if weight > WEIGHT_MAX {
         Err(Fault::Memory)
     } else {
-        Ok((nesting + 1, weight))
+        Ok(())
     }
 }
 

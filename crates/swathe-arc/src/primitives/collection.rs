@@ -1,6 +1,7 @@
 //! Containers: what is in them, put together, taken apart.
 
 use crate::content::Content;
+use crate::copies::{Copies, Listed};
 use crate::distinct;
 use crate::fault::{Fault, Result};
 use crate::memo;
@@ -244,21 +245,30 @@ fn merged_sets(outer: &Rc<Set>) -> Option<Result> {
     if !containers.iter().all(has_sets) {
         return None;
     }
-    let mut all = Vec::new();
-    let mut paid = meter::build(containers.len(), 16);
-    for container in containers {
-        if let Value::Set(s) = container
-            && let Items::General(sets, _) = s.items()
-        {
-            paid = paid.and_then(|()| meter::build(sets.len(), 16));
-            all.extend_from_slice(sets);
-        }
-    }
-    let n = all.len();
-    let paid = paid.and_then(|()| meter::build(n, 16));
+    let lists = || {
+        containers.iter().filter_map(|container| match container {
+            Value::Set(s) => match s.items() {
+                Items::General(sets, _) => Some(sets),
+                _ => None,
+            },
+            _ => None,
+        })
+    };
+    let n: usize = lists().map(Listed::len).sum();
+    let paid = meter::build(containers.len(), 16)
+        .and_then(|()| lists().try_for_each(|sets| meter::build(sets.len(), 16)))
+        .and_then(|()| meter::build(n, 16));
     if let Err(fault) = paid.and_then(|()| meter::spend(n)) {
         return Some(Err(fault));
     }
+    let copies: Option<Vec<&Copies>> = lists().map(Listed::copies).collect();
+    if let Some(all) = copies.and_then(|lists| Copies::all_of(lists.into_iter()))
+        && n > 0
+    {
+        let recipe = Recipe::Joined(outer.clone(), (0..n as u32).collect());
+        return Some(set::copies(all, recipe));
+    }
+    let all: Vec<Value> = lists().flat_map(|sets| sets.iter()).cloned().collect();
     let (kept, numbers) = distinct::sets(&all)?;
     let sets: Vec<Value> = kept.iter().map(|&k| all[k as usize].clone()).collect();
     let recipe = Recipe::Joined(outer.clone(), numbers);
@@ -496,7 +506,7 @@ pub(crate) fn product(a: &[Value]) -> Result {
 fn has_packed_sets(set: &Set) -> bool {
     let is_packed = |v: &Value| matches!(v, Value::Set(s) if s.packed().is_some());
     match set.items() {
-        Items::General(items, _) => items.iter().all(is_packed),
+        Items::General(items, _) => items.copies().is_some() || items.iter().all(is_packed),
         Items::Lines(..) => true,
         _ => false,
     }
@@ -541,7 +551,7 @@ pub(crate) fn kept_sets(
         return None;
     };
     let mut kept = Vec::with_capacity(items.len());
-    for (k, item) in (0..).zip(items) {
+    for (k, item) in (0..).zip(items.iter()) {
         if is_wanted(item)? {
             kept.push(k);
         }
