@@ -8,11 +8,13 @@ use crate::primitives::patch;
 use crate::rectangle_hash;
 use crate::set::Set;
 use crate::value::Value;
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::ops::{Deref, Range};
 use std::rc::Rc;
 
 /// Packed sets, none of them empty, each moved by some steps. What is moved still fits.
+#[derive(Clone)]
 pub(crate) struct Copies {
     objects: Vec<Rc<Set>>,
     moves: Vec<Move>,
@@ -21,21 +23,34 @@ pub(crate) struct Copies {
 #[derive(Clone, Copy)]
 struct Move {
     object: u32,
-    by: (i32, i32),
+    /// None for the object itself, which may have another order than one that was moved nowhere.
+    by: Option<(i32, i32)>,
 }
 
 impl Copies {
     /// One object moved by each of these steps.
     pub(crate) fn of_one(object: &Rc<Set>, steps: &[(i32, i32)]) -> Copies {
-        let moves = steps.iter().map(|&by| Move { object: 0, by });
+        let moves = steps.iter().map(|&by| Move {
+            object: 0,
+            by: Some(by),
+        });
         Copies {
             objects: vec![object.clone()],
             moves: moves.collect(),
         }
     }
 
+    /// Objects as they are.
+    pub(crate) fn themselves(objects: Vec<Rc<Set>>) -> Copies {
+        let moves = (0..objects.len() as u32).map(|object| Move { object, by: None });
+        Copies {
+            moves: moves.collect(),
+            objects,
+        }
+    }
+
     /// The copies of all lists, if no copy of one can be equal to a copy of another.
-    pub(crate) fn all_of<'a>(lists: impl Iterator<Item = &'a Copies>) -> Option<Copies> {
+    pub(crate) fn all_of(lists: &[Cow<Copies>]) -> Option<Copies> {
         let (mut objects, mut moves) = (Vec::<Rc<Set>>::new(), Vec::new());
         for list in lists {
             let may_be_equal = |a: &Rc<Set>| list.objects.iter().any(|b| may_be_moved(a, b));
@@ -90,12 +105,13 @@ impl Copies {
 
     /// The steps by which the objects are moved.
     pub(crate) fn steps(&self) -> impl Iterator<Item = (i32, i32)> + '_ {
-        self.moves.iter().map(|m| m.by)
+        self.moves.iter().map(|m| m.by.unwrap_or((0, 0)))
     }
 
     /// The object of each copy, by its number, and what is added to its elements.
     pub(crate) fn sums(&self) -> impl Iterator<Item = (usize, u32)> + '_ {
-        let sum = |m: &Move| (m.object as usize, packed::step(m.by.0, m.by.1));
+        let added = |(di, dj): (i32, i32)| packed::step(di, dj);
+        let sum = move |m: &Move| (m.object as usize, m.by.map_or(0, added));
         self.moves.iter().map(sum)
     }
 
@@ -110,7 +126,10 @@ impl Copies {
     }
 
     fn made(&self, m: &Move) -> Value {
-        patch::moved(self.object(m), m.by.0, m.by.1)
+        match m.by {
+            Some((di, dj)) => patch::moved(self.object(m), di, dj),
+            None => Value::Set(self.object(m).clone()),
+        }
     }
 
     fn object(&self, m: &Move) -> &Rc<Set> {
@@ -123,12 +142,15 @@ impl Copies {
             self.objects.iter().map(|o| Rectangle::of(o)).collect();
         let hash = |m: &Move| {
             let rectangle = rectangles[m.object as usize].as_ref();
-            let hash = rectangle.and_then(|r| r.hash(m.by));
+            let hash = rectangle.zip(m.by).and_then(|(r, by)| r.hash(by));
             hash.unwrap_or_else(|| self.made(m).py_hash())
         };
         self.moves.iter().map(hash).collect()
     }
 }
+
+/// So many sets are looked at one by one.
+const N_FEW: usize = 8;
 
 /// Whether one set may be the other, moved.
 fn may_be_moved(a: &Set, b: &Set) -> bool {
@@ -172,6 +194,20 @@ impl Listed {
             Some(copies) => copies.len(),
             None => self.deref().len(),
         }
+    }
+
+    /// The copies that these values are, or a few packed sets; None if they are anything else.
+    pub(crate) fn copies_or_few(&self) -> Option<Cow<'_, Copies>> {
+        if let Some(copies) = self.copies() {
+            return Some(Cow::Borrowed(copies));
+        }
+        let object = |v: &Value| match v {
+            Value::Set(set) if !set.packed()?.0.is_empty() => Some(set.clone()),
+            _ => None,
+        };
+        let few = Some(&**self).filter(|values| values.len() <= N_FEW)?;
+        let objects = few.iter().map(object).collect::<Option<_>>()?;
+        Some(Cow::Owned(Copies::themselves(objects)))
     }
 
     /// The copies that these values are, unless they have been made.
@@ -274,12 +310,26 @@ mod tests {
             rectangle(3, 2, None),
             rectangle(2, 3, Some(1)),
         );
-        let all = Copies::all_of([of(&wide), of(&high), of(&cells)].iter()).unwrap();
-        assert_eq!(all.len(), 15);
+        let all_of = |lists: Vec<Copies>| {
+            let lists: Vec<_> = lists.into_iter().map(Cow::Owned).collect();
+            Copies::all_of(&lists)
+        };
+        let other = rectangle(1, 1, Some(1));
+        let lists = vec![
+            of(&wide),
+            of(&high),
+            of(&cells),
+            Copies::themselves(vec![other.clone()]),
+        ];
+        let all = all_of(lists).unwrap();
+        assert_eq!(all.len(), 16);
+        assert!(matches!(all.get(15), Value::Set(set) if Rc::ptr_eq(&set, &other)));
+        assert_eq!(all.hashes()[15], other.py_hash());
         assert!(all.only_object().is_none());
         assert_eq!(all.get(7), of(&high).get(2));
         assert_eq!(all.part(10..12).get(1), of(&cells).get(1));
         let again = rectangle(2, 3, None);
-        assert!(Copies::all_of([of(&wide), of(&again)].iter()).is_none());
+        assert!(all_of(vec![of(&wide), of(&again)]).is_none());
+        assert!(all_of(vec![of(&wide), Copies::themselves(vec![again])]).is_none());
     }
 }

@@ -261,8 +261,8 @@ fn merged_sets(outer: &Rc<Set>) -> Option<Result> {
     if let Err(fault) = paid.and_then(|()| meter::spend(n)) {
         return Some(Err(fault));
     }
-    let copies: Option<Vec<&Copies>> = lists().map(Listed::copies).collect();
-    if let Some(all) = copies.and_then(|lists| Copies::all_of(lists.into_iter()))
+    let copies: Option<Vec<_>> = lists().map(Listed::copies_or_few).collect();
+    if let Some(all) = copies.and_then(|lists| Copies::all_of(&lists))
         && n > 0
     {
         let recipe = Recipe::Joined(outer.clone(), (0..n as u32).collect());
