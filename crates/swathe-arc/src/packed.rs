@@ -51,6 +51,12 @@ pub(crate) fn color(p: u32) -> i32 {
     (p >> 24) as i32 - 128
 }
 
+/// The colour as it is packed: never zero.
+#[inline]
+pub(crate) fn color_byte(p: u32) -> u8 {
+    (p >> 24) as u8
+}
+
 /// What to add to a packed place to move it; the caller has checked that the result fits.
 #[inline]
 pub(crate) fn step(di: i32, dj: i32) -> u32 {

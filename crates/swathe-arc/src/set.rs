@@ -413,6 +413,9 @@ impl Set {
         let Items::General(items, _) = &self.items else {
             return None;
         };
+        if items.copies().is_some() {
+            return Some(2);
+        }
         let nesting = items.first()?.nesting();
         let are_same = items.iter().all(|item| item.nesting() == nesting);
         are_same.then_some(nesting)

@@ -72,11 +72,9 @@ pub(crate) fn hmirror(a: &[Value]) -> Result {
     let piece = &a[0];
     if let Value::Grid(g) = piece {
         meter::build(g.cells().len(), 1)?;
-        return grid::value(
-            g.height(),
-            g.width(),
-            g.rows().rev().flatten().copied().collect(),
-        );
+        let mut cells = Vec::with_capacity(g.cells().len());
+        g.rows().rev().for_each(|row| cells.extend_from_slice(row));
+        return grid::value(g.height(), g.width(), cells);
     }
     if piece.is_tuple() {
         return op::reversed(piece);
@@ -95,11 +93,9 @@ pub(crate) fn vmirror(a: &[Value]) -> Result {
 fn vertical(piece: &Value) -> Result {
     if let Some(g) = dense(piece) {
         meter::build(g.cells().len(), 1)?;
-        return grid::value(
-            g.height(),
-            g.width(),
-            g.rows().flat_map(|r| r.iter().rev()).copied().collect(),
-        );
+        let mut cells = g.cells().to_vec();
+        cells.chunks_exact_mut(g.width()).for_each(<[i8]>::reverse);
+        return grid::value(g.height(), g.width(), cells);
     }
     if piece.is_tuple() {
         return rows_reversed(piece);

@@ -60,6 +60,9 @@ fn filled(grid: &Value, value: &Value, patch: &Value, under: Option<&Value>) -> 
         && let Some(under) = small(under)
     {
         meter::build(g.cells().len() + items.len(), 1)?;
+        if items.is_empty() {
+            return Ok(Value::Grid(g));
+        }
         let mut cells = g.cells().to_vec();
         for &x in items {
             if let Some(at) = on_grid(&g, x)
@@ -159,6 +162,9 @@ fn painted(grid: &Value, obj: &Value, under: Option<&Value>) -> Result {
         && let Some(under) = small(under)
     {
         meter::build(g.cells().len() + items.len(), 1)?;
+        if items.is_empty() {
+            return Ok(Value::Grid(g));
+        }
         let mut board = Painting::new(&g, under);
         let is_done = board.put_all(items) || (under.is_none() && board.put_last(s, items));
         if !is_done {
@@ -231,11 +237,12 @@ impl<'a> Painting<'a> {
             items.iter().for_each(|&x| self.put(x));
             return true;
         }
-        let mut wanted = vec![UNPAINTED; self.cells.len()];
+        // The colours' bytes, of which none is zero: wide grids get such memory without anybody writing it.
+        let mut wanted = vec![0u8; self.cells.len()];
         for &x in items {
             if let Some(at) = on_grid(self.grid, x) {
-                let color = packed::color(x) as i8;
-                if wanted[at] != UNPAINTED && wanted[at] != color {
+                let color = packed::color_byte(x);
+                if wanted[at] != 0 && wanted[at] != color {
                     return false;
                 }
                 wanted[at] = color;
@@ -250,32 +257,38 @@ impl<'a> Painting<'a> {
         let Some(spans) = set.spans() else {
             return false;
         };
-        let nobody = Last {
-            span: (0, 0),
-            others: None,
-            color: UNPAINTED,
-        };
-        let mut places = vec![nobody; self.cells.len()];
+        // For each place of the grid one more than its number among those that are painted.
+        let mut numbers = vec![0u32; self.cells.len()];
+        let mut lasts: Vec<Last> = Vec::with_capacity(items.len());
         for (&x, &span) in items.iter().zip(&spans) {
             if let Some(at) = on_grid(self.grid, x) {
-                places[at].add(span, packed::color(x) as i8);
+                let color = packed::color(x) as i8;
+                if numbers[at] == 0 {
+                    lasts.push(Last {
+                        at,
+                        span,
+                        others: None,
+                        color,
+                    });
+                    numbers[at] = lasts.len() as u32;
+                } else {
+                    lasts[numbers[at] as usize - 1].add(span, color);
+                }
             }
         }
-        for (cell, last) in self.cells.iter_mut().zip(&places) {
+        for last in &lasts {
             if last.others >= Some(last.span.0) {
                 return false;
             }
-            if last.color != UNPAINTED {
-                *cell = last.color;
-            }
+            self.cells[last.at] = last.color;
         }
         true
     }
 }
 
 /// Who comes last of the cells at a place.
-#[derive(Clone)]
 struct Last {
+    at: usize,
     span: Span,
     /// The last slot that any of the others may have.
     others: Option<u32>,
@@ -284,9 +297,7 @@ struct Last {
 
 impl Last {
     fn add(&mut self, span: Span, color: i8) {
-        if self.color == UNPAINTED {
-            (self.span, self.color) = (span, color);
-        } else if span.0 > self.span.0 {
+        if span.0 > self.span.0 {
             self.others = self.others.max(Some(self.span.1));
             (self.span, self.color) = (span, color);
         } else {
@@ -294,9 +305,6 @@ impl Last {
         }
     }
 }
-
-/// Not a colour that can be packed.
-const UNPAINTED: i8 = i8::MIN;
 
 /// The background as a grid's cell; None if it is something a grid cannot hold.
 #[expect(

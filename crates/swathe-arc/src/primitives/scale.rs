@@ -43,10 +43,10 @@ fn upscaled(grid: &Value, factor: &Value, (rows, values): (bool, bool)) -> Resul
         meter::build(g.cells().len().saturating_mul(n).saturating_mul(m), 1)?;
         let mut cells = Vec::with_capacity(g.cells().len() * n * m);
         for row in g.rows() {
-            let wide: Vec<i8> = row
-                .iter()
-                .flat_map(|&c| std::iter::repeat_n(c, m))
-                .collect();
+            let mut wide = Vec::with_capacity(row.len() * m);
+            for &c in row {
+                wide.resize(wide.len() + m, c);
+            }
             for _ in 0..n {
                 cells.extend_from_slice(&wide);
             }
