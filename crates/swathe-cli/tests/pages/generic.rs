@@ -305,7 +305,8 @@ fn light_and_dark_follow_the_reader() {
     run.page.set_dark(true).unwrap();
     let dark = paper();
     assert_ne!(light, dark);
-    assert_eq!(run.text("#theme"), "Light");
+    // The button hears of it with the next frame.
+    run.wait_for("document.querySelector('#theme').textContent === 'Light'");
     run.click("#theme");
     assert_eq!(paper(), light);
     run.page.set_dark(false).unwrap();
