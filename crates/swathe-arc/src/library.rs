@@ -343,3 +343,42 @@ impl Graph {
         !is_safe || usize::from(primitive.n_args) != args.len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+
+    /// How many first elements may be looked up later, of programs with these last lines.
+    fn n_to_fix(last_lines: &[&str]) -> usize {
+        let program = |(k, last): (usize, &&str)| {
+            format!("def p{k}(I):\n    s = objects(I, T, F, T)\n    x = first(s)\n    {last}\n")
+        };
+        let text: String = last_lines.iter().enumerate().map(program).collect();
+        let parsed = parse("mine.py", &text);
+        assert!(parsed.errors.is_empty(), "{}", parsed.errors[0]);
+        let marks = Library::new(parsed.programs).firsts_to_fix();
+        marks.into_iter().filter(|&mark| mark).count()
+    }
+
+    #[test]
+    fn a_first_element_waits_only_if_nobody_looks_at_it() {
+        assert_eq!(n_to_fix(&["return lbind(shift, x)"]), 1);
+        assert_eq!(
+            n_to_fix(&["return rbind(shift, x)", "return lbind(add, x)"]),
+            1
+        );
+        // It is given itself, called, made a part of something else, or the function that is bound: by any program.
+        for look in [
+            "return x",
+            "return x(I)",
+            "return astuple(x, I)",
+            "return lbind(x, I)",
+            "return lbind(shift, x, I)",
+            "return compose(shift, x)",
+        ] {
+            assert_eq!(n_to_fix(&[look]), 0, "{look}");
+            assert_eq!(n_to_fix(&["return lbind(shift, x)", look]), 0, "{look}");
+        }
+    }
+}

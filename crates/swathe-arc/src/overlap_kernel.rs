@@ -154,20 +154,18 @@ fn shares<'a>(sets: &Shared<'a>, other: &Rc<Set>, share: Share, n: usize) -> Opt
 
 /// The sizes of sets and other containers.
 pub(crate) fn size<'a>(a: &[Shared<'a>], _: usize) -> Option<Shared<'a>> {
+    let of_values = |values: &[Value]| {
+        let sizes = values.iter().map(|v| v.len().map(|n| n as i64));
+        sizes.collect::<Option<_>>()
+    };
     let sizes = match &*a[0] {
         Column::Lines(lines, _) => lines.iter().map(|l| l.len() as i64).collect(),
         Column::Copies(list) => match list.copies() {
             Some(copies) => copies.sizes().map(|n| n as i64).collect(),
-            None => list
-                .iter()
-                .map(|v| v.len().map(|n| n as i64))
-                .collect::<Option<_>>()?,
+            None => of_values(list)?,
         },
         Column::Shares(shares) => shares.sizes()?,
-        Column::Values(values) => {
-            let sizes = values.iter().map(|v| v.len().map(|n| n as i64));
-            sizes.collect::<Option<_>>()?
-        }
+        Column::Values(values) => of_values(values)?,
         _ => return None,
     };
     Some(Rc::new(Column::Ints(sizes)))
