@@ -9,7 +9,7 @@ use crate::meter::{self, Limits, Order};
 use crate::operator as op;
 use crate::primitive::primitive;
 use crate::value::Value;
-use swathe::{DeviceKind, Difference, Gpu, GpuError, Lane, Need, Shape, Size, Stop, Workload};
+use swathe::{Device, DeviceKind, Difference, GpuError, Lane, Need, Shape, Size, Stop, Workload};
 
 /// Single operations on grids as a workload of the engine: the primitives on the CPU, kernels with the same answers
 /// on graphics processors.
@@ -154,6 +154,7 @@ impl Workload for GridOps {
     type Solution = GridAnswer;
     type Failure = Fault;
     type Scratch = ();
+    type Local = ();
     const NAME: &'static str = "arc-grid";
 
     fn size(&self, problem: &GridProblem) -> Size {
@@ -187,11 +188,19 @@ impl Workload for GridOps {
 
     fn scratch(&self) {}
 
-    fn solve(&self, problem: &GridProblem, _: &mut (), _: &Stop) -> Result<GridAnswer, Fault> {
+    fn local(&self) {}
+
+    fn solve(
+        &self,
+        problem: &GridProblem,
+        _: &mut (),
+        _: &mut (),
+        _: &Stop,
+    ) -> Result<GridAnswer, Fault> {
         self.measured(|| answer(problem))
     }
 
-    fn gpu_form(&self, size: &Size) -> Option<Shape> {
+    fn launch_form(&self, size: &Size) -> Option<Shape> {
         let n_cells = size.shape.volume();
         (n_cells <= gpu::N_CELLS_MAX as u64).then_some(size.shape)
     }
@@ -200,14 +209,18 @@ impl Workload for GridOps {
         true
     }
 
-    fn solve_gpu(
+    fn launch(
         &self,
-        gpu: &Gpu,
+        device: &Device,
         _padded: Shape,
         problems: &[&GridProblem],
         stop: &Stop,
-    ) -> Result<Vec<Lane<GridOps>>, GpuError> {
-        gpu::solve(self, gpu, problems, stop)
+    ) -> Result<Vec<Lane<GridAnswer, Fault>>, GpuError> {
+        gpu::solve(self, device.kernels()?, problems, stop)
+    }
+
+    fn can_compare(&self) -> bool {
+        true
     }
 
     fn agree(

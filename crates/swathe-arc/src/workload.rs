@@ -179,12 +179,12 @@ impl Workload for GridPrograms {
     type Failure = Stopped;
     // Values are counted per thread and cannot be handed on; an evaluator is cheap beside a sample's work.
     type Scratch = ();
+    type Local = ();
     const NAME: &'static str = "arc";
 
     fn size(&self, problem: &Problem) -> Size {
         let input = &problem.sample().input;
         let mut size = Size::of(Shape::new(&[input.height() as u32, input.width() as u32]));
-        size.work *= self.programs_for(&problem.task.name).len() as f64;
         if self.uses_samples {
             // What depends on the demonstrations alone is kept from one sample of a task to the next.
             let mut hasher = DefaultHasher::new();
@@ -208,7 +208,15 @@ impl Workload for GridPrograms {
 
     fn scratch(&self) {}
 
-    fn solve(&self, problem: &Problem, _: &mut (), stop: &Stop) -> Result<Vec<Call>, Stopped> {
+    fn local(&self) {}
+
+    fn solve(
+        &self,
+        problem: &Problem,
+        _: &mut (),
+        _: &mut (),
+        stop: &Stop,
+    ) -> Result<Vec<Call>, Stopped> {
         let sample = problem.sample();
         let programs = self.programs_for(&problem.task.name);
         let mut calls: Vec<Call> = Vec::with_capacity(programs.len());
@@ -284,6 +292,10 @@ impl Workload for GridPrograms {
         }
     }
 
+    fn can_compare(&self) -> bool {
+        true
+    }
+
     fn agree(
         &self,
         reference: &Vec<Call>,
@@ -299,14 +311,15 @@ impl Workload for GridPrograms {
             None => "missing".to_string(),
         };
         for k in 0..reference.len().max(other.len()) {
-            if reference.get(k) != other.get(k) {
+            let (expected, found) = (reference.get(k), other.get(k));
+            if expected != found {
+                // Calls carry their program: which ones there are depends on the pairing.
+                let program = expected.or(found).map(|call| call.program);
+                let name = program.and_then(|program| self.library.names().nth(program));
                 return Err(Difference {
-                    field: format!(
-                        "output of {}",
-                        self.library.names().nth(k).unwrap_or("no program")
-                    ),
-                    expected: shown(reference.get(k)),
-                    found: shown(other.get(k)),
+                    field: format!("output of {}", name.unwrap_or("no program")),
+                    expected: shown(expected),
+                    found: shown(found),
                 });
             }
         }

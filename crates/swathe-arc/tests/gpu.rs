@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use swathe::{DeviceKind, Gpu, GpuError, GpuSearch, Gpus, Lane, Size, Stop, Workload};
+use swathe::{Device, DeviceKind, Gpu, GpuError, GpuSearch, Gpus, Lane, Size, Stop, Workload};
 use swathe_arc::{
     Grid, GridAnswer, GridOp, GridOps, GridProblem, ObjectLabels, Order, Task, samples,
 };
@@ -59,8 +59,8 @@ const OPS: [GridOp; 11] = [
 ];
 
 fn launch(workload: &GridOps, gpu: &Gpu, problems: &[&GridProblem]) -> Vec<GridAnswer> {
-    let form = workload.gpu_form(&workload.size(problems[0])).unwrap();
-    let lanes = workload.solve_gpu(gpu, form, problems, &Stop::new());
+    let form = workload.launch_form(&workload.size(problems[0])).unwrap();
+    let lanes = workload.launch(&Device::Gpu(gpu.clone()), form, problems, &Stop::new());
     lanes
         .unwrap()
         .into_iter()
@@ -99,7 +99,9 @@ fn check_in(order: Order, grids: &[Grid], ops: &[GridOp], gpu: &Gpu) {
             assert_eq!(alone[0], together[at], "{op:?} alone");
         }
         for (problem, found) in problems.iter().zip(&together) {
-            let expected = workload.solve(problem, &mut (), &Stop::new()).unwrap();
+            let expected = workload
+                .solve(problem, &mut (), &mut (), &Stop::new())
+                .unwrap();
             if let Err(difference) = workload.agree(&expected, found, DeviceKind::Gpu) {
                 panic!("{op:?} of {:?}: {difference}", problem.grid);
             }
@@ -112,10 +114,7 @@ struct Random(u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        x ^ (x >> 31)
+        swathe::seed::draw(&mut self.0)
     }
 
     fn below(&mut self, n: usize) -> usize {
@@ -286,8 +285,8 @@ fn colors_of_every_kind() {
     ];
     for (grid, op) in outside {
         let problem = GridProblem { grid, op };
-        let form = workload.gpu_form(&workload.size(&problem)).unwrap();
-        let lanes = workload.solve_gpu(&gpu, form, &[&problem], &Stop::new());
+        let form = workload.launch_form(&workload.size(&problem)).unwrap();
+        let lanes = workload.launch(&Device::Gpu(gpu.clone()), form, &[&problem], &Stop::new());
         assert!(matches!(&lanes.unwrap()[..], [Lane::ToCpu(_)]), "{op:?}");
     }
 }
@@ -333,7 +332,7 @@ fn different_moves_in_one_launch() {
     let workload = GridOps::default();
     let all: Vec<&GridProblem> = problems.iter().collect();
     for (problem, found) in problems.iter().zip(launch(&workload, &gpu, &all)) {
-        let expected = workload.solve(problem, &mut (), &Stop::new());
+        let expected = workload.solve(problem, &mut (), &mut (), &Stop::new());
         assert_eq!(expected, Ok(found), "{problem:?}");
     }
 }
@@ -347,7 +346,7 @@ fn what_does_not_fit_in_a_workgroup_is_planned_to_the_cpu() {
             grid,
             op: GridOp::Objects,
         };
-        workload.gpu_form(&workload.size(&problem))
+        workload.launch_form(&workload.size(&problem))
     };
     assert!(form(30, 30).is_some());
     assert!(form(63, 64).is_some());
@@ -372,7 +371,7 @@ fn need_covers_what_is_taken_and_not_much_more() {
                 op,
             };
             let size = workload.size(&problem);
-            let form = workload.gpu_form(&size).unwrap();
+            let form = workload.launch_form(&size).unwrap();
             let need = workload.need(
                 &Size {
                     shape: form,
@@ -385,7 +384,8 @@ fn need_covers_what_is_taken_and_not_much_more() {
             let run = |bytes: u64| {
                 let small = gpu.with_memory(bytes);
                 let problems = vec![&problem; n_lanes];
-                let lanes = workload.solve_gpu(&small, form, &problems, &Stop::new());
+                let lanes =
+                    workload.launch(&Device::Gpu(small.clone()), form, &problems, &Stop::new());
                 lanes.map(|lanes| assert_eq!(lanes.len(), n_lanes))
             };
             assert_eq!(run(bytes), Ok(()), "{op:?}: {n_lanes} grids of {form}");

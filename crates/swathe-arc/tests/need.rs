@@ -40,7 +40,7 @@ fn measured(workload: &GridPrograms, problems: &[Problem]) -> (i64, i64) {
     let solution_bytes_max = std::thread::scope(|scope| {
         let worker = scope.spawn(|| {
             let bytes = problems.iter().map(|problem| {
-                let calls = workload.solve(problem, &mut (), &Stop::new());
+                let calls = workload.solve(problem, &mut (), &mut (), &Stop::new());
                 solution_bytes(&calls.expect("nobody stops it"))
             });
             bytes.max().unwrap_or(0)

@@ -15,7 +15,7 @@ use std::borrow::Borrow;
 use swathe::{Gpu, GpuError, Lane, Need, Shape, Stop};
 
 use crate::operation::Operation;
-use crate::workload::{ArrayFailure, ArrayWorkload, Item};
+use crate::workload::{Answer, ArrayFailure, ArrayWorkload, Item};
 use crate::{Array, Dtype};
 
 pub(crate) use map::N_ULP_MAX;
@@ -59,7 +59,7 @@ pub(crate) fn solve<A: Borrow<Array> + Send + Sync>(
     gpu: &Gpu,
     items: &[&Item<A>],
     stop: &Stop,
-) -> Result<Vec<Lane<ArrayWorkload<A>>>, GpuError> {
+) -> Result<Vec<Lane<Answer, ArrayFailure>>, GpuError> {
     if stop.requested() {
         return Err(GpuError::Stopped);
     }
@@ -89,10 +89,7 @@ enum Lot<T> {
 
 impl<T> Lot<T> {
     /// The lane, the launched ones with what the device made of them.
-    fn lane<A: Borrow<Array> + Send + Sync>(
-        self,
-        done: impl FnOnce(T) -> crate::Answer,
-    ) -> Lane<ArrayWorkload<A>> {
+    fn lane(self, done: impl FnOnce(T) -> Answer) -> Lane<Answer, ArrayFailure> {
         match self {
             Lot::Launched(launched) => Lane::Done(Ok(done(launched))),
             Lot::Failed(failure) => Lane::Done(Err(failure)),

@@ -72,14 +72,7 @@ impl KeyStream {
 
     #[inline(always)]
     fn block_key(self, block_idx: u64) -> u64 {
-        let z = self.seed.wrapping_add(
-            block_idx
-                .wrapping_add(1)
-                .wrapping_mul(0x9E37_79B9_7F4A_7C15),
-        );
-        let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+        swathe::seed::nth(self.seed, block_idx)
     }
 }
 

@@ -21,7 +21,7 @@ pub use element::{Float, Unsigned};
 pub use key_stream::KeyStream;
 pub use lattice::Lattice;
 pub use operation::{Key, MapKind, MapOperand, Operation};
-pub use simd::{Simd, SimdPath, SimdUnavailable};
+pub use swathe::{Simd, SimdPath, SimdUnavailable};
 pub use workload::{Answer, ArrayFailure, ArrayWorkload, Item, Operands};
 
 /// The README's examples, compiled and run.

@@ -10,8 +10,9 @@ pub(crate) mod exp;
 pub(crate) mod log;
 
 use crate::element::Float;
-use crate::simd::{InstructionSet, Kernel, Simd};
+use crate::simd::{self, InstructionSet, Kernel};
 use block::{BlockFn, N_BLOCK, map_blocks, map_blocks_in_place};
+use swathe::Simd;
 
 /// What to do with each element.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -125,22 +126,24 @@ enum Lanes<'a, T> {
 
 fn apply<T: Float>(lanes: Lanes<'_, T>, map: Map<'_, T>, simd: Simd) -> u64 {
     match map {
-        Map::Add(Operand::Array(operand)) => simd.run(Binary(lanes, operand, Sum)),
-        Map::Multiply(Operand::Array(operand)) => simd.run(Binary(lanes, operand, Product)),
+        Map::Add(Operand::Array(operand)) => simd::run(simd, Binary(lanes, operand, Sum)),
+        Map::Multiply(Operand::Array(operand)) => simd::run(simd, Binary(lanes, operand, Product)),
         // No number becomes NaN by adding a finite number to it, or by multiplying it with a
         // finite number other than zero: nothing to count then.
-        Map::Add(Operand::Scalar(s)) if s.is_finite() => simd.run(Unary(lanes, AddFinite(s))),
-        Map::Add(Operand::Scalar(s)) => simd.run(Unary(lanes, AddScalar(s))),
-        Map::Multiply(Operand::Scalar(s)) if s.is_finite() && s != T::ZERO => {
-            simd.run(Unary(lanes, MultiplyFinite(s)))
+        Map::Add(Operand::Scalar(s)) if s.is_finite() => {
+            simd::run(simd, Unary(lanes, AddFinite(s)))
         }
-        Map::Multiply(Operand::Scalar(s)) => simd.run(Unary(lanes, MultiplyScalar(s))),
-        Map::Square => simd.run(Unary(lanes, Square)),
-        Map::Sqrt => simd.run(Unary(lanes, Sqrt)),
-        Map::Exp => simd.run(Blocks(lanes, Exp)),
-        Map::Log => simd.run(Blocks(lanes, Log)),
-        Map::Abs => simd.run(Unary(lanes, Abs)),
-        Map::Negate => simd.run(Unary(lanes, Negate)),
+        Map::Add(Operand::Scalar(s)) => simd::run(simd, Unary(lanes, AddScalar(s))),
+        Map::Multiply(Operand::Scalar(s)) if s.is_finite() && s != T::ZERO => {
+            simd::run(simd, Unary(lanes, MultiplyFinite(s)))
+        }
+        Map::Multiply(Operand::Scalar(s)) => simd::run(simd, Unary(lanes, MultiplyScalar(s))),
+        Map::Square => simd::run(simd, Unary(lanes, Square)),
+        Map::Sqrt => simd::run(simd, Unary(lanes, Sqrt)),
+        Map::Exp => simd::run(simd, Blocks(lanes, Exp)),
+        Map::Log => simd::run(simd, Blocks(lanes, Log)),
+        Map::Abs => simd::run(simd, Unary(lanes, Abs)),
+        Map::Negate => simd::run(simd, Unary(lanes, Negate)),
     }
 }
 

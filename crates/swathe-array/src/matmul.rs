@@ -13,7 +13,8 @@ mod tile;
 pub use scratch::Scratch;
 
 use crate::element::Float;
-use crate::simd::{InstructionSet, Kernel, Simd, Vector};
+use crate::simd::{self, InstructionSet, Kernel, Vector};
+use swathe::Simd;
 use tile::Tile;
 
 /// The extents of a product: `n_rows × n_inner` times `n_inner × n_cols`.
@@ -90,13 +91,16 @@ pub fn matmul_into<T: Float>(
     if n_inner == 0 {
         out.fill(T::ZERO);
     } else {
-        simd.run(Product {
-            a,
-            b,
-            out,
-            shape,
-            scratch,
-        });
+        simd::run(
+            simd,
+            Product {
+                a,
+                b,
+                out,
+                shape,
+                scratch,
+            },
+        );
     }
     Ok(())
 }

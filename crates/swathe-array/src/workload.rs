@@ -4,7 +4,7 @@ use std::borrow::Borrow;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use swathe::{DeviceKind, Difference, Gpu, GpuError, Lane, Need, Shape, Size, Stop, Workload};
+use swathe::{Device, DeviceKind, Difference, GpuError, Lane, Need, Shape, Size, Stop, Workload};
 
 use crate::agree::agree;
 use crate::element::{Float, Unsigned};
@@ -140,23 +140,21 @@ impl<A> ArrayWorkload<A> {
     pub fn size_of(&self, operands: &Operands<'_>) -> Size {
         let (first, dtype) = operands.first;
         let n_first = extent(first);
-        let (shape, work) = match (operands.second, &self.operation) {
+        let shape = match (operands.second, &self.operation) {
             (Some((second, _)), Operation::Matmul) => match (first, second) {
                 // Only what fits together has the three extents of a product.
-                (&[n_rows, n_inner], &[n_inner_too, n_cols]) if n_inner == n_inner_too => (
-                    Shape::new(&[extent(&[n_rows]), extent(&[n_inner]), extent(&[n_cols])]),
-                    2.0 * n_rows as f64 * n_inner as f64 * n_cols as f64,
-                ),
-                _ => (Shape::new(&[n_first, extent(second)]), 1.0),
+                (&[n_rows, n_inner], &[n_inner_too, n_cols]) if n_inner == n_inner_too => {
+                    Shape::new(&[extent(&[n_rows]), extent(&[n_inner]), extent(&[n_cols])])
+                }
+                _ => Shape::new(&[n_first, extent(second)]),
             },
-            (Some((second, _)), _) => (Shape::new(&[n_first, extent(second)]), f64::from(n_first)),
-            (None, _) => (Shape::new(&[n_first]), f64::from(n_first)),
+            (Some((second, _)), _) => Shape::new(&[n_first, extent(second)]),
+            (None, _) => Shape::new(&[n_first]),
         };
         Size {
             shape,
             class: self.operation.number() * N_DTYPES + dtype as u32,
             affinity: 0,
-            work,
         }
     }
 }
@@ -184,6 +182,7 @@ impl<A: Borrow<Array> + Send + Sync> Workload for ArrayWorkload<A> {
     type Solution = Answer;
     type Failure = ArrayFailure;
     type Scratch = Scratch;
+    type Local = ();
     const NAME: &'static str = "array";
 
     fn size(&self, item: &Item<A>) -> Size {
@@ -228,10 +227,13 @@ impl<A: Borrow<Array> + Send + Sync> Workload for ArrayWorkload<A> {
         Scratch::new()
     }
 
+    fn local(&self) {}
+
     fn solve(
         &self,
         item: &Item<A>,
         scratch: &mut Scratch,
+        _: &mut (),
         stop: &Stop,
     ) -> Result<Answer, ArrayFailure> {
         let (first, second) = self.operands(item)?;
@@ -244,7 +246,7 @@ impl<A: Borrow<Array> + Send + Sync> Workload for ArrayWorkload<A> {
         }
     }
 
-    fn gpu_form(&self, size: &Size) -> Option<Shape> {
+    fn launch_form(&self, size: &Size) -> Option<Shape> {
         gpu::form(&self.operation, dtype_of_class(size.class), size.shape)
     }
 
@@ -252,14 +254,18 @@ impl<A: Borrow<Array> + Send + Sync> Workload for ArrayWorkload<A> {
         true
     }
 
-    fn solve_gpu(
+    fn launch(
         &self,
-        gpu: &Gpu,
+        device: &Device,
         _padded: Shape,
         items: &[&Item<A>],
         stop: &Stop,
-    ) -> Result<Vec<Lane<Self>>, GpuError> {
-        gpu::solve(self, gpu, items, stop)
+    ) -> Result<Vec<Lane<Answer, ArrayFailure>>, GpuError> {
+        gpu::solve(self, device.kernels()?, items, stop)
+    }
+
+    fn can_compare(&self) -> bool {
+        true
     }
 
     fn agree(&self, reference: &Answer, other: &Answer, on: DeviceKind) -> Result<(), Difference> {

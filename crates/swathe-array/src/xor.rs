@@ -2,7 +2,8 @@
 
 use crate::element::Unsigned;
 use crate::key_stream::KeyStream;
-use crate::simd::{InstructionSet, Kernel, Simd};
+use crate::simd::{self, InstructionSet, Kernel};
+use swathe::Simd;
 
 /// What data is XORed with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,11 +61,14 @@ pub fn xor_part_in_place<T: Unsigned>(
     simd: Simd,
 ) -> Result<(), XorError> {
     check_key(data.len(), &key)?;
-    simd.run(Xor {
-        data,
-        first_idx,
-        key,
-    });
+    simd::run(
+        simd,
+        Xor {
+            data,
+            first_idx,
+            key,
+        },
+    );
     Ok(())
 }
 

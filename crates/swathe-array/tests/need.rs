@@ -82,7 +82,9 @@ fn need_covers_the_measured_peak() {
             let item = item();
             let size = workload.size(&item);
             let mut scratch = workload.scratch();
-            let answer = workload.solve(&item, &mut scratch, &Stop::new()).unwrap();
+            let answer = workload
+                .solve(&item, &mut scratch, &mut (), &Stop::new())
+                .unwrap();
             let peak = PEAK.load(Ordering::SeqCst).saturating_sub(before) as u64;
             drop(answer);
             (peak, size)

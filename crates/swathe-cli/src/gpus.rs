@@ -83,7 +83,7 @@ impl DeviceChoice {
             }
         }
         let routing = match self {
-            DeviceChoice::Gpu(_) => Routing::Gpu,
+            DeviceChoice::Gpu(_) => Routing::Launch,
             _ => Routing::Measured,
         };
         Ok((usable, routing))

@@ -96,15 +96,7 @@ fn give_drivers_a_folder() {
 fn quiet_caught_panics() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
-        let of_a_worker = std::thread::current()
-            .name()
-            .is_some_and(|name| name.starts_with("swathe-worker"));
-        let of_the_decoder = info.location().is_some_and(|at| {
-            ["/parquet-", "/arrow-", "/tiff-", "/png-"]
-                .iter()
-                .any(|name| at.file().contains(name))
-        });
-        if !of_a_worker && !of_the_decoder {
+        if !swathe::is_guarded() {
             usual(info);
         }
     }));

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use swathe::{BatchSize, Budget, Cpu, Faults, Padding, Settings, Shape};
+use swathe::{BatchSize, Budget, Cpu, Device, Faults, Padding, Settings, Shape};
 use swathe_io::carry_out::Output;
 
 use crate::fault::Fault;
@@ -82,7 +82,7 @@ pub(crate) fn resolve(flags: &RunFlags, out: &Path, section: &str) -> Result<Run
             Some(found) => parse_padding(&found)?,
             None => Padding::default(),
         },
-        memory: Budget::with_faults(memory_bytes, faults.clone()),
+        memory: Budget::with_faults(memory_bytes, faults),
         time_limit: match text("time-limit", &flags.time_limit)? {
             Some(found) => parse_time(&found.value).ok_or_else(|| {
                 found
@@ -93,7 +93,6 @@ pub(crate) fn resolve(flags: &RunFlags, out: &Path, section: &str) -> Result<Run
         },
         n_verify: number_or(text("verify", &flags.verify)?, 0)?,
         seed: number_or(text("seed", &flags.seed)?, 0)?,
-        faults,
         stop: interrupt::stop(),
         ..defaults
     };
@@ -125,13 +124,13 @@ pub(crate) fn resolve(flags: &RunFlags, out: &Path, section: &str) -> Result<Run
     };
     // Last, because it takes a while: everything else has been checked by now.
     let has_kernels = ["array", "ot"].contains(&section);
-    let (gpus, routing) = device.open(has_kernels, &engine.faults)?;
+    let (gpus, routing) = device.open(has_kernels, engine.memory.faults())?;
     let gpus = match gpu_memory_bytes {
         Some(bytes) => gpus.iter().map(|gpu| gpu.with_memory(bytes)).collect(),
         None => gpus,
     };
     let engine = Settings {
-        gpus,
+        devices: gpus.into_iter().map(Device::Gpu).collect(),
         routing,
         ..engine
     };

@@ -1,6 +1,6 @@
 //! Summaries: a run in a few words, at its end and in its report.
 
-use swathe::{Device, Report, WorkerFigures};
+use swathe::{DeviceUse, Report, WorkerFigures};
 
 /// What became of the problems: `40 solved`, `2 failed` …
 pub(crate) fn outcomes(report: &Report, n_before: u64) -> Vec<String> {
@@ -59,19 +59,15 @@ pub(crate) fn figures(report: &Report) -> [String; 3] {
 
 /// Who solved: `2 threads and gpu:0`.
 pub(crate) fn turns_text(report: &Report) -> String {
-    let did_solve = |device: &Device| {
-        let id = match device {
-            Device::Cpu(_) => swathe::DeviceId::Cpu,
-            Device::Gpu(gpu) => swathe::DeviceId::Gpu(gpu.info.number),
-        };
+    let did_solve = |device: &DeviceUse| {
         let mut workers = report.workers.iter();
-        workers.any(|worker| worker.device == id && worker.solve_ms > 0.0)
+        workers.any(|worker| worker.device == device.id() && worker.solve_ms > 0.0)
     };
     let devices = report.devices.iter().filter(|device| did_solve(device));
     let names: Vec<String> = devices
-        .map(|device| match device {
-            Device::Cpu(cpu) => counted(cpu.n_threads as u64, "thread", "threads"),
-            Device::Gpu(gpu) => format!("gpu:{}", gpu.info.number),
+        .map(|device| match device.cpu() {
+            Some(cpu) => counted(cpu.n_threads as u64, "thread", "threads"),
+            None => device.id().to_string(),
         })
         .collect();
     names.join(" and ")

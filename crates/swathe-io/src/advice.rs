@@ -10,7 +10,7 @@ mod turns;
 
 use std::mem::discriminant;
 
-use swathe::{Device, DeviceId, Phase, Report, SetbackCause, Shape};
+use swathe::{DeviceId, Phase, Report, SetbackCause, Shape};
 
 pub use padding::BetterBuckets;
 pub use tail::TailLaunch;
@@ -229,10 +229,10 @@ fn main_operation(report: &Report, phase: Phase) -> Option<String> {
 
 /// Twice the budget, if the machine has that, or what it has; nothing if that is hardly more.
 fn room_bytes(report: &Report) -> Option<u64> {
-    let available = report.devices.iter().find_map(|device| match device {
-        Device::Cpu(cpu) => Some(cpu.memory_available_bytes),
-        Device::Gpu(_) => None,
-    })?;
+    let available = report
+        .devices
+        .iter()
+        .find_map(|device| Some(device.cpu()?.memory_available_bytes))?;
     let budget = report.memory.budget_bytes;
     let room = budget.saturating_mul(2).min(available / 5 * 4);
     (room as f64 >= 1.25 * budget as f64).then_some(room)

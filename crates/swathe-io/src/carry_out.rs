@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
-use swathe::{Counts, Outcome, Report, Settings, Source, Workload};
+use swathe::{
+    Counts, Delivery, Done, Finish, Need, Outcome, Report, Settings, Size, Source, Stop, Workload,
+};
 
 use crate::live_file::LiveFile;
 use crate::report_file::ReportFile;
@@ -57,28 +59,6 @@ pub struct Finished {
     pub merged: Option<Merged>,
 }
 
-/// Runs the problems of a source that have no outcome yet, commits outcomes as they come, and
-/// merges them at the end. Interrupted, it commits what is finished.
-pub fn carry_out<W, R>(
-    workload: &Arc<W>,
-    source: &Source<W>,
-    settings: &Settings,
-    identity: Identity,
-    output: &Output,
-    rows: R,
-) -> Result<Finished, FolderError>
-where
-    W: Workload + 'static,
-    W::Problem: 'static,
-    W::Solution: 'static,
-    W::Failure: 'static,
-    W::Scratch: 'static,
-    R: Rows<Solution = W::Solution>,
-{
-    let steps = LastSteps::default();
-    carry_out_then(workload, source, settings, identity, output, rows, steps)
-}
-
 /// What a workload has to do of its own at the end of a run. The reports, which tell of everything
 /// that is in the folder, are made after it.
 #[derive(Default)]
@@ -94,10 +74,14 @@ pub type Beside<'a> = Box<dyn FnOnce(bool) -> Result<(), FolderError> + 'a>;
 /// See [`LastSteps`].
 pub type Alone<'a> = Box<dyn FnOnce(&Finished) -> Result<(), FolderError> + 'a>;
 
-/// The same with last steps of the workload's own.
-pub fn carry_out_then<W, R>(
-    workload: &Arc<W>,
-    source: &Source<W>,
+/// Runs the problems of a source that have no outcome yet, commits outcomes as they come, and
+/// merges them at the end. Interrupted, it commits what is finished.
+///
+/// # Errors
+/// If the folder cannot be used or written.
+pub fn carry_out<F, R>(
+    finish: &Arc<F>,
+    source: &Source<<F::Workload as Workload>::Problem, F::Failure>,
     settings: &Settings,
     identity: Identity,
     output: &Output,
@@ -105,13 +89,10 @@ pub fn carry_out_then<W, R>(
     steps: LastSteps<'_>,
 ) -> Result<Finished, FolderError>
 where
-    W: Workload + 'static,
-    W::Problem: 'static,
-    W::Solution: 'static,
-    W::Failure: 'static,
-    W::Scratch: 'static,
-    R: Rows<Solution = W::Solution>,
+    F: Finish,
+    R: Rows<Solution = F::Finished>,
 {
+    let name = <F::Workload as Workload>::NAME;
     if output.shard.is_some() {
         check_shards_folder(&output.out)?;
     }
@@ -120,13 +101,17 @@ where
         shard: output.shard,
         ..identity
     };
-    let mut folder = RunFolder::open(&path, identity, output.resume, &settings.faults)?;
+    let mut folder = RunFolder::open(&path, identity, output.resume, settings.memory.faults())?;
     let (from, to) = span(source.n_problems(), output.shard);
     let committed = folder.committed();
     let todo = Arc::new(committed.missing(from as u64, to as u64));
     let n_before = (to - from - todo.len()) as u64;
     rows.begin(&todo)?;
-    let (remaining, numbers) = (remaining(source, &todo), Arc::clone(&todo));
+    let remaining = remaining(source, &todo);
+    let numbered = Arc::new(Numbered {
+        finish: Arc::clone(finish),
+        numbers: Arc::clone(&todo),
+    });
 
     // The part in the making and the one that is being written are memory like any other, but must
     // not keep out a problem that would fit without them.
@@ -140,7 +125,7 @@ where
     let mut trouble: Option<FolderError> = None;
     let live = LiveFile::start(
         &path,
-        W::NAME,
+        name,
         &output.command,
         n_before,
         Counts {
@@ -153,29 +138,22 @@ where
         observer: Some(live.observer(Arc::clone(&todo), settings.observer.clone())),
         ..settings.clone()
     };
-    let report = swathe::run(workload, &remaining, settings, &mut |done| {
+    let report = swathe::run_finishing(&numbered, &remaining, settings, &mut |delivery| {
         if let Some(error) = part.rows().trouble() {
             trouble = Some(error);
             return ControlFlow::Break(());
         }
-        let index = numbers[done.index] as usize;
-        let timing = Timing {
-            device: done.device.to_string(),
-            milliseconds: done.took.as_secs_f64() * 1e3,
-            attempts: done.n_attempts,
+        if let Delivery::Done(done) = delivery {
+            push(&mut part, &todo, done);
+        }
+        // Looked at between outcomes as well: what is finished is safe a few seconds later, however
+        // long the next problem takes. Not waited for: workers would soon have nowhere to put their
+        // answers.
+        let committed = match part.is_due() {
+            true => folder.start_commit(&mut part),
+            false => folder.end_commit_if_written(),
         };
-        let answer = match &done.outcome {
-            Outcome::Solved(solution) => Ok(solution),
-            outcome => Err(Failure {
-                kind: outcome.kind(),
-                message: outcome.message().unwrap_or_default(),
-            }),
-        };
-        part.push(index, answer, timing);
-        // Not waited for: workers would soon have nowhere to put their answers.
-        if part.is_due()
-            && let Err(error) = folder.start_commit(&mut part)
-        {
+        if let Err(error) = committed {
             trouble = Some(error);
             return ControlFlow::Break(());
         }
@@ -200,7 +178,7 @@ where
             // Whatever is done alone may be on the page.
             match &steps.alone {
                 Some(_) => Ok(None),
-                None => report_page::workload_page(&path, W::NAME).map(Some),
+                None => report_page::workload_page(&path, name).map(Some),
             }
         })?;
         (Some(merged), page)
@@ -233,11 +211,30 @@ pub fn span(n_problems: usize, shard: Option<(usize, usize)>) -> (usize, usize) 
     }
 }
 
+/// Adds an outcome to the part in the making.
+fn push<R: Rows, E: std::error::Error>(
+    part: &mut Part<R>,
+    numbers: &[u64],
+    done: Done<R::Solution, E>,
+) {
+    let index = numbers[done.index] as usize;
+    let timing = Timing {
+        device: done.device.to_string(),
+        milliseconds: done.took.as_secs_f64() * 1e3,
+        attempts: done.n_attempts,
+    };
+    let answer = match &done.outcome {
+        Outcome::Solved(solution) => Ok(solution),
+        outcome => Err(Failure {
+            kind: outcome.kind(),
+            message: outcome.message().unwrap_or_default(),
+        }),
+    };
+    part.push(index, answer, timing);
+}
+
 /// The problems of a source that are left to do.
-fn remaining<W>(source: &Source<W>, todo: &Arc<Vec<u64>>) -> Source<W>
-where
-    W: Workload + 'static,
-{
+fn remaining<P: 'static, E: 'static>(source: &Source<P, E>, todo: &Arc<Vec<u64>>) -> Source<P, E> {
     let (sizes, loads) = (source.clone(), source.clone());
     let (size_numbers, load_numbers) = (Arc::clone(todo), Arc::clone(todo));
     Source::new(
@@ -245,6 +242,37 @@ where
         move |at| sizes.size(size_numbers[at] as usize),
         move |at, stop| loads.load(load_numbers[at] as usize, stop),
     )
+}
+
+/// Finishes solutions under their numbers in the whole input.
+struct Numbered<F> {
+    finish: Arc<F>,
+    numbers: Arc<Vec<u64>>,
+}
+
+impl<F: Finish> Finish for Numbered<F> {
+    type Workload = F::Workload;
+    type Finished = F::Finished;
+    type Failure = F::Failure;
+
+    fn workload(&self) -> &F::Workload {
+        self.finish.workload()
+    }
+
+    fn need(&self, size: &Size, solving: Need) -> Need {
+        self.finish.need(size, solving)
+    }
+
+    fn finish(
+        &self,
+        at: usize,
+        problem: &<F::Workload as Workload>::Problem,
+        solution: <F::Workload as Workload>::Solution,
+        stop: &Stop,
+    ) -> Result<F::Finished, F::Failure> {
+        let index = self.numbers[at] as usize;
+        self.finish.finish(index, problem, solution, stop)
+    }
 }
 
 /// `report.json` first: the page is made from what is in the folder, so that it can be made again.

@@ -5,7 +5,7 @@ mod results;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use swathe::{BucketFigures, Device, DeviceId, Report, Shape};
+use swathe::{BucketFigures, DeviceId, Report, Shape};
 
 use crate::advice::Turns;
 use crate::quantity;
@@ -137,10 +137,7 @@ fn settings(runs: [&ReportedRun; 2]) -> Vec<(String, [String; 2])> {
             .report
             .devices
             .iter()
-            .find_map(|device| match device {
-                Device::Cpu(cpu) => Some(cpu.n_threads.to_string()),
-                Device::Gpu(_) => None,
-            });
+            .find_map(|device| Some(device.cpu()?.n_threads.to_string()));
         threads.unwrap_or_else(|| "none".to_owned())
     });
     push("loaded ahead", &|run| {
@@ -165,10 +162,7 @@ fn contents(run: &ReportedRun) -> String {
 }
 
 fn devices(report: &Report) -> String {
-    let names = report.devices.iter().map(|device| match device {
-        Device::Cpu(_) => DeviceId::Cpu.to_string(),
-        Device::Gpu(gpu) => DeviceId::Gpu(gpu.info.number).to_string(),
-    });
+    let names = report.devices.iter().map(|device| device.id().to_string());
     names.collect::<Vec<_>>().join(", ")
 }
 

@@ -30,7 +30,7 @@ pub fn load(gpus: &[GpuInfo]) -> Costs {
     };
     let mut rows: Vec<CostRow> = file.costs.into();
     rows.retain(|row| match row.device {
-        DeviceId::Cpu => true,
+        DeviceId::Cpu | DeviceId::Host(_) => true,
         DeviceId::Gpu(number) => {
             let now = gpus.iter().find(|gpu| gpu.number == number).map(described);
             now.as_ref() == file.gpus.get(&number)

@@ -246,7 +246,7 @@ fn open(path: &Path) -> Result<(File, u64), FrameError> {
 
 /// What a decoder does with damaged bytes is an error of the file, also where it panics.
 fn guarded<T>(decode: impl FnOnce() -> Result<T, FrameError>) -> Result<T, FrameError> {
-    let decoded = std::panic::catch_unwind(std::panic::AssertUnwindSafe(decode));
+    let decoded = swathe::guarded(decode);
     decoded.unwrap_or_else(|_| {
         Err(FrameError::Image {
             message: "the decoder gave up on damaged data".to_owned(),

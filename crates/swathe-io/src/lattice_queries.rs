@@ -6,9 +6,7 @@ use std::sync::Arc;
 
 use swathe::Source;
 use swathe_array::Lattice;
-use swathe_array::lattice::{
-    LatticeDescription, LatticeWorkload, Operation, Query, QueryError, query_size,
-};
+use swathe_array::lattice::{LatticeDescription, Operation, Query, QueryError, query_size};
 
 use crate::csv::{CsvError, CsvReader, Record};
 
@@ -176,7 +174,7 @@ impl LatticeQueries {
     }
 
     /// The questions as problems of a run. Lattices are built when they are next.
-    pub fn source(&self) -> Source<LatticeWorkload> {
+    pub fn source(&self) -> Source<Query, QueryError> {
         let (sizes, loads) = (Arc::clone(&self.queries), Arc::clone(&self.queries));
         Source::new(
             self.queries.len(),
@@ -425,6 +423,7 @@ mod tests {
     #[test]
     fn a_source_surveys_without_building_and_builds_what_it_surveyed() {
         use swathe::{Stop, Workload};
+        use swathe_array::lattice::LatticeWorkload;
         let text = "size,from,to,blocked\n9x10x11x12,0,7,3 4 5\n3,5,1,\n3,7x,1,\n";
         let source = read(text, QueryKind::Path).unwrap().source();
         for index in 0..2 {

@@ -1,7 +1,6 @@
 //! The record of a pair in a finished run: its row of `pairs.parquet` and its maps.
 
 use std::fs::File;
-use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 
 use arrow::array::{Array, AsArray, RecordBatch};
@@ -245,8 +244,7 @@ pub(crate) fn for_batches(
         Ok(())
     };
     // Damaged files can bring the decoder to panic; nothing of it is used afterwards.
-    let done = panic::catch_unwind(AssertUnwindSafe(&mut read))
-        .unwrap_or_else(|_| Err("it is damaged".to_owned()));
+    let done = swathe::guarded(&mut read).unwrap_or_else(|_| Err("it is damaged".to_owned()));
     done.map_err(|reason| PairRecordError::Table {
         path: path.to_owned(),
         reason,

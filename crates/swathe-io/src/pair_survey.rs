@@ -204,8 +204,7 @@ fn in_parallel<T: Send>(
     };
     std::thread::scope(|scope| {
         for _ in 1..settings.n_threads.clamp(1, n.max(1)) {
-            // A decoder's panic on these threads is an error of its frame.
-            let named = std::thread::Builder::new().name("swathe-worker-survey".to_owned());
+            let named = std::thread::Builder::new().name("swathe-survey".to_owned());
             // Where the system has no thread to give, the others do the work.
             let _ = named.spawn_scoped(scope, claim);
         }

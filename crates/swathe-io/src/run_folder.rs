@@ -243,6 +243,17 @@ impl RunFolder {
         Ok(())
     }
 
+    /// Tells the error of the part that was being written, if it is written by now.
+    ///
+    /// # Errors
+    /// If it could not be written.
+    pub fn end_commit_if_written(&mut self) -> Result<(), FolderError> {
+        match &self.committing {
+            Some(committing) if committing.is_finished() => self.end_commit(),
+            _ => Ok(()),
+        }
+    }
+
     /// Waits for the part that is being written, and tells its error.
     fn end_commit(&mut self) -> Result<(), FolderError> {
         match self.committing.take() {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use swathe::{BucketFigures, Device, DeviceId, Launch, Report, Setback, SetbackCause};
+use swathe::{BucketFigures, DeviceId, Launch, Report, Setback, SetbackCause};
 
 /// The trace of a run that this command made, as JSON.
 pub fn chrome_trace(report: &Report, command: &str) -> String {
@@ -160,10 +160,8 @@ fn track(worker: usize) -> usize {
 }
 
 fn device_name(report: &Report, device: DeviceId) -> String {
-    let gpu = report.devices.iter().find_map(|known| match known {
-        Device::Gpu(gpu) if DeviceId::Gpu(gpu.info.number) == device => Some(&gpu.info.name),
-        _ => None,
-    });
+    let known = report.devices.iter().find(|known| known.id() == device);
+    let gpu = known.and_then(|known| Some(&known.gpu()?.info.name));
     match gpu {
         Some(name) => format!("{device} ({name})"),
         None => device.to_string(),

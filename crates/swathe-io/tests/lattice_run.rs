@@ -10,9 +10,9 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::compute::concat_batches;
 use arrow::datatypes::UInt64Type;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use swathe::Settings;
+use swathe::{AsSolved, Settings};
 use swathe_array::lattice::LatticeWorkload;
-use swathe_io::carry_out::{Output, carry_out};
+use swathe_io::carry_out::{LastSteps, Output, carry_out};
 use swathe_io::lattice_queries::{LatticeQueries, QueryKind};
 use swathe_io::lattice_table::LatticeRows;
 use swathe_io::run_folder::Identity;
@@ -104,7 +104,16 @@ fn run(queries: &LatticeQueries, out: &Path) {
     };
     let (workload, source) = (Arc::new(LatticeWorkload), queries.source());
     let rows = LatticeRows::new(queries.clone());
-    carry_out(&workload, &source, &settings, identity, &output, rows).unwrap();
+    carry_out(
+        &Arc::new(AsSolved(workload)),
+        &source,
+        &settings,
+        identity,
+        &output,
+        rows,
+        LastSteps::default(),
+    )
+    .unwrap();
 }
 
 fn read(path: &Path) -> RecordBatch {

@@ -1,6 +1,7 @@
 use crate::blur::{GridSide, LANES, Row, fit};
 use crate::pyramid::Level;
-use crate::simd::{SimdPath, compiled_per_path};
+use crate::simd::compiled_per_path;
+use swathe::Simd;
 
 /// Anderson's acceleration of a fixed-point iteration (type II): the next iterate is the
 /// combination of the last few images whose combined residual is least, in the norm weighted by
@@ -64,7 +65,7 @@ impl Anderson {
 
     /// Lays out the last few steps of a coarse level for the next finer one: modes that were slow
     /// there are slow here too, and are known from the second sweep on.
-    pub(crate) fn carry(&mut self, path: SimdPath, coarse: &GridSide, fine: &GridSide) {
+    pub(crate) fn carry(&mut self, path: Simd, coarse: &GridSide, fine: &GridSide) {
         let (n_coarse, n_fine) = (self.n_rows, fine.n_rows());
         let (depth_coarse, depth) = (self.depth, depth_for(n_fine));
         // The slot to be written next holds a residual, not a difference.
@@ -135,7 +136,7 @@ impl Anderson {
     /// the first step). Finishing it gives the next iterate.
     pub(crate) fn step(
         &mut self,
-        path: SimdPath,
+        path: Simd,
         x: &[Row<f64>],
         image: &[Row<f64>],
         image_before: &[Row<f64>],
@@ -190,7 +191,7 @@ pub(crate) struct Step<'a> {
 
 impl Step<'_> {
     /// Writes the next iterate.
-    pub(crate) fn finish(&self, path: SimdPath, image: &[Row<f64>], next: &mut [Row<f64>]) {
+    pub(crate) fn finish(&self, path: Simd, image: &[Row<f64>], next: &mut [Row<f64>]) {
         combine(path, next, image, self.slots, self.n_rows, &self.by);
     }
 }

@@ -2,7 +2,8 @@
 
 use std::array::from_fn;
 
-use crate::simd::{SimdPath, compiled_per_path};
+use crate::simd::compiled_per_path;
+use swathe::Simd;
 
 /// Rows that are transformed side by side: a sum waits for its last addition, eight of them do not.
 const N_LANES: usize = 8;
@@ -13,7 +14,7 @@ type Lanes = [f64; N_LANES];
 #[derive(Clone, Debug)]
 pub(crate) struct Dct {
     n: usize,
-    path: SimdPath,
+    path: Simd,
     /// 2·cos(π(2i + 1)/2n) for each length that is split, longest first.
     twiddles: Vec<Vec<f64>>,
     /// cos(π(2i + 1)k/2m) for the odd length m and i below its half, k by k.
@@ -22,10 +23,10 @@ pub(crate) struct Dct {
 
 impl Dct {
     pub(crate) fn new(n: usize) -> Dct {
-        Dct::on(SimdPath::detect(), n)
+        Dct::on(Simd::detect(), n)
     }
 
-    fn on(path: SimdPath, n: usize) -> Dct {
+    fn on(path: Simd, n: usize) -> Dct {
         let angle = |i: usize, n: usize| std::f64::consts::PI * (2 * i + 1) as f64 / (2 * n) as f64;
         let mut twiddles = Vec::new();
         let mut m = n.max(1);
@@ -186,7 +187,7 @@ fn along(image: &mut [f64], dct: &Dct, axis: (usize, usize), across: (usize, usi
 #[cfg(test)]
 mod tests {
     use super::{Dct, N_LANES};
-    use crate::simd::SimdPath;
+    use swathe::Simd;
 
     #[test]
     fn every_path_gives_the_same_bits() {
@@ -203,8 +204,8 @@ mod tests {
                     .map(|x| x.to_bits())
                     .collect::<Vec<_>>()
             };
-            let portable = transformed(SimdPath::portable());
-            assert_eq!(transformed(SimdPath::detect()), portable, "n {n}");
+            let portable = transformed(Simd::portable());
+            assert_eq!(transformed(Simd::detect()), portable, "n {n}");
         }
     }
 

@@ -7,9 +7,9 @@ use crate::pyramid::{Level, Pyramid};
 use crate::residuals::Residuals;
 use crate::scratch::Scratch;
 use crate::settings::{Precision, Settings};
-use crate::simd::SimdPath;
 use crate::sweep::{Engine, Regime, SweepPanels, half_sweep, sweep};
 use crate::watch::Watch;
+use swathe::Simd;
 
 /// How far the potential came. It is left in `scratch.state.phi`, at full resolution, and the γ
 /// that is exact for it in `scratch.state.panels.gamma`.
@@ -156,7 +156,7 @@ impl Descent {
 /// the final ε is what remains.
 #[allow(clippy::too_many_arguments)]
 fn persist<T: Real>(
-    path: SimdPath,
+    path: Simd,
     problem: &Problem,
     pyramid: &Pyramid,
     n_max: usize,
@@ -226,7 +226,7 @@ fn persist<T: Real>(
 
 #[allow(clippy::too_many_arguments)]
 fn begin<T: Real>(
-    path: SimdPath,
+    path: Simd,
     problem: &Problem,
     pyramid: &Pyramid,
     n_max: usize,
@@ -272,7 +272,7 @@ fn aim<T: Real>(problem: &Problem) -> f64 {
 
 #[allow(clippy::too_many_arguments)]
 fn walk<T: Real>(
-    path: SimdPath,
+    path: Simd,
     problem: &Problem,
     pyramid: &Pyramid,
     n_max: usize,
@@ -408,7 +408,7 @@ struct Iterated {
 /// returned: the last one, or the image of the best if the goal was not reached and the last was
 /// worse. `state.panels` holds its γ and its image.
 fn iterate<T: Real>(
-    path: SimdPath,
+    path: Simd,
     level: &Level,
     regime: Regime,
     goal: Goal,
@@ -523,7 +523,7 @@ fn iterate<T: Real>(
 /// level, evaluated at the centres of the fine pixels, a quarter of a coarse pixel off its own.
 /// Nothing is interpolated, so masks cannot leak. `state.panels.gamma` must be exact for φ.
 fn prolong<T: Real>(
-    path: SimdPath,
+    path: Simd,
     coarse: &Level,
     fine: &Level,
     regime: Regime,

@@ -1,4 +1,5 @@
 use crate::failure::{Failure, PixelFault, Side};
+use crate::geometry::Geometry;
 use crate::shape::Shape;
 use std::sync::Arc;
 
@@ -79,14 +80,31 @@ pub struct Pair {
     pub source: Arc<Frame>,
     /// Where mass goes to.
     pub target: Arc<Frame>,
+    /// Where the frames were cut out of larger ones; `None`: they are whole.
+    pub cut: Option<Geometry>,
 }
 
 impl Pair {
-    /// A pair of frames.
+    /// A pair of whole frames.
     pub fn new(source: impl Into<Arc<Frame>>, target: impl Into<Arc<Frame>>) -> Pair {
         Pair {
             source: source.into(),
             target: target.into(),
+            cut: None,
+        }
+    }
+
+    /// A pair of which only the live box of this geometry is at hand: nothing outside of it takes
+    /// part, and a frame of which an embryo fills a tenth takes a tenth of the memory. The answer is
+    /// that of the whole frames, bit for bit.
+    pub fn cut(
+        source: impl Into<Arc<Frame>>,
+        target: impl Into<Arc<Frame>>,
+        geometry: Geometry,
+    ) -> Pair {
+        Pair {
+            cut: Some(geometry),
+            ..Pair::new(source, target)
         }
     }
 }

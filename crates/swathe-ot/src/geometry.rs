@@ -49,9 +49,20 @@ impl Geometry {
         self.live
             .map_or(Shape::new(0, 0), |live| pooled_shape(live.shape, self.pool))
     }
+
+    /// Where the live box begins in a frame of this shape: the whole one, or one cut to the box.
+    fn live_start(&self, shape: Shape) -> (usize, usize) {
+        match self.live {
+            Some(live) if shape == self.frame => (live.y0_px, live.x0_px),
+            _ => (0, 0),
+        }
+    }
 }
 
-/// Places the work grid for two frames of one shape.
+/// Places the work grid for two whole frames of one shape.
+///
+/// # Errors
+/// If no bucket holds it.
 pub fn place(
     source: &Frame,
     target: &Frame,
@@ -70,6 +81,9 @@ pub fn place(
 
 /// Places the work grid for frames of this shape of which only the box around the live pixels of
 /// both is known.
+///
+/// # Errors
+/// If no bucket holds it.
 pub fn place_live(
     frame: Shape,
     live: Option<PixelBox>,
@@ -118,8 +132,9 @@ pub(crate) fn pool_live_into(frame: &Frame, geometry: &Geometry, pooled: &mut [f
     };
     let shape = geometry.live_work();
     pooled[..shape.n_px()].fill(0.0);
+    let (y0_px, x0_px) = geometry.live_start(frame.shape);
     for y in 0..live.shape.h_px {
-        let start = (live.y0_px + y) * geometry.frame.w_px + live.x0_px;
+        let start = (y0_px + y) * frame.shape.w_px + x0_px;
         let row = &frame.density[start..start + live.shape.w_px];
         let out = &mut pooled[y / geometry.pool * shape.w_px..][..shape.w_px];
         for (x, v) in row.iter().enumerate() {
@@ -128,7 +143,7 @@ pub(crate) fn pool_live_into(frame: &Frame, geometry: &Geometry, pooled: &mut [f
     }
 }
 
-/// Lays a solution's maps back on the original frame: velocities are scaled from work pixels by
+/// Lays a solution's maps back on the frames as they were given: velocities are scaled from work pixels by
 /// the solver already, masses of a pooled square are shared out in proportion to the frame's own.
 /// Off the supports everything is NaN.
 ///
@@ -145,7 +160,7 @@ pub(crate) fn pool_live_into(frame: &Frame, geometry: &Geometry, pooled: &mut [f
 pub fn lift(solution: &Solution, source: &Frame, target: &Frame) -> Option<Fields> {
     let fields = solution.fields.as_ref()?;
     let geometry = &solution.geometry;
-    let n_px = geometry.frame.n_px();
+    let n_px = source.shape.n_px();
     let mut lifted = Fields {
         velocity_yx_px: vec![[f64::NAN; 2]; n_px],
         created: vec![f64::NAN; n_px],
@@ -157,10 +172,11 @@ pub fn lift(solution: &Solution, source: &Frame, target: &Frame) -> Option<Field
     };
     let work = geometry.live_work();
     let (cells_a, cells_b) = (pool_live(source, geometry), pool_live(target, geometry));
+    let (y0_px, x0_px) = geometry.live_start(source.shape);
     for y in 0..live.shape.h_px {
         for x in 0..live.shape.w_px {
             let cell = y / geometry.pool * work.w_px + x / geometry.pool;
-            let at = (live.y0_px + y) * geometry.frame.w_px + live.x0_px + x;
+            let at = (y0_px + y) * source.shape.w_px + x0_px + x;
             let (a, b) = (source.density[at], target.density[at]);
             if a > 0.0 {
                 let share = a / cells_a[cell];

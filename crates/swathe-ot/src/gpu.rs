@@ -8,7 +8,7 @@
 mod kernel;
 mod launch;
 
-use swathe::{Gpu, GpuError, Need, Size, Stop};
+use swathe::{Gpu, GpuError, Lane, Need, Size, Stop};
 
 use crate::descent::{Start, descend};
 use crate::failure::Failure;
@@ -68,29 +68,27 @@ pub(crate) fn need(size: &Size) -> Need {
     }
 }
 
-/// Solves pairs together. `done` takes each outcome as soon as it is there, so that the maps of
-/// many pairs need not be held at once; a reason stands where the CPU has to solve a pair.
-pub(crate) fn solve<T>(
+/// Solves pairs together.
+pub(crate) fn solve(
     settings: &Settings,
     gpu: &Gpu,
     padded: swathe::Shape,
     pairs: &[&Pair],
     stop: &Stop,
-    mut done: impl FnMut(usize, Result<Solution, Failure>) -> T,
-) -> Result<Vec<Result<T, String>>, GpuError> {
+) -> Result<Vec<Lane<Solution, Failure>>, GpuError> {
     let padded = shape_of(&padded).ok_or_else(|| GpuError::Unsupported {
         what: format!("lanes of {padded}"),
     })?;
     let mut waiting = Vec::new();
-    let mut lanes: Vec<Option<Result<T, String>>> = Vec::with_capacity(pairs.len());
+    let mut lanes: Vec<Option<Lane<Solution, Failure>>> = Vec::with_capacity(pairs.len());
     for (at, pair) in pairs.iter().enumerate() {
         lanes.push(match prepare(pair, settings) {
-            Err(failure) => Some(Ok(done(at, Err(failure)))),
+            Err(failure) => Some(Lane::Done(Err(failure))),
             Ok(problem) if problem.mass_src <= 0.0 || problem.mass_tgt <= 0.0 => {
-                Some(Ok(done(at, Ok(empty_outputs(&problem, pair, settings)))))
+                Some(Lane::Done(Ok(empty_outputs(&problem, pair, settings))))
             }
             Ok(problem) => match misfit(&problem, padded) {
-                Some(reason) => Some(Err(reason)),
+                Some(reason) => Some(Lane::ToCpu(reason)),
                 None => {
                     waiting.push((at, *pair, problem));
                     None
@@ -106,8 +104,8 @@ pub(crate) fn solve<T>(
             Lanes::upload(gpu, padded, &on_device, settings)?.run(&problems, stop)
         })?;
         for ((at, pair, problem), ended) in chunk.iter().zip(ended) {
-            let finished = finish(problem, pair, settings, &ended, &mut scratch, stop)?;
-            lanes[*at] = Some(finished.map(|outcome| done(*at, outcome)));
+            let lane = finish(problem, pair, settings, &ended, &mut scratch, stop)?;
+            lanes[*at] = Some(lane);
         }
     }
     Ok(lanes.into_iter().flatten().collect())
@@ -131,9 +129,9 @@ fn finish(
     ended: &Ended,
     scratch: &mut Scratch,
     stop: &Stop,
-) -> Result<Result<Result<Solution, Failure>, String>, GpuError> {
+) -> Result<Lane<Solution, Failure>, GpuError> {
     if !ended.converged {
-        return Ok(Err(format!(
+        return Ok(Lane::ToCpu(format!(
             "residual {:.1e} after {} sweeps",
             ended.residual, ended.iterations
         )));
@@ -155,7 +153,7 @@ fn finish(
     };
     match solve() {
         Err(Failure::Stopped) => Err(GpuError::Stopped),
-        outcome => Ok(Ok(outcome)),
+        outcome => Ok(Lane::Done(outcome)),
     }
 }
 

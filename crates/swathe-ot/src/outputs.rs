@@ -8,11 +8,12 @@ use crate::pyramid::Level;
 use crate::residuals::Residuals;
 use crate::scratch::Scratch;
 use crate::settings::{Reference, Settings};
-use crate::simd::{SimdPath, compiled_per_path};
+use crate::simd::compiled_per_path;
 use crate::solution::{Fields, Potentials, Solution, Status};
 use crate::sweep::{Engine, Regime, SweepPanels};
 use crate::watch::Watch;
 use std::f64::consts::LN_2;
+use swathe::Simd;
 
 /// Everything the solution reports, from the potentials that the descent left.
 pub(crate) fn outputs(
@@ -59,7 +60,7 @@ pub(crate) fn outputs(
 }
 
 /// Where an answer is measured.
-type Place<'a> = (SimdPath, &'a Problem, &'a Settings, &'a Descent, &'a Level);
+type Place<'a> = (Simd, &'a Problem, &'a Settings, &'a Descent, &'a Level);
 
 fn measure<T: Real>(
     (path, problem, settings, descent, level): Place<'_>,

@@ -67,7 +67,10 @@ pub(crate) fn prepare(pair: &Pair, settings: &Settings) -> Result<Problem, Failu
             return Err(Failure::UnequalMasses { mass_src, mass_tgt });
         }
     }
-    let geometry = place(source, target, &settings.crop, settings.pool)?;
+    let geometry = match pair.cut {
+        Some(geometry) => geometry,
+        None => place(source, target, &settings.crop, settings.pool)?,
+    };
     let unit = |mass: f64| {
         if settings.normalize && mass > 0.0 {
             1.0
@@ -87,7 +90,7 @@ pub(crate) fn prepare(pair: &Pair, settings: &Settings) -> Result<Problem, Failu
         0.0
     };
     let frame_px = match settings.coord_scale {
-        CoordScale::Auto => 1.0 / source.shape.h_px.max(source.shape.w_px).max(1) as f64,
+        CoordScale::Auto => 1.0 / geometry.frame.longest_px().max(1) as f64,
         CoordScale::Fixed(scale) => scale,
     };
     Ok(Problem {

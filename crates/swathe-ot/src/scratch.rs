@@ -5,9 +5,9 @@ use crate::pyramid::{Pyramid, next_shape};
 use crate::residuals::Residuals;
 use crate::settings::{Coupling, Precision, Reference, Settings};
 use crate::shape::Shape;
-use crate::simd::SimdPath;
 use crate::solution::Link;
 use crate::sweep::Engine;
+use swathe::Simd;
 
 /// The memory of one solver thread, reused from pair to pair.
 ///
@@ -23,7 +23,7 @@ use crate::sweep::Engine;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Scratch {
-    pub(crate) path: SimdPath,
+    pub(crate) path: Simd,
     pub(crate) pyramid: Pyramid,
     pub(crate) state: State,
     pub(crate) single: Engine<f32>,
@@ -33,11 +33,11 @@ pub struct Scratch {
 impl Scratch {
     /// Empty memory, for the best instructions of this machine.
     pub fn new() -> Scratch {
-        Scratch::for_path(SimdPath::detect())
+        Scratch::for_path(Simd::detect())
     }
 
     /// Empty memory, for chosen instructions.
-    pub fn for_path(path: SimdPath) -> Scratch {
+    pub fn for_path(path: Simd) -> Scratch {
         Scratch {
             path,
             pyramid: Pyramid::default(),
@@ -48,7 +48,7 @@ impl Scratch {
     }
 
     /// The instructions it solves with.
-    pub fn path(&self) -> SimdPath {
+    pub fn path(&self) -> Simd {
         self.path
     }
 

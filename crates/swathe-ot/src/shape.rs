@@ -10,6 +10,11 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// The longer of the two sides.
+    pub fn longest_px(&self) -> usize {
+        self.h_px.max(self.w_px)
+    }
+
     /// A shape of `h_px` rows and `w_px` columns.
     pub const fn new(h_px: usize, w_px: usize) -> Shape {
         Shape { h_px, w_px }

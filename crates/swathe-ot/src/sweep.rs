@@ -1,8 +1,9 @@
 use crate::blur::{Between, Blur, BlurScratch, DEAD, LANES, Real, Row, blur, exp_row, fit};
 use crate::pyramid::Level;
-use crate::simd::{SimdPath, compiled_per_path};
+use crate::simd::compiled_per_path;
 use crate::watch::Watch;
 use std::f64::consts::LN_2;
+use swathe::Simd;
 
 /// ε and ρ in the form the iteration uses. Potentials are in bits of ε: φ = f/(ε ln 2).
 #[derive(Clone, Copy, Debug)]
@@ -84,13 +85,7 @@ where
 
 impl<T: Real> Engine<T> {
     /// Sets the kernels for a level.
-    pub(crate) fn set(
-        &mut self,
-        path: SimdPath,
-        level: &Level,
-        regime: Regime,
-        with_moments: bool,
-    ) {
+    pub(crate) fn set(&mut self, path: Simd, level: &Level, regime: Regime, with_moments: bool) {
         let (a, b) = (&level.source, &level.target);
         let c = regime.sharpness(level.px);
         self.there.set(path, c, a, b, [0.0; 2], false);
@@ -101,7 +96,7 @@ impl<T: Real> Engine<T> {
 /// The first half of a sweep: γ = −τ·LSE(φ + log a) (shifted by the lean of the counting
 /// measure), exact for this φ. Returns the least γ + lean.
 pub(crate) fn half_sweep<T: Real>(
-    path: SimdPath,
+    path: Simd,
     level: &Level,
     regime: Regime,
     phi: &[Row<f64>],
@@ -130,7 +125,7 @@ pub(crate) fn half_sweep<T: Real>(
 /// (φ, γ): with γ exact for φ the second marginal is met exactly, and the first is off by
 /// Σ a·2^(−φ·ε/ρ)·|2^((φ − φ′)/τ) − 1|.
 pub(crate) fn sweep<T: Real>(
-    path: SimdPath,
+    path: Simd,
     level: &Level,
     regime: Regime,
     phi: &[Row<f64>],

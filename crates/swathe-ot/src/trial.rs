@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use swathe::{DeviceKind, Difference, Need, Size, Stop, Workload};
+use swathe::{DeviceKind, Need, Size, Stop, Workload};
 
 use crate::failure::Failure;
 use crate::frame::Pair;
@@ -62,6 +62,7 @@ impl Workload for Trials {
     type Solution = TrialFigures;
     type Failure = Failure;
     type Scratch = Scratch;
+    type Local = ();
     const NAME: &'static str = "trials";
 
     fn size(&self, trial: &Trial) -> Size {
@@ -76,10 +77,13 @@ impl Workload for Trials {
         Scratch::new()
     }
 
+    fn local(&self) {}
+
     fn solve(
         &self,
         trial: &Trial,
         scratch: &mut Scratch,
+        _: &mut (),
         stop: &Stop,
     ) -> Result<TrialFigures, Failure> {
         let settings = Settings {
@@ -99,22 +103,6 @@ impl Workload for Trials {
             displacement_px: summarise(&solution).map_or(f64::NAN, |s| s.displacement_px.p50),
             iterations: solution.iterations,
             solve_ms,
-        })
-    }
-
-    fn agree(
-        &self,
-        reference: &TrialFigures,
-        other: &TrialFigures,
-        _on: DeviceKind,
-    ) -> Result<(), Difference> {
-        if reference.blur_px.to_bits() == other.blur_px.to_bits() {
-            return Ok(());
-        }
-        Err(Difference {
-            field: "blur_px".to_owned(),
-            expected: reference.blur_px.to_string(),
-            found: other.blur_px.to_string(),
         })
     }
 }
@@ -263,7 +251,9 @@ mod tests {
                             epsilon: *epsilon,
                             relaxation: *relaxation,
                         };
-                        trials.solve(&trial, &mut scratch, &Stop::new()).unwrap()
+                        trials
+                            .solve(&trial, &mut scratch, &mut (), &Stop::new())
+                            .unwrap()
                     })
                     .collect();
                 rows.extend(TrialRow::of(*epsilon, *relaxation, &figures));

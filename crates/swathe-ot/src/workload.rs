@@ -7,7 +7,7 @@ use crate::settings::Settings;
 use crate::shape::Shape;
 use crate::solution::Solution;
 use crate::solve::solve_with;
-use swathe::{DeviceKind, Difference, Gpu, GpuError, Lane, Need, Size, Stop, Workload};
+use swathe::{Device, DeviceKind, Difference, GpuError, Lane, Need, Size, Stop, Workload};
 
 /// Optimal transport as the engine sees it: pairs of frames under one set of settings.
 ///
@@ -18,22 +18,12 @@ pub struct Transport {
     pub settings: Settings,
 }
 
-impl Transport {
-    /// Solves pairs together on a graphics processor, and hands each outcome over as soon as it is
-    /// there: whoever summarises the maps of a pair need not hold those of all. A reason stands
-    /// where the CPU has to solve a pair.
-    ///
-    /// # Errors
-    /// If the launch as a whole came to nothing.
-    pub fn solve_gpu_each<T>(
-        &self,
-        gpu: &Gpu,
-        padded: swathe::Shape,
-        pairs: &[&Pair],
-        stop: &Stop,
-        done: impl FnMut(usize, Result<Solution, Failure>) -> T,
-    ) -> Result<Vec<Result<T, String>>, GpuError> {
-        gpu::solve(&self.settings, gpu, padded, pairs, stop, done)
+/// The size of a pair with this work grid on frames of this shape. Pairs of frames of other lengths
+/// are another class: their coordinates are scaled otherwise, so they cannot share a launch.
+pub fn placed_size(work: Shape, frame: Shape) -> Size {
+    Size {
+        class: frame.longest_px() as u32,
+        ..Size::of(swathe::Shape::new(&[work.h_px as u32, work.w_px as u32]))
     }
 }
 
@@ -42,6 +32,7 @@ impl Workload for Transport {
     type Solution = Solution;
     type Failure = Failure;
     type Scratch = Scratch;
+    type Local = ();
     const NAME: &'static str = "ot";
 
     /// A pair that cannot be placed (unequal shapes, no bucket) has the size of its frames; it
@@ -49,11 +40,15 @@ impl Workload for Transport {
     fn size(&self, pair: &Pair) -> Size {
         let Settings { crop, pool, .. } = &self.settings;
         let whole = pair.source.shape;
-        let placed = (whole == pair.target.shape)
-            .then(|| place(&pair.source, &pair.target, crop, *pool).ok())
-            .flatten();
-        let shape = placed.map_or(whole, |geometry| geometry.work);
-        Size::of(swathe::Shape::new(&[shape.h_px as u32, shape.w_px as u32]))
+        let place = || place(&pair.source, &pair.target, crop, *pool).ok();
+        let placed = match pair.cut {
+            Some(geometry) => Some(geometry),
+            None if whole == pair.target.shape => place(),
+            None => None,
+        };
+        placed.map_or(placed_size(whole, whole), |geometry| {
+            placed_size(geometry.work, geometry.frame)
+        })
     }
 
     fn need(&self, size: &Size, on: DeviceKind) -> Need {
@@ -80,27 +75,34 @@ impl Workload for Transport {
         Scratch::new()
     }
 
-    fn solve(&self, pair: &Pair, scratch: &mut Scratch, stop: &Stop) -> Result<Solution, Failure> {
+    fn local(&self) {}
+
+    fn solve(
+        &self,
+        pair: &Pair,
+        scratch: &mut Scratch,
+        _: &mut (),
+        stop: &Stop,
+    ) -> Result<Solution, Failure> {
         solve_with(pair, &self.settings, scratch, &|| stop.requested())
     }
 
-    fn gpu_form(&self, size: &Size) -> Option<swathe::Shape> {
+    fn launch_form(&self, size: &Size) -> Option<swathe::Shape> {
         gpu::form(size, &self.settings)
     }
 
-    fn solve_gpu(
+    fn launch(
         &self,
-        gpu: &Gpu,
+        device: &Device,
         padded: swathe::Shape,
         pairs: &[&Pair],
         stop: &Stop,
-    ) -> Result<Vec<Lane<Transport>>, GpuError> {
-        let lanes = self.solve_gpu_each(gpu, padded, pairs, stop, |_, outcome| outcome)?;
-        let lanes = lanes.into_iter().map(|lane| match lane {
-            Ok(outcome) => Lane::Done(outcome),
-            Err(reason) => Lane::ToCpu(reason),
-        });
-        Ok(lanes.collect())
+    ) -> Result<Vec<Lane<Solution, Failure>>, GpuError> {
+        gpu::solve(&self.settings, device.kernels()?, padded, pairs, stop)
+    }
+
+    fn can_compare(&self) -> bool {
+        true
     }
 
     /// On the CPU every bit is the same; elsewhere figures agree to four digits and displacements
@@ -150,7 +152,7 @@ impl Workload for Transport {
         for (field, expected, found, scale) in figures {
             let same = match on {
                 DeviceKind::Cpu => expected.to_bits() == found.to_bits(),
-                DeviceKind::Gpu => (expected - found).abs() <= 1e-4 * scale,
+                DeviceKind::Gpu | DeviceKind::Host => (expected - found).abs() <= 1e-4 * scale,
             };
             if !same {
                 return differ(field, expected.to_string(), found.to_string());
@@ -163,7 +165,7 @@ impl Workload for Transport {
                     let (expected, found) = (expected[axis], found[axis]);
                     let same = match on {
                         DeviceKind::Cpu => expected.to_bits() == found.to_bits(),
-                        DeviceKind::Gpu => {
+                        DeviceKind::Gpu | DeviceKind::Host => {
                             expected.is_nan() && found.is_nan() || (expected - found).abs() <= 0.01
                         }
                     };

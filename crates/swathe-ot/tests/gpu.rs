@@ -13,7 +13,7 @@ mod pairs;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
-use swathe::{DeviceKind, Gpu, GpuError, GpuSearch, Gpus, Lane, Stop, Workload};
+use swathe::{Device, DeviceKind, Gpu, GpuError, GpuSearch, Gpus, Lane, Stop, Workload};
 use swathe_ot::synth::{Change, embryo_pair};
 use swathe_ot::{
     CoordScale, Coupling, Crop, Failure, Frame, Pair, Precision, Reference, Settings, Shape,
@@ -39,7 +39,7 @@ fn gpu() -> Option<Gpu> {
 fn common(transport: &Transport, pairs: &[Pair]) -> swathe::Shape {
     let mut most = [0, 0];
     for pair in pairs {
-        let form = transport.gpu_form(&transport.size(pair)).unwrap();
+        let form = transport.launch_form(&transport.size(pair)).unwrap();
         for (most, extent) in most.iter_mut().zip(form.extents()) {
             *most = (*most).max(*extent);
         }
@@ -47,11 +47,11 @@ fn common(transport: &Transport, pairs: &[Pair]) -> swathe::Shape {
     swathe::Shape::new(&most)
 }
 
-fn solve_gpu(gpu: &Gpu, transport: &Transport, pairs: &[Pair]) -> Vec<Lane<Transport>> {
+fn solve_gpu(gpu: &Gpu, transport: &Transport, pairs: &[Pair]) -> Vec<Lane<Solution, Failure>> {
     let padded = common(transport, pairs);
     let pairs: Vec<&Pair> = pairs.iter().collect();
     transport
-        .solve_gpu(gpu, padded, &pairs, &Stop::new())
+        .launch(&Device::Gpu(gpu.clone()), padded, &pairs, &Stop::new())
         .unwrap()
 }
 
@@ -229,7 +229,7 @@ fn reference_pairs_agree() {
             let transport = Transport {
                 settings: settings.clone(),
             };
-            if transport.gpu_form(&transport.size(&pair)).is_none() {
+            if transport.launch_form(&transport.size(&pair)).is_none() {
                 println!("{}: planned to the CPU", case.name);
                 continue;
             }
@@ -249,7 +249,7 @@ fn reference_pairs_agree() {
 }
 
 /// Every bit of an answer: texts of floats are different where their bits are.
-fn text_of(lane: &Lane<Transport>) -> String {
+fn text_of(lane: &Lane<Solution, Failure>) -> String {
     match lane {
         Lane::Done(outcome) => format!("{outcome:?}"),
         Lane::ToCpu(reason) => format!("to the CPU: {reason}"),
@@ -299,7 +299,7 @@ fn an_answer_is_the_same_alone_and_in_any_batch() {
         };
         let texts = |pairs: &[&Pair], padded: [u32; 2]| -> Vec<String> {
             let padded = swathe::Shape::new(&padded);
-            let lanes = transport.solve_gpu(&gpu, padded, pairs, &Stop::new());
+            let lanes = transport.launch(&Device::Gpu(gpu.clone()), padded, pairs, &Stop::new());
             lanes.unwrap().iter().map(text_of).collect()
         };
         let all: Vec<&Pair> = pairs.iter().collect();
@@ -329,8 +329,8 @@ fn an_answer_is_the_same_alone_and_in_any_batch() {
         }
         for n in [0, 1, 2, 6, 7, 10, 11] {
             let expected = solve(&pairs[n], &transport.settings).unwrap();
-            let found = transport.solve_gpu(
-                &gpu,
+            let found = transport.launch(
+                &Device::Gpu(gpu.clone()),
                 transport.size(&pairs[n]).shape,
                 &[&pairs[n]],
                 &Stop::new(),
@@ -375,7 +375,7 @@ fn raw_masses_and_pooled_pixels_agree() {
 fn what_the_kernels_cannot_do_is_planned_to_the_cpu() {
     let form = |h: u32, w: u32, settings: Settings| {
         let size = swathe::Size::of(swathe::Shape::new(&[h, w]));
-        Transport { settings }.gpu_form(&size)
+        Transport { settings }.launch_form(&size)
     };
     let usual = Settings::default;
     let taken = [
@@ -544,11 +544,16 @@ fn need_is_enough() {
         let shape = swathe::Shape::new(&[h as u32, w as u32]);
         let need = transport.need(&swathe::Size::of(shape), DeviceKind::Gpu);
         let said = need.lane_bytes * n as u64 + need.scratch_bytes;
-        let lanes = transport.solve_gpu(&gpu.with_memory(said), shape, &pairs, &Stop::new());
+        let lanes = transport.launch(
+            &Device::Gpu(gpu.with_memory(said)),
+            shape,
+            &pairs,
+            &Stop::new(),
+        );
         assert!(lanes.is_ok(), "{n} lanes of {shape}: {:?}", lanes.err());
         // It is no more than half above what is really taken.
         let scarce = gpu.with_memory(need.lane_bytes * n as u64 * 3 / 5);
-        let refused = transport.solve_gpu(&scarce, shape, &pairs, &Stop::new());
+        let refused = transport.launch(&Device::Gpu(scarce.clone()), shape, &pairs, &Stop::new());
         assert!(
             h * w * n < 500 || matches!(refused, Err(GpuError::OutOfMemory { .. })),
             "{n} lanes of {shape} in three fifths"
@@ -567,14 +572,18 @@ fn a_stop_acts_between_submissions() {
     let stop = Stop::new();
     stop.cancel();
     let before = gpu.figures();
-    let outcome = transport.solve_gpu(&gpu, shape, &[&pair], &stop);
+    let outcome = transport.launch(&Device::Gpu(gpu.clone()), shape, &[&pair], &stop);
     assert_eq!(outcome.err(), Some(GpuError::Stopped));
     assert_eq!(gpu.figures().n_submissions, before.n_submissions);
     // Asked for while the device is at work, it ends long before the sweeps do.
     let stop = Stop::new();
     let pairs = vec![&pair; 8];
     std::thread::scope(|scope| {
-        let work = scope.spawn(|| transport.solve_gpu(&gpu, shape, &pairs, &stop).err());
+        let work = scope.spawn(|| {
+            transport
+                .launch(&Device::Gpu(gpu.clone()), shape, &pairs, &stop)
+                .err()
+        });
         while gpu.figures().n_submissions < before.n_submissions + 2 {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
@@ -607,8 +616,8 @@ fn the_engine_has_the_device_solve_what_it_can() {
     let n_pairs = pairs.len();
     let settings = swathe::Settings {
         n_threads: 1,
-        gpus: vec![gpu],
-        routing: swathe::Routing::Gpu,
+        devices: vec![Device::Gpu(gpu)],
+        routing: swathe::Routing::Launch,
         n_verify: n_pairs,
         ..swathe::Settings::default()
     };
@@ -656,7 +665,7 @@ fn many_tiny_lanes_are_right() {
     let pairs: Vec<&Pair> = (0..65_536).map(|n| &kinds[n % 3]).collect();
     let shape = swathe::Shape::new(&[2, 2]);
     let lanes = transport
-        .solve_gpu(&gpu, shape, &pairs, &Stop::new())
+        .launch(&Device::Gpu(gpu.clone()), shape, &pairs, &Stop::new())
         .unwrap();
     assert_eq!(lanes.len(), pairs.len());
     for (n, kind) in kinds.iter().enumerate() {

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 use swathe_ot::synth::{Change, embryo_pair};
 use swathe_ot::{
-    Coupling, Crop, Failure, Frame, Pair, Precision, Reference, Scratch, Settings, Shape, SimdPath,
+    Coupling, Crop, Failure, Frame, Pair, Precision, Reference, Scratch, Settings, Shape, Simd,
     Solution, Status, lift, need, solve, solve_all, solve_with, summarise,
 };
 
@@ -109,10 +109,7 @@ fn the_portable_path_gives_the_same_bits() {
                 ..Settings::default()
             };
             let run = |path| solve_with(pair, &settings, &mut Scratch::for_path(path), &|| false);
-            let (fast, plain) = (
-                run(SimdPath::detect()).unwrap(),
-                run(SimdPath::portable()).unwrap(),
-            );
+            let (fast, plain) = (run(Simd::detect()).unwrap(), run(Simd::portable()).unwrap());
             assert!(
                 bits(&fast) == bits(&plain),
                 "{name} ε {epsilon} {precision:?}"

@@ -41,6 +41,6 @@ fn a_stopped_run_stops() {
         settings: Settings::default(),
     };
     let pair = embryo_pair(Shape::new(64, 128), 1, Change::default());
-    let outcome = transport.solve(&pair, &mut transport.scratch(), &stop);
+    let outcome = transport.solve(&pair, &mut transport.scratch(), &mut (), &stop);
     assert_eq!(outcome.unwrap_err().kind(), "stopped");
 }

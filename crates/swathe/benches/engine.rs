@@ -50,6 +50,7 @@ impl Workload for Trivial {
     type Solution = u64;
     type Failure = Infallible;
     type Scratch = ();
+    type Local = ();
     const NAME: &'static str = "trivial";
 
     fn size(&self, problem: &[u8; 64]) -> Size {
@@ -64,7 +65,14 @@ impl Workload for Trivial {
         }
     }
     fn scratch(&self) {}
-    fn solve(&self, problem: &[u8; 64], _: &mut (), _: &Stop) -> Result<u64, Infallible> {
+    fn local(&self) {}
+    fn solve(
+        &self,
+        problem: &[u8; 64],
+        _: &mut (),
+        _: &mut (),
+        _: &Stop,
+    ) -> Result<u64, Infallible> {
         Ok(problem.iter().map(|&byte| u64::from(byte)).sum())
     }
 }
@@ -77,6 +85,7 @@ impl Workload for Spin {
     type Solution = u64;
     type Failure = Infallible;
     type Scratch = ();
+    type Local = ();
     const NAME: &'static str = "spin";
 
     fn size(&self, _: &u64) -> Size {
@@ -90,7 +99,8 @@ impl Workload for Spin {
         }
     }
     fn scratch(&self) {}
-    fn solve(&self, &seed: &u64, _: &mut (), _: &Stop) -> Result<u64, Infallible> {
+    fn local(&self) {}
+    fn solve(&self, &seed: &u64, _: &mut (), _: &mut (), _: &Stop) -> Result<u64, Infallible> {
         Ok(spin(seed))
     }
 }

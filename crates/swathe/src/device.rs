@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DeviceKind, GpuFigures, GpuInfo};
+use crate::{Budget, DeviceKind, Gpu, GpuError, GpuFigures, GpuInfo, Settings, Simd};
 
 /// One of the devices of a run.
 ///
@@ -21,6 +22,8 @@ pub enum DeviceId {
     Cpu,
     /// The graphics processor of this number.
     Gpu(usize),
+    /// The processor, taking launches of many problems under this number.
+    Host(usize),
 }
 
 impl DeviceId {
@@ -29,6 +32,7 @@ impl DeviceId {
         match self {
             DeviceId::Cpu => DeviceKind::Cpu,
             DeviceId::Gpu(_) => DeviceKind::Gpu,
+            DeviceId::Host(_) => DeviceKind::Host,
         }
     }
 }
@@ -38,6 +42,7 @@ impl fmt::Display for DeviceId {
         match self {
             DeviceId::Cpu => f.write_str("cpu"),
             DeviceId::Gpu(number) => write!(f, "gpu:{number}"),
+            DeviceId::Host(number) => write!(f, "host:{number}"),
         }
     }
 }
@@ -46,13 +51,15 @@ impl FromStr for DeviceId {
     type Err = DeviceParseError;
 
     fn from_str(text: &str) -> Result<DeviceId, DeviceParseError> {
-        let number = |text: &str| text.strip_prefix("gpu:")?.parse().ok();
-        match text {
-            "cpu" => Ok(DeviceId::Cpu),
-            _ => number(text).map(DeviceId::Gpu).ok_or(DeviceParseError {
-                text: text.to_owned(),
-            }),
-        }
+        let parsed = match text.split_once(':') {
+            None if text == "cpu" => Some(DeviceId::Cpu),
+            Some(("gpu", number)) => number.parse().ok().map(DeviceId::Gpu),
+            Some(("host", number)) => number.parse().ok().map(DeviceId::Host),
+            _ => None,
+        };
+        parsed.ok_or_else(|| DeviceParseError {
+            text: text.to_owned(),
+        })
     }
 }
 
@@ -77,24 +84,157 @@ impl<'de> Deserialize<'de> for DeviceId {
     }
 }
 
-/// Something that batches run on. Closed: every device the engine knows is here.
+/// A device that takes launches: many problems together, padded alike. Closed: every device the
+/// engine knows is here. (Problems that are solved one by one need none: every thread can.)
+#[derive(Clone, Debug)]
+pub enum Device {
+    /// A graphics processor.
+    Gpu(Gpu),
+    /// The processor itself.
+    Host(Host),
+}
+
+/// The processor as a device for launches: a batched function that runs on it gets padding, memory
+/// limits, halving and retries like a kernel on a graphics processor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// Tells several of them apart.
+    pub number: usize,
+    /// The most memory that one launch may take; a quarter of the run's budget if nothing is said.
+    pub launch_bytes_max: Option<u64>,
+}
+
+impl Device {
+    /// How reports and costs call it.
+    pub fn id(&self) -> DeviceId {
+        match self {
+            Device::Gpu(gpu) => DeviceId::Gpu(gpu.info().number),
+            Device::Host(host) => DeviceId::Host(host.number),
+        }
+    }
+
+    /// The graphics processor, if it is one.
+    pub fn gpu(&self) -> Option<&Gpu> {
+        match self {
+            Device::Gpu(gpu) => Some(gpu),
+            Device::Host(_) => None,
+        }
+    }
+
+    /// The graphics processor, for a workload whose launches are kernels alone.
+    ///
+    /// # Errors
+    /// If it is the host: the launch is not supported there.
+    pub fn kernels(&self) -> Result<&Gpu, GpuError> {
+        self.gpu().ok_or_else(|| GpuError::Unsupported {
+            what: "kernels do not run on the host".to_owned(),
+        })
+    }
+
+    /// The same device for one run: with its faults, limits and figures.
+    pub(crate) fn for_run(&self, host: &Budget, time_limit: Duration) -> Device {
+        match self {
+            Device::Gpu(gpu) => Device::Gpu(gpu.for_run(host, time_limit)),
+            Device::Host(host) => Device::Host(host.clone()),
+        }
+    }
+
+    /// The most memory that a launch may take there.
+    pub(crate) fn launch_bytes_max(&self, settings: &Settings) -> u64 {
+        let share_bytes = settings.memory.cap_bytes() / 4;
+        match self {
+            Device::Gpu(gpu) if gpu.info().software => {
+                gpu.info().binding_bytes_max.min(share_bytes)
+            }
+            Device::Gpu(gpu) => {
+                let memory_bytes = gpu.memory().cap_bytes();
+                gpu.info().binding_bytes_max.min(memory_bytes / 4)
+            }
+            Device::Host(host) => host.launch_bytes_max.unwrap_or(share_bytes),
+        }
+    }
+
+    /// How many kernels were compiled so far: a launch that compiles one takes longer.
+    pub(crate) fn n_compiled(&self) -> usize {
+        self.gpu().map_or(0, Gpu::n_compiled)
+    }
+
+    /// Opens the device again after it was lost or did not answer.
+    pub(crate) fn reopen(&self, host: &Budget) -> Result<(), GpuError> {
+        match host.faults().strike(crate::Point::Reopen, None) {
+            None => {}
+            // A driver that does not come back does not poll.
+            Some(crate::Fault::Slow(delay)) => std::thread::sleep(delay),
+            Some(_) => return Err(GpuError::Lost),
+        }
+        match self {
+            Device::Gpu(gpu) => gpu.reopen(),
+            Device::Host(_) => Ok(()),
+        }
+    }
+
+    /// What reports tell of it.
+    pub(crate) fn used(&self, retired: Option<String>) -> DeviceUse {
+        match self {
+            Device::Gpu(gpu) => DeviceUse::Gpu(GpuUse {
+                info: gpu.info().clone(),
+                figures: gpu.figures(),
+                retired,
+            }),
+            Device::Host(host) => DeviceUse::Host(HostUse {
+                number: host.number,
+                retired,
+            }),
+        }
+    }
+}
+
+/// A device as it took part in a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
-pub enum Device {
+pub enum DeviceUse {
     /// The processor's cores.
     Cpu(Cpu),
     /// A graphics processor.
     Gpu(GpuUse),
+    /// The processor, for launches.
+    Host(HostUse),
 }
 
-impl Device {
-    /// What kind it is.
-    pub fn kind(&self) -> DeviceKind {
+impl DeviceUse {
+    /// How reports call it.
+    pub fn id(&self) -> DeviceId {
         match self {
-            Device::Cpu(_) => DeviceKind::Cpu,
-            Device::Gpu(_) => DeviceKind::Gpu,
+            DeviceUse::Cpu(_) => DeviceId::Cpu,
+            DeviceUse::Gpu(gpu) => DeviceId::Gpu(gpu.info.number),
+            DeviceUse::Host(host) => DeviceId::Host(host.number),
         }
     }
+
+    /// The processor, if it is that.
+    pub fn cpu(&self) -> Option<&Cpu> {
+        match self {
+            DeviceUse::Cpu(cpu) => Some(cpu),
+            _ => None,
+        }
+    }
+
+    /// The graphics processor, if it is one.
+    pub fn gpu(&self) -> Option<&GpuUse> {
+        match self {
+            DeviceUse::Gpu(gpu) => Some(gpu),
+            _ => None,
+        }
+    }
+}
+
+/// The processor as a device for launches, in a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostUse {
+    /// Its number.
+    pub number: usize,
+    /// Why it was given up before the end of the run, if it was.
+    pub retired: Option<String>,
 }
 
 /// A graphics processor in a run.
@@ -131,7 +271,7 @@ impl Cpu {
         Cpu {
             n_threads: std::thread::available_parallelism().map_or(1, usize::from),
             memory_available_bytes: memory_available_bytes(),
-            simd: simd().to_owned(),
+            simd: Simd::detect().path().name().to_owned(),
         }
     }
 
@@ -139,27 +279,6 @@ impl Cpu {
     pub fn memory_default_bytes(&self) -> u64 {
         (self.memory_available_bytes as f64 * Self::MEMORY_SHARE) as u64
     }
-}
-
-/// The instruction set that kernels with run-time selection use on this processor.
-pub fn simd() -> &'static str {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if std::arch::is_x86_feature_detected!("avx512f") {
-            return "avx512";
-        }
-        if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma")
-        {
-            return "avx2";
-        }
-    }
-    #[cfg(target_arch = "aarch64")]
-    {
-        if std::arch::is_aarch64_feature_detected!("neon") {
-            return "neon";
-        }
-    }
-    "portable"
 }
 
 /// Where the system says nothing, a run assumes this much.

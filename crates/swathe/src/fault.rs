@@ -35,13 +35,15 @@ pub enum Point {
     Upload,
     /// Values about to be read from one.
     Readback,
-    /// A graphics processor about to be believed.
+    /// A graphics processor about to be tested before it is used.
     SelfTest,
+    /// A device about to be opened again.
+    Reopen,
 }
 
 impl Point {
     /// All points.
-    pub const ALL: [Point; 10] = [
+    pub const ALL: [Point; 11] = [
         Point::Reserve,
         Point::Pool,
         Point::Load,
@@ -52,6 +54,7 @@ impl Point {
         Point::Upload,
         Point::Readback,
         Point::SelfTest,
+        Point::Reopen,
     ];
 
     /// The word used in fault rules.
@@ -67,6 +70,7 @@ impl Point {
             Point::Upload => "upload",
             Point::Readback => "readback",
             Point::SelfTest => "selftest",
+            Point::Reopen => "reopen",
         }
     }
 }
@@ -89,7 +93,7 @@ pub enum Fault {
 /// | rule | strikes |
 /// |---|---|
 /// | `oom@17` | the 17th point of any kind (1-based) is refused |
-/// | `oom@load:3` | the third load is refused; likewise `reserve`, `pool`, `launch`, `store`, and on graphics processors `buffer`, `upload`, `readback`, `selftest` |
+/// | `oom@load:3` | the third load is refused; likewise `reserve`, `pool`, `launch`, `store`, and on graphics processors `buffer`, `upload`, `readback`, `selftest`, `reopen` |
 /// | `oom%10:seed=7` | one point in ten, drawn with this seed; `oom%10:seed=7:load` loads only |
 /// | `lost@3` | the worker of the third launch is lost, or the graphics processor it runs on; `lost@upload:2` and so on at other points |
 /// | `slow@5=2s` | the fifth launch takes two seconds longer |
@@ -348,7 +352,7 @@ fn parse_point(text: &str) -> Result<Point, &'static str> {
     Point::ALL
         .into_iter()
         .find(|point| point.name() == text)
-        .ok_or("the point is none of reserve, pool, load, launch, item, store, buffer, upload, readback, selftest")
+        .ok_or("the point is none of reserve, pool, load, launch, item, store, buffer, upload, readback, selftest, reopen")
 }
 
 fn parse_delay(text: &str) -> Option<Duration> {
@@ -386,7 +390,7 @@ mod tests {
             Some(Fault::Slow(Duration::from_millis(5)))
         );
         assert_eq!(faults.n_injected(), 4);
-        assert_eq!(faults.n_met(), [2, 0, 2, 1, 2, 0, 0, 0, 0, 0]);
+        assert_eq!(faults.n_met(), [2, 0, 2, 1, 2, 0, 0, 0, 0, 0, 0]);
     }
 
     #[test]

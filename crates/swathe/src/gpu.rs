@@ -1,6 +1,6 @@
 //! Graphics processors: buffers, kernels and what can go wrong with them.
 //!
-//! A [`Gpu`] is all that a workload's [`solve_gpu`](crate::Workload::solve_gpu) sees of a device:
+//! A [`Gpu`] is all that a workload's [`launch`](crate::Workload::launch) sees of a device:
 //! it makes buffers, records launches of [`Kernel`]s written in WGSL and reads results back. Every
 //! call that a driver can refuse returns a [`GpuError`], never panics, and is a point where a
 //! [fault](crate::Faults) can strike on purpose.
@@ -130,7 +130,8 @@ impl Gpu {
 
     /// The same device for one run: with its faults, limits and figures. A software device takes
     /// its buffers from the host's memory.
-    pub(crate) fn for_run(&self, host: &Budget, faults: &Faults, time_limit: Duration) -> Gpu {
+    pub(crate) fn for_run(&self, host: &Budget, time_limit: Duration) -> Gpu {
+        let faults = host.faults();
         let memory = if self.0.info.software {
             host.clone()
         } else {
@@ -330,8 +331,9 @@ impl Gpu {
     /// Opens the device again after it was lost or did not answer.
     pub(crate) fn reopen(&self) -> Result<(), GpuError> {
         self.0.shelf.clear();
-        let mut open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
-        *open = Arc::new(open::open(&self.0.adapter, &self.0.info.name)?);
+        // Opened without the lock: a driver that does not come back keeps nobody else from it.
+        let opened = Arc::new(open::open(&self.0.adapter, &self.0.info.name)?);
+        *self.0.open.lock().unwrap_or_else(PoisonError::into_inner) = opened;
         Ok(())
     }
 

@@ -25,6 +25,7 @@
 //!     type Solution = usize;
 //!     type Failure = TooMany;
 //!     type Scratch = Vec<bool>;
+//!     type Local = ();
 //!     const NAME: &'static str = "primes";
 //!
 //!     fn size(&self, n: &u32) -> Size {
@@ -36,7 +37,14 @@
 //!     fn scratch(&self) -> Vec<bool> {
 //!         Vec::new()
 //!     }
-//!     fn solve(&self, &n: &u32, composite: &mut Vec<bool>, stop: &Stop) -> Result<usize, TooMany> {
+//!     fn local(&self) {}
+//!     fn solve(
+//!         &self,
+//!         &n: &u32,
+//!         composite: &mut Vec<bool>,
+//!         _: &mut (),
+//!         stop: &Stop,
+//!     ) -> Result<usize, TooMany> {
 //!         if n > 1_000_000 {
 //!             return Err(TooMany(n));
 //!         }
@@ -71,6 +79,7 @@ mod bucket;
 mod cost;
 mod device;
 mod fault;
+mod finish;
 mod gpu;
 mod memory;
 mod operation;
@@ -80,9 +89,10 @@ mod pool;
 mod report;
 pub mod route;
 mod run;
-mod seed;
+pub mod seed;
 mod settings;
 mod shape;
+mod simd;
 mod slice;
 mod source;
 mod spawn;
@@ -91,8 +101,9 @@ mod workload;
 
 pub use bucket::{Bucket, Padding, bucket, waste};
 pub use cost::{CostRow, Costs};
-pub use device::{Cpu, Device, DeviceId, DeviceParseError, GpuUse, simd};
+pub use device::{Cpu, Device, DeviceId, DeviceParseError, DeviceUse, GpuUse, Host, HostUse};
 pub use fault::{Fault, FaultParseError, Faults, Point};
+pub use finish::{AsSolved, Finish};
 pub use gpu::{
     Access, Gpu, GpuBuffer, GpuError, GpuFigures, GpuInfo, GpuSearch, Gpus, Kernel, Recording,
     Refused, RefusedReason,
@@ -103,15 +114,16 @@ pub use outcome::{Outcome, OutcomeKind, Unsolved};
 pub use plan::{Batch, GpuLane, GpuLimits, Limits, Plan, Planned, plan};
 pub use pool::{Pool, PoolFigures, Pooled};
 pub use report::{
-    BucketFigures, Counts, Event, Launch, MemoryFigures, Mismatch, OperationFigures, Phase, Remedy,
-    Report, Route, RouteDevice, Sample, Setback, SetbackCause, Verification, WorkerFigures,
-    WorkerNow,
+    BucketFigures, Counts, EndCause, Event, Launch, MemoryFigures, Mismatch, OperationFigures,
+    Phase, Remedy, Report, Route, RouteDevice, Sample, Setback, SetbackCause, Verification,
+    WorkerFigures, WorkerNow,
 };
-pub use run::{Done, explain, run};
+pub use run::{Delivery, Done, explain, guarded, is_guarded, run, run_finishing};
 pub use settings::{BatchSize, Observer, Routing, Settings};
 pub use shape::{Shape, ShapeParseError};
+pub use simd::{Simd, SimdPath, SimdUnavailable};
 pub use slice::solve_slice;
 pub use source::Source;
 pub use spawn::{Run, spawn};
 pub use stop::Stop;
-pub use workload::{DeviceKind, Difference, Lane, Need, Size, Workload};
+pub use workload::{DeviceKind, Difference, Lane, Need, OwnedWorkload, Size, Workload};

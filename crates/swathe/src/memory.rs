@@ -78,7 +78,8 @@ impl Budget {
         Budget::with_faults(cap_bytes, Faults::none())
     }
 
-    /// A budget whose reservations can be refused on purpose.
+    /// A budget with faults on purpose. They are given here once: everything that works with this
+    /// budget (runs, pools, devices) meets them.
     pub fn with_faults(cap_bytes: u64, faults: Faults) -> Budget {
         let state = State {
             cap_bytes,
@@ -98,6 +99,11 @@ impl Budget {
             moved: Condvar::new(),
             faults,
         }))
+    }
+
+    /// The faults of everything that works with this budget.
+    pub fn faults(&self) -> &Faults {
+        &self.0.faults
     }
 
     /// Reserves at once or not at all. Does not jump the line of those who wait.

@@ -1,18 +1,19 @@
 //! Outcomes: what became of a problem.
 
+use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Shape, Workload};
+use crate::Shape;
 
 /// What became of a problem. Every problem gets exactly one.
-pub enum Outcome<W: Workload> {
+pub enum Outcome<S, E> {
     /// It has an answer.
-    Solved(W::Solution),
+    Solved(S),
     /// It could not be loaded or solved, for a reason of its own.
-    Failed(W::Failure),
+    Failed(E),
     /// What was loaded is of another shape than what was surveyed.
     WrongSize {
         /// The shape that was planned for.
@@ -39,9 +40,9 @@ pub enum Outcome<W: Workload> {
     },
 }
 
-impl<W: Workload> Outcome<W> {
+impl<S, E: Error> Outcome<S, E> {
     /// The answer, if there is one.
-    pub fn solution(&self) -> Option<&W::Solution> {
+    pub fn solution(&self) -> Option<&S> {
         match self {
             Outcome::Solved(solution) => Some(solution),
             _ => None,
@@ -49,10 +50,17 @@ impl<W: Workload> Outcome<W> {
     }
 
     /// The answer itself, or why there is none.
-    pub fn into_result(self) -> Result<W::Solution, Unsolved<W>> {
+    pub fn into_result(self) -> Result<S, Unsolved<E>> {
         match self {
             Outcome::Solved(solution) => Ok(solution),
-            outcome => Err(Unsolved(outcome)),
+            outcome => Err(Unsolved {
+                kind: outcome.kind(),
+                message: outcome.message().unwrap_or_default(),
+                failure: match outcome {
+                    Outcome::Failed(failure) => Some(failure),
+                    _ => None,
+                },
+            }),
         }
     }
 
@@ -74,7 +82,7 @@ impl<W: Workload> Outcome<W> {
             Outcome::Solved(_) => None,
             Outcome::Failed(failure) => {
                 let mut message = failure.to_string();
-                let mut cause = std::error::Error::source(failure);
+                let mut cause = failure.source();
                 while let Some(error) = cause {
                     message.push_str(": ");
                     message.push_str(&error.to_string());
@@ -97,7 +105,7 @@ impl<W: Workload> Outcome<W> {
     }
 }
 
-impl<W: Workload> fmt::Debug for Outcome<W> {
+impl<S, E: Error> fmt::Debug for Outcome<S, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.message() {
             None => f.write_str("Solved"),
@@ -107,21 +115,16 @@ impl<W: Workload> fmt::Debug for Outcome<W> {
 }
 
 /// An [`Outcome`] without an answer, as an error.
-pub struct Unsolved<W: Workload>(pub Outcome<W>);
-
-impl<W: Workload> fmt::Debug for Unsolved<W> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Unsolved<E> {
+    /// Which kind of outcome it is.
+    pub kind: OutcomeKind,
+    /// Why there is no answer, in a sentence.
+    pub message: String,
+    /// The problem's own failure, where it has one.
+    pub failure: Option<E>,
 }
-
-impl<W: Workload> fmt::Display for Unsolved<W> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.message().unwrap_or_default())
-    }
-}
-
-impl<W: Workload> std::error::Error for Unsolved<W> {}
 
 /// The kinds of [`Outcome`], for counting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -55,6 +55,8 @@ pub struct GpuLane {
     pub form: Shape,
     /// The device's memory it takes.
     pub need: Need,
+    /// The host's memory that it takes meanwhile: the problem and its answer.
+    pub host_bytes: u64,
 }
 
 /// What a plan must keep to.
@@ -387,6 +389,7 @@ mod tests {
                 lane_bytes: 4 * u64::from(extent),
                 ..Need::default()
             },
+            host_bytes: 0,
         };
         let mut problems: Vec<Planned> = (0..10)
             .map(|k| planned(k, 7 + k as u32 % 2, 0, 0))

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use serde::{Deserialize, Serialize};
 
-use crate::fault::{Faults, Point};
+use crate::fault::Point;
 use crate::memory::{Budget, ReclaimerGuard, Reservation};
 
 /// Buffers of `T` that are used again. A clone is the same pool.
@@ -33,7 +33,6 @@ pub struct Pool<T> {
 
 struct Shared<T> {
     budget: Budget,
-    faults: Faults,
     state: Mutex<State<T>>,
 }
 
@@ -53,20 +52,15 @@ pub struct PoolFigures {
 }
 
 impl<T: Clone + Default + Send + 'static> Pool<T> {
-    /// An empty pool whose idle buffers count against this budget.
+    /// An empty pool whose idle buffers count against this budget. The budget's faults can make it
+    /// forget a buffer on purpose.
     pub fn new(budget: &Budget) -> Pool<T> {
-        Pool::with_faults(budget, Faults::none())
-    }
-
-    /// A pool that can be made to forget a buffer on purpose.
-    pub fn with_faults(budget: &Budget, faults: Faults) -> Pool<T> {
         let state = Mutex::new(State {
             idle: BTreeMap::new(),
             figures: PoolFigures::default(),
         });
         let shared = Arc::new(Shared {
             budget: budget.clone(),
-            faults,
             state,
         });
         let weak = Arc::downgrade(&shared);
@@ -86,7 +80,7 @@ impl<T: Clone + Default + Send + 'static> Pool<T> {
     /// A buffer that is used again may have room for up to twice as many: the need of a workload
     /// that takes buffers here counts them double.
     pub fn take(&self, len: usize) -> Pooled<T> {
-        let forced_miss = self.shared.faults.refuses(Point::Pool);
+        let forced_miss = self.shared.budget.faults().refuses(Point::Pool);
         let idle = self.shared.take_idle(len, forced_miss);
         self.shared.budget.count_taken(idle.is_some());
         let mut buffer = idle.unwrap_or_default();

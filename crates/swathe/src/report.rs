@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::device::Device;
+use crate::device::DeviceUse;
 use crate::pool::PoolFigures;
 use crate::{Costs, DeviceId, Difference, OutcomeKind, Shape};
 
@@ -14,7 +14,7 @@ pub struct Report {
     /// The workload's name.
     pub workload: String,
     /// The devices that took part.
-    pub devices: Vec<Device>,
+    pub devices: Vec<DeviceUse>,
     /// What became of the problems.
     pub counts: Counts,
     /// From the first plan to the last outcome taken, in milliseconds.
@@ -47,8 +47,24 @@ pub struct Report {
     /// Problems that ran on the CPU because no kernel can do them, while graphics processors were
     /// at hand.
     pub n_cpu_only: u64,
-    /// Whether the run was cancelled before every problem had its outcome.
+    /// Whether the run ended before every problem had its outcome.
     pub cancelled: bool,
+    /// Why the engine itself ended the run early, if it did.
+    #[serde(default)]
+    pub ended_by: Option<EndCause>,
+}
+
+/// Why the engine ended a run before its problems did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndCause {
+    /// Too many solvers ran on after they were told to stop.
+    StuckSolvers {
+        /// How many.
+        n_stuck: usize,
+        /// How many there may be.
+        n_stuck_max: usize,
+    },
 }
 
 impl Report {

@@ -52,6 +52,9 @@ const HYSTERESIS: f64 = 1.25;
 /// in the time that its [`LaneCost`] says: threads of the CPU, 1 for a device that solves whole
 /// batches and whose lane costs are shares of them.
 ///
+/// As long as a lot has lanes that some device can do, at least one device takes from some lot:
+/// the devices cannot all leave the work to each other.
+///
 /// ```
 /// use std::time::Duration;
 /// use swathe::route::{Choice, LaneCost, Lot, choose};
@@ -67,7 +70,7 @@ const HYSTERESIS: f64 = 1.25;
 pub fn choose(device: usize, lots: &[Lot], n_at_once: &[usize]) -> Choice {
     let mut best: Option<(f64, usize)> = None;
     for (number, lot) in lots.iter().enumerate() {
-        if lot.n_lanes == 0 {
+        if lot.n_lanes == 0 || !should_take(device, lot, lots, n_at_once) {
             continue;
         }
         let advantage = match lot.lane[device] {
@@ -84,53 +87,62 @@ pub fn choose(device: usize, lots: &[Lot], n_at_once: &[usize]) -> Choice {
         return Choice::Leave;
     };
     let lot = &lots[number];
-    let LaneCost::Takes(lane) = lot.lane[device] else {
-        return match is_worth_a_probe(device, lots, n_at_once) {
-            true => Choice::Take {
-                lot: number,
-                n_lanes: N_PROBE.min(lot.n_lanes),
-            },
-            false => Choice::Leave,
-        };
-    };
-    // Alone, each device would need so long for all that is left; together they need this.
-    let mut rate_together = 0.0;
-    for other in 0..n_at_once.len() {
-        let alone = alone(other, lots, n_at_once);
-        if alone.is_finite() {
-            rate_together += 1.0 / alone.max(1e-12);
-            // Who would still be at its first lane when another had done it all, leaves it.
-            if other != device && seconds(lane) > HYSTERESIS * alone {
-                return Choice::Leave;
-            }
+    let n_lanes = match lot.lane[device] {
+        LaneCost::Takes(lane) => {
+            // Half of what the devices do together until the end: lanes that are taken cannot be
+            // shared out again.
+            let together = together(lots, n_at_once);
+            (0.5 * together / seconds(lane)).min(lot.n_lanes as f64) as usize
         }
-    }
-    let together = if rate_together > 0.0 {
-        1.0 / rate_together
-    } else {
-        f64::INFINITY
+        LaneCost::Unknown | LaneCost::Never => N_PROBE.min(lot.n_lanes),
     };
-    // Half of it: what is taken now cannot be shared out again.
-    let n_lanes = (0.5 * together / seconds(lane)).min(lot.n_lanes as f64) as usize;
     Choice::Take {
         lot: number,
         n_lanes: n_lanes.max(1),
     }
 }
 
-/// Whether to try a device on lanes it was never measured with: not for a rest that the others, as
-/// far as they are known, will have done in a moment. The CPU, which is device 0, always tries.
-fn is_worth_a_probe(device: usize, lots: &[Lot], n_at_once: &[usize]) -> bool {
-    const WORTH: f64 = 0.2;
-    device == 0
-        || (0..n_at_once.len())
-            .filter(|&other| other != device)
-            .all(|other| {
-                let rest = alone(other, lots, n_at_once);
-                let is_out = lots.iter().all(|lot| lot.lane[other] == LaneCost::Never);
-                // The CPU is measured soon; another device that nobody knows may be waiting likewise.
-                is_out || rest > WORTH && (rest.is_finite() || other != 0)
-            })
+/// Whether a device should take lanes of this lot at all. Only devices that can do these lanes
+/// themselves are a reason to leave them.
+///
+/// Progress: take a lot with lanes. If the CPU does not know it, the CPU takes it. A device with an
+/// unknown cost leaves it only to one with a known cost; and a device with a known cost leaves it
+/// only to one whose own lane is clearly shorter, so the device with the shortest lane takes it.
+fn should_take(device: usize, lot: &Lot, lots: &[Lot], n_at_once: &[usize]) -> bool {
+    /// Lanes that another device will have done within this many seconds are not worth a probe.
+    const PROBE_WORTH_S: f64 = 0.2;
+    let mut others = (0..n_at_once.len()).filter(|&other| other != device);
+    match lot.lane[device] {
+        LaneCost::Never => false,
+        LaneCost::Unknown if device == 0 => true,
+        LaneCost::Unknown => others.all(|other| match lot.lane[other] {
+            LaneCost::Never => true,
+            // The CPU is measured soon; another unknown device may be waiting likewise.
+            LaneCost::Unknown => other != 0,
+            LaneCost::Takes(_) => alone(other, lots, n_at_once) > PROBE_WORTH_S,
+        }),
+        LaneCost::Takes(lane) => others.all(|other| match lot.lane[other] {
+            LaneCost::Never | LaneCost::Unknown => true,
+            // A device that would still be at its first lane when another had done it all leaves it.
+            LaneCost::Takes(_) => seconds(lane) <= HYSTERESIS * alone(other, lots, n_at_once),
+        }),
+    }
+}
+
+/// What all devices together need for all that is left, each of which would need so long alone.
+fn together(lots: &[Lot], n_at_once: &[usize]) -> f64 {
+    let rates = (0..n_at_once.len()).map(|device| {
+        let can_all = lots
+            .iter()
+            .all(|lot| lot.n_lanes == 0 || lot.lane[device] != LaneCost::Never);
+        let alone = alone(device, lots, n_at_once);
+        match can_all && alone.is_finite() {
+            true => 1.0 / alone.max(1e-12),
+            false => 0.0,
+        }
+    });
+    // Infinite where no device knows all of it: then a device takes what its batch limits allow.
+    1.0 / rates.sum::<f64>()
 }
 
 /// What the other devices, the best of them, need for a lane of this lot.
@@ -146,12 +158,14 @@ fn rival(device: usize, lot: &Lot, n_at_once: &[usize]) -> f64 {
     least
 }
 
-/// What a device would need for all that is left; infinite if there is something it cannot do.
+/// What a device would need for all that is left and that it can do; infinite if something of it is
+/// unknown.
 fn alone(device: usize, lots: &[Lot], n_at_once: &[usize]) -> f64 {
     let (mut sum, mut longest) = (0.0, 0.0f64);
     for lot in lots.iter().filter(|lot| lot.n_lanes > 0) {
         match lot.lane[device] {
-            LaneCost::Never | LaneCost::Unknown => return f64::INFINITY,
+            LaneCost::Never => {}
+            LaneCost::Unknown => return f64::INFINITY,
             LaneCost::Takes(lane) => {
                 sum += lot.n_lanes as f64 * seconds(lane);
                 longest = longest.max(seconds(lane));
@@ -318,5 +332,80 @@ mod tests {
         let lots = [Lot { n_lanes: 20, lane }];
         assert_eq!(choose(1, &lots, &[1, 1, 1]), probe);
         assert_eq!(choose(2, &lots, &[1, 1, 1]), probe);
+    }
+
+    /// A class that one device may not do any more says nothing about another class that only this
+    /// device may do.
+    #[test]
+    fn a_banned_class_does_not_keep_a_device_from_another() {
+        let lots = |n_banned: usize| {
+            [
+                Lot {
+                    n_lanes: n_banned,
+                    lane: vec![ms(1.0), LaneCost::Never],
+                },
+                Lot {
+                    n_lanes: 100,
+                    lane: vec![LaneCost::Never, LaneCost::Unknown],
+                },
+            ]
+        };
+        for n_banned in [0, 100] {
+            let probe = Choice::Take {
+                lot: 1,
+                n_lanes: N_PROBE,
+            };
+            assert_eq!(choose(1, &lots(n_banned), &[2, 1]), probe, "{n_banned}");
+        }
+    }
+
+    /// Whatever is known of the devices, somebody takes lanes as long as some device can do them.
+    #[test]
+    fn the_devices_never_all_leave_what_one_of_them_can_do() {
+        let mut state = 11u64;
+        let mut draw = move |n: u64| {
+            state = crate::seed::mix(state);
+            state % n
+        };
+        for case in 0..20_000 {
+            let n_devices = 1 + draw(4) as usize;
+            let mut n_at_once = vec![1; n_devices];
+            n_at_once[0] = 1 + draw(8) as usize;
+            let mut lots: Vec<Lot> = (0..1 + draw(5))
+                .map(|_| Lot {
+                    n_lanes: draw(3) as usize * draw(100) as usize,
+                    lane: (0..n_devices)
+                        .map(|_| match draw(4) {
+                            0 => LaneCost::Never,
+                            1 => LaneCost::Unknown,
+                            _ => ms(10f64.powf(draw(7) as f64 - 3.0)),
+                        })
+                        .collect(),
+                })
+                .collect();
+            let can = |lot: &Lot| lot.lane.iter().any(|lane| *lane != LaneCost::Never);
+            while lots.iter().any(|lot| lot.n_lanes > 0 && can(lot)) {
+                let choices =
+                    (0..n_devices).map(|device| (device, choose(device, &lots, &n_at_once)));
+                let taken = choices.filter_map(|(device, choice)| match choice {
+                    Choice::Take { lot, n_lanes } => Some((device, lot, n_lanes)),
+                    Choice::Leave => None,
+                });
+                let taken: Vec<(usize, usize, usize)> = taken.collect();
+                assert!(
+                    !taken.is_empty(),
+                    "case {case}: all leave {lots:?}, {n_at_once:?}"
+                );
+                for &(device, lot, n_lanes) in &taken {
+                    assert_ne!(lots[lot].lane[device], LaneCost::Never, "case {case}");
+                    assert!((1..=lots[lot].n_lanes).contains(&n_lanes), "case {case}");
+                }
+                let (device, lot, n_lanes) = taken[draw(taken.len() as u64) as usize];
+                lots[lot].n_lanes -= n_lanes;
+                if lots[lot].lane[device] == LaneCost::Unknown && draw(2) == 0 {
+                    lots[lot].lane[device] = ms(10f64.powf(draw(7) as f64 - 3.0));
+                }
+            }
+        }
     }
 }

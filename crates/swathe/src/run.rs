@@ -2,15 +2,17 @@
 //!
 //! Workers take batches from one [queue](queue), reserve the memory, load the problems, wait for
 //! their turn to solve (there are more workers than turns, which is what loads ahead), and send
-//! the outcomes to the caller's thread. Each worker keeps its batch in a [slot](slot) that the
-//! [watchdog](watchdog) can look into: a solver that does not stop is left behind with its one
-//! problem, and a new worker goes on with the rest.
+//! the outcomes to the caller's thread through a [mailbox](mailbox). Each worker keeps its batch in
+//! a [slot](slot) that the [watchdog](watchdog) can look into: a solver that does not stop is left
+//! behind with its one problem, and a new worker goes on with the rest.
 
 mod clock;
 mod fleet;
 mod gpu_worker;
+mod guarded;
 mod ledger;
 mod lots;
+mod mailbox;
 mod queue;
 mod samples;
 mod scratch;
@@ -23,38 +25,40 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-pub(crate) use worker::panic_message;
+pub(crate) use guarded::panic_message;
+pub use guarded::{guarded, is_guarded};
 
 use fleet::Fleet;
 use ledger::{Entry, Ledger};
 use lots::Who;
+use mailbox::Mailbox;
 use queue::Queue;
 use samples::Samples;
 use scratch::ScratchRack;
 use slot::Slot;
 
-use crate::device::{Cpu, Device};
+use crate::device::{Cpu, DeviceUse};
+use crate::finish::AsSolved;
 use crate::memory::Reservation;
 use crate::report::{
-    Counts, Event, MemoryFigures, Mismatch, Report, Sample, Setback, SetbackCause, Verification,
-    WorkerFigures, WorkerNow,
+    Counts, EndCause, Event, MemoryFigures, Mismatch, Report, Sample, Setback, SetbackCause,
+    Verification, WorkerFigures, WorkerNow,
 };
 use crate::{
-    Costs, DeviceId, DeviceKind, GpuLane, Limits, Need, Outcome, Plan, Planned, Remedy, Settings,
-    Size, Source, Stop, Workload, plan,
+    Costs, DeviceId, DeviceKind, Finish, GpuLane, Limits, Need, Outcome, OwnedWorkload, Plan,
+    Planned, Remedy, Settings, Size, Source, Stop, Workload, plan,
 };
 
 /// A problem's outcome, as it is delivered.
-pub struct Done<W: Workload> {
+pub struct Done<S, E> {
     /// The problem's number.
     pub index: usize,
     /// What became of it.
-    pub outcome: Outcome<W>,
+    pub outcome: Outcome<S, E>,
     /// Where it was solved.
     pub device: DeviceId,
     /// How long solving it took.
@@ -63,53 +67,81 @@ pub struct Done<W: Workload> {
     pub n_attempts: u32,
 }
 
+/// What a run hands to its caller.
+pub enum Delivery<S, E> {
+    /// An outcome.
+    Done(Done<S, E>),
+    /// Nothing came for a while: the time to look at what is unfinished. Comes about ten times a
+    /// second, between outcomes too.
+    Tick,
+}
+
+type WorkloadOf<F> = <F as Finish>::Workload;
+type ProblemOf<F> = <WorkloadOf<F> as Workload>::Problem;
+type SolutionOf<F> = <WorkloadOf<F> as Workload>::Solution;
+type DoneOf<F> = Done<<F as Finish>::Finished, <F as Finish>::Failure>;
+type OutcomeOf<F> = Outcome<<F as Finish>::Finished, <F as Finish>::Failure>;
+type SourceOf<F> = Source<ProblemOf<F>, <F as Finish>::Failure>;
+
 /// Solves all problems of a source and calls `done` with every outcome, as they come.
 ///
 /// `done` runs on this thread. While it blocks, outcomes wait and hold their memory, so that slow
 /// output slows the solvers down instead of filling the memory. If it breaks, the run ends early.
 /// What a problem's outcome is depends on the problem alone: not on batch size, order, number of
 /// threads or memory.
-pub fn run<W>(
+///
+/// # Panics
+/// If answers are to be verified and the workload [cannot compare](Workload::can_compare) them, and
+/// if `done` panics.
+pub fn run<W: OwnedWorkload>(
     workload: &Arc<W>,
-    source: &Source<W>,
+    source: &Source<W::Problem, W::Failure>,
     settings: &Settings,
-    done: &mut dyn FnMut(Done<W>) -> ControlFlow<()>,
-) -> Report
-where
-    W: Workload + 'static,
-    W::Problem: 'static,
-    W::Solution: 'static,
-    W::Failure: 'static,
-    W::Scratch: 'static,
-{
-    run_until(workload, source, settings, settings.stop.for_run(), done)
+    done: &mut dyn FnMut(Done<W::Solution, W::Failure>) -> ControlFlow<()>,
+) -> Report {
+    let finish = Arc::new(AsSolved(Arc::clone(workload)));
+    run_finishing(&finish, source, settings, &mut |delivery| match delivery {
+        Delivery::Done(outcome) => done(outcome),
+        Delivery::Tick => ControlFlow::Continue(()),
+    })
 }
 
-/// [`run`] with a stop of its own, which whoever holds a clone can end it by.
-pub(crate) fn run_until<W>(
-    workload: &Arc<W>,
-    source: &Source<W>,
+/// [`run`] for solutions that are finished before they are delivered, and with ticks between the
+/// outcomes.
+///
+/// # Panics
+/// Like [`run`].
+pub fn run_finishing<F: Finish>(
+    finish: &Arc<F>,
+    source: &Source<<F::Workload as Workload>::Problem, F::Failure>,
+    settings: &Settings,
+    take: &mut dyn FnMut(Delivery<F::Finished, F::Failure>) -> ControlFlow<()>,
+) -> Report {
+    run_until(finish, source, settings, settings.stop.for_run(), take)
+}
+
+/// [`run_finishing`] with a stop of its own, by which the holder of a clone can end it.
+pub(crate) fn run_until<F: Finish>(
+    finish: &Arc<F>,
+    source: &SourceOf<F>,
     settings: &Settings,
     stop: Stop,
-    done: &mut dyn FnMut(Done<W>) -> ControlFlow<()>,
-) -> Report
-where
-    W: Workload + 'static,
-    W::Problem: 'static,
-    W::Solution: 'static,
-    W::Failure: 'static,
-    W::Scratch: 'static,
-{
+    take: &mut dyn FnMut(Delivery<F::Finished, F::Failure>) -> ControlFlow<()>,
+) -> Report {
+    let name = <WorkloadOf<F> as Workload>::NAME;
+    assert!(
+        settings.n_verify == 0 || finish.workload().can_compare(),
+        "answers of {name} cannot be verified: the workload does not compare them"
+    );
     let started = Instant::now();
     let n_cpu_workers =
         (settings.n_threads.max(1) + settings.n_prefetch).min(source.n_problems().max(1));
     let fleet = Fleet::new(settings);
     let n_workers = n_cpu_workers + Fleet::N_WORKERS_EACH * fleet.n_gpus();
-    // Room for a few batches of outcomes: enough to keep workers going, few enough to hold back.
-    let (sender, receiver) = sync_channel(4 * n_workers);
     let chosen = crate::seed::choose(source.n_problems(), settings.n_verify, settings.seed);
+    let local_bytes = finish.workload().local_bytes() * n_workers as u64;
     let shared = Arc::new(Shared {
-        workload: Arc::clone(workload),
+        finish: Arc::clone(finish),
         source: source.clone(),
         settings: settings.clone(),
         stop,
@@ -123,15 +155,22 @@ where
         slots: Mutex::default(),
         threads: Mutex::default(),
         n_hired: AtomicUsize::new(0),
-        sender,
+        n_stuck: AtomicUsize::new(0),
+        // Room for a few batches of outcomes: enough to keep workers going, few enough to hold back.
+        mailbox: Mailbox::new(4 * n_workers),
         finished: AtomicBool::new(false),
         n_done: AtomicU64::new(0),
         n_unsolved: AtomicU64::new(0),
         samples: Mutex::new(Samples::new()),
         started,
+        // If there is no room for it, the problems need it more.
+        _locals: match local_bytes {
+            0 => None,
+            bytes => settings.memory.try_reserve(bytes).ok(),
+        },
     });
     shared.sample();
-    // Whatever happens on this thread (`done` may panic), nobody is left working for nothing.
+    // Whatever happens on this thread (`take` may panic), the workers end.
     let over = OverAtEnd(&shared);
     for _ in 0..n_cpu_workers {
         Shared::hire(&shared, Who::Cpu);
@@ -142,8 +181,8 @@ where
         }
     }
     let watchdog = watchdog::start(&shared);
-    let mut collected = collect(&shared, &receiver, n_workers, done);
-    // Settled before the threads are joined: from here on nobody waits for a message.
+    let mut collected = collect(&shared, n_workers, take);
+    // Settled before the threads are joined: from here on nothing waits for a message.
     let wall_ms = ms(started.elapsed());
     let samples = lock(&shared.samples).finish(shared.now(wall_ms));
     drop(over);
@@ -155,8 +194,8 @@ where
     let (n_reservations, n_refusals) = settings.memory.n_granted_refused();
     let costs = lock(&shared.costs).clone();
     Report {
-        workload: W::NAME.to_owned(),
-        devices: std::iter::once(Device::Cpu(Cpu {
+        workload: name.to_owned(),
+        devices: std::iter::once(DeviceUse::Cpu(Cpu {
             n_threads: settings.n_threads.max(1),
             ..Cpu::detect()
         }))
@@ -164,9 +203,10 @@ where
         .collect(),
         routes: shared
             .fleet
-            .routes(workload.as_ref(), &costs, settings.n_threads),
+            .routes(finish.workload(), &costs, settings.n_threads),
         n_cpu_only: shared.n_cpu_only.load(Ordering::Relaxed),
         cancelled: collected.counts.n_done() < collected.counts.n_problems,
+        ended_by: collected.ended_by,
         counts: collected.counts,
         wall_ms,
         workers: collected.workers,
@@ -190,15 +230,16 @@ where
 }
 
 /// The whole plan of a run that is not carried out. Problems without a size are not in it.
-pub fn explain<W: Workload>(workload: &W, source: &Source<W>, settings: &Settings) -> Plan {
+pub fn explain<F: Finish>(finish: &F, source: &SourceOf<F>, settings: &Settings) -> Plan {
+    let workload = finish.workload();
     let planned: Vec<Planned> = (0..source.n_problems())
         .filter_map(|index| {
-            let sized = catch_unwind(AssertUnwindSafe(|| {
+            let sized = guarded(|| {
                 let size = source.size(index).ok()?;
-                let need = workload.need(&size, DeviceKind::Cpu);
-                let gpu = gpu_lane(workload, &size).filter(|_| !settings.gpus.is_empty());
-                Some((size, need, gpu))
-            }));
+                let kind = Fleet::kind(settings);
+                let gpu = gpu_lane(workload, &size, kind).filter(|_| !settings.devices.is_empty());
+                Some((size, need(finish, &size), gpu))
+            });
             let (size, need, gpu) = sized.ok().flatten()?;
             Some(Planned {
                 index,
@@ -208,7 +249,8 @@ pub fn explain<W: Workload>(workload: &W, source: &Source<W>, settings: &Setting
             })
         })
         .collect();
-    plan(W::NAME, &planned, &limits(settings), &settings.costs)
+    let name = <WorkloadOf<F> as Workload>::NAME;
+    plan(name, &planned, &limits(settings), &settings.costs)
 }
 
 fn limits(settings: &Settings) -> Limits {
@@ -216,70 +258,88 @@ fn limits(settings: &Settings) -> Limits {
         budget_bytes: settings.memory.cap_bytes(),
         n_batches_at_once: settings.n_threads.max(1)
             + settings.n_prefetch
-            + Fleet::N_WORKERS_EACH * settings.gpus.len(),
+            + Fleet::N_WORKERS_EACH * settings.devices.len(),
         batch_size: settings.batch_size,
         batch_size_max: settings.batch_size_max.max(1),
         gpu: Fleet::limits(settings),
     }
 }
 
+/// The memory that a problem takes on the CPU, to be solved and finished.
+fn need<F: Finish>(finish: &F, size: &Size) -> Need {
+    let solving = finish.workload().need(size, DeviceKind::Cpu);
+    finish.need(size, solving)
+}
+
 /// How a problem of this size can be launched, if it can.
-fn gpu_lane<W: Workload>(workload: &W, size: &Size) -> Option<GpuLane> {
-    let form = workload.gpu_form(size)?;
+fn gpu_lane<W: Workload>(workload: &W, size: &Size, on: DeviceKind) -> Option<GpuLane> {
+    let form = workload.launch_form(size)?;
     let need = fleet::lane_need(
         workload,
         &Size {
             shape: form,
             ..*size
         },
+        on,
     );
-    Some(GpuLane { form, need })
+    // The answers of a launch are all there before the first of them is finished.
+    let solving = workload.need(size, DeviceKind::Cpu);
+    Some(GpuLane {
+        form,
+        need,
+        host_bytes: solving.lane_bytes.saturating_add(solving.solution_bytes),
+    })
 }
 
 /// Ends a run for all of its threads when dropped.
-struct OverAtEnd<'a, W: Workload>(&'a Shared<W>);
+struct OverAtEnd<'a, F: Finish>(&'a Shared<F>);
 
-impl<W: Workload> Drop for OverAtEnd<'_, W> {
+impl<F: Finish> Drop for OverAtEnd<'_, F> {
     fn drop(&mut self) {
         self.0.finished.store(true, Ordering::Release);
         self.0.stop.end_run();
+        self.0.mailbox.close();
         self.0.queue.wake();
     }
 }
 
 /// What all workers of a run share.
-struct Shared<W: Workload> {
-    workload: Arc<W>,
-    source: Source<W>,
+struct Shared<F: Finish> {
+    finish: Arc<F>,
+    source: SourceOf<F>,
     settings: Settings,
     stop: Stop,
     /// The problems that are solved twice.
     verify: HashSet<usize>,
-    queue: Queue,
-    scratches: ScratchRack<W>,
+    queue: Queue<F>,
+    scratches: ScratchRack<WorkloadOf<F>>,
     costs: Mutex<Costs>,
     /// Grows when something was learnt.
     n_learnt: AtomicU64,
     fleet: Fleet,
     /// Problems that no kernel can do.
     n_cpu_only: AtomicU64,
-    slots: Mutex<Vec<Arc<Slot<W>>>>,
+    slots: Mutex<Vec<Arc<Slot<F>>>>,
     /// By worker number; those of workers left behind are taken out and never joined.
     threads: Mutex<Vec<(usize, JoinHandle<()>)>>,
     n_hired: AtomicUsize,
-    sender: SyncSender<Message<W>>,
+    /// Workers that were left behind and have not come back since.
+    n_stuck: AtomicUsize,
+    mailbox: Mailbox<Message<F>>,
     finished: AtomicBool,
     /// Outcomes taken so far, and those of them without an answer.
     n_done: AtomicU64,
     n_unsolved: AtomicU64,
     samples: Mutex<Samples>,
     started: Instant,
+    /// The memory of the workers' own state.
+    _locals: Option<Reservation>,
 }
 
 /// What workers and the watchdog tell the caller's thread.
-enum Message<W: Workload> {
+enum Message<F: Finish> {
     Outcomes {
-        done: Vec<Done<W>>,
+        done: Vec<DoneOf<F>>,
         launch: Option<Entry>,
         checked: Checked,
         /// The memory of the answers, held until they are taken.
@@ -292,6 +352,8 @@ enum Message<W: Workload> {
     Ended(WorkerFigures),
     /// A worker was left behind.
     Abandoned,
+    /// The run ends before its problems do.
+    EndedBy(EndCause),
     /// A worker panicked outside of what it guards: the panic is the caller's.
     Broken(Box<dyn Any + Send>),
 }
@@ -303,14 +365,7 @@ struct Checked {
     mismatches: Vec<Mismatch>,
 }
 
-impl<W> Shared<W>
-where
-    W: Workload + 'static,
-    W::Problem: 'static,
-    W::Solution: 'static,
-    W::Failure: 'static,
-    W::Scratch: 'static,
-{
+impl<F: Finish> Shared<F> {
     /// Starts a worker.
     fn hire(shared: &Arc<Self>, who: Who) {
         // Deep recursion in a solver should meet the solver's own limit before the stack's end.
@@ -328,18 +383,21 @@ where
                     Who::Gpu(number) => gpu_worker::work(&its, &slot, number),
                 };
                 if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
-                    its.send(Message::Broken(panic));
+                    its.mailbox.post(Message::Broken(panic));
                 }
             })
             .expect("the system can start a thread");
         lock(&shared.threads).push((worker, thread));
     }
-}
 
-impl<W: Workload> Shared<W> {
-    fn send(&self, message: Message<W>) {
-        // The receiver outlives all who send, except those left behind, whom nobody hears.
-        let _ = self.sender.send(message);
+    /// Starts a worker in place of one that is left behind or lost.
+    fn replace(shared: &Arc<Self>, who: Who) {
+        shared.mailbox.post(Message::Hired);
+        Shared::hire(shared, who);
+    }
+
+    fn workload(&self) -> &F::Workload {
+        self.finish.workload()
     }
 
     fn send_setback(&self, cause: SetbackCause, n_problems: usize, remedy: Remedy) {
@@ -354,13 +412,37 @@ impl<W: Workload> Shared<W> {
         remedy: Remedy,
     ) {
         let at_ms = ms(self.started.elapsed());
-        self.send(Message::Setback(Setback {
+        self.mailbox.post(Message::Setback(Setback {
             at_ms,
             device,
             cause,
             n_problems,
             remedy,
         }));
+    }
+
+    /// What a device takes, or whether it is used at all, has changed: those that wait for work may
+    /// decide differently now.
+    fn costs_changed(&self) {
+        self.n_learnt.fetch_add(1, Ordering::Release);
+        if self.fleet.n_gpus() > 0 {
+            self.queue.wake();
+        }
+    }
+
+    /// More than a few workers that were left behind starve the others: the run ends then.
+    fn end_if_starved(&self) {
+        let n_stuck = self.n_stuck.load(Ordering::Acquire);
+        let n_stuck_max = self.settings.n_stuck_max;
+        if n_stuck > n_stuck_max && !self.stop.is_cancelled() {
+            self.stop.end_run();
+            self.queue.wake();
+            let cause = EndCause::StuckSolvers {
+                n_stuck,
+                n_stuck_max,
+            };
+            self.mailbox.post(Message::EndedBy(cause));
+        }
     }
 
     /// The run at this moment.
@@ -385,11 +467,9 @@ impl<W: Workload> Shared<W> {
         }
     }
 
-    /// Tells the observer of this moment and of what these workers do.
-    fn tell_sample(&self, slots: &[Arc<Slot<W>>]) {
-        let Some(observer) = &self.settings.observer else {
-            return;
-        };
+    /// This moment and what the workers do.
+    fn sampled(&self) -> Event {
+        let slots: Vec<Arc<Slot<F>>> = lock(&self.slots).clone();
         let workers = slots.iter().map(|slot| {
             let current = slot.hand().current;
             WorkerNow {
@@ -403,10 +483,10 @@ impl<W: Workload> Shared<W> {
                     .map(|current| (current.planned.index, ms(current.since.elapsed()))),
             }
         });
-        observer.tell(&Event::Sampled {
+        Event::Sampled {
             sample: self.now(ms(self.started.elapsed())),
             workers: workers.collect(),
-        });
+        }
     }
 
     /// Forgets a worker that is left behind: it is not joined and not watched any more.
@@ -424,29 +504,35 @@ impl<W: Workload> Shared<W> {
 
     /// The memory a problem takes here. One that is solved twice is held twice, if that fits.
     fn need(&self, index: usize, size: &Size) -> Need {
-        let need = self.workload.need(size, DeviceKind::Cpu);
+        let need = need(&*self.finish, size);
         if !self.is_verified(index, size) {
             return need;
         }
         Need {
-            lane_bytes: need.lane_bytes + need.total_bytes(),
+            lane_bytes: need.lane_bytes + self.check_bytes(size),
             ..need
         }
     }
 
-    /// How a problem can be launched on the graphics processors of this run, if it can.
+    /// The memory that solving a problem a second time takes.
+    fn check_bytes(&self, size: &Size) -> u64 {
+        self.workload().need(size, DeviceKind::Cpu).total_bytes()
+    }
+
+    /// How a problem can be launched on the devices of this run, if it can.
     fn gpu_lane(&self, size: &Size) -> Option<GpuLane> {
         match self.fleet.n_gpus() {
             0 => None,
-            _ => gpu_lane(&*self.workload, size),
+            _ => gpu_lane(self.workload(), size, Fleet::kind(&self.settings)),
         }
     }
 
     /// Whether a problem is to be solved twice: it was chosen, and there is room to hold it twice.
     fn is_verified(&self, index: usize, size: &Size) -> bool {
         self.verify.contains(&index) && {
-            let need = self.workload.need(size, DeviceKind::Cpu);
-            need.total_bytes().saturating_mul(2) <= self.settings.memory.cap_bytes()
+            let need = need(&*self.finish, size);
+            let bytes = need.total_bytes().saturating_add(self.check_bytes(size));
+            bytes <= self.settings.memory.cap_bytes()
         }
     }
 }
@@ -460,14 +546,17 @@ struct Collected {
     setbacks: Vec<Setback>,
     n_setbacks: u64,
     verification: Verification,
+    ended_by: Option<EndCause>,
 }
 
+/// How often the caller and its observer hear of a run in which nothing happens.
+const TICK: Duration = Duration::from_millis(100);
+
 /// Takes messages until the last worker has ended.
-fn collect<W: Workload>(
-    shared: &Shared<W>,
-    receiver: &Receiver<Message<W>>,
+fn collect<F: Finish>(
+    shared: &Shared<F>,
     n_workers: usize,
-    take: &mut dyn FnMut(Done<W>) -> ControlFlow<()>,
+    take: &mut dyn FnMut(Delivery<F::Finished, F::Failure>) -> ControlFlow<()>,
 ) -> Collected {
     let mut collected = Collected::default();
     collected.counts.n_problems = shared.source.n_problems() as u64;
@@ -478,8 +567,26 @@ fn collect<W: Workload>(
     };
     let mut n_live = n_workers;
     let mut wanted = true;
+    let mut take = |delivery: Delivery<F::Finished, F::Failure>, wanted: &mut bool| {
+        if *wanted && take(delivery).is_break() {
+            *wanted = false;
+            shared.stop.end_run();
+            shared.queue.wake();
+        }
+    };
+    let mut ticked = shared.started;
     while n_live > 0 {
-        let Ok(message) = receiver.recv() else { break };
+        let message = shared
+            .mailbox
+            .receive(TICK.saturating_sub(ticked.elapsed()));
+        if ticked.elapsed() >= TICK {
+            ticked = Instant::now();
+            if shared.settings.observer.is_some() {
+                tell(shared.sampled());
+            }
+            take(Delivery::Tick, &mut wanted);
+        }
+        let Some(message) = message else { continue };
         match message {
             Message::Outcomes {
                 done,
@@ -492,11 +599,7 @@ fn collect<W: Workload>(
                         break;
                     }
                     collected.counts.add(done.outcome.kind());
-                    if take(done).is_break() {
-                        wanted = false;
-                        shared.stop.end_run();
-                        shared.queue.wake();
-                    }
+                    take(Delivery::Done(done), &mut wanted);
                 }
                 let counts = &collected.counts;
                 shared.n_done.store(counts.n_done(), Ordering::Relaxed);
@@ -517,7 +620,7 @@ fn collect<W: Workload>(
                     if shared.settings.observer.is_some() {
                         tell(Event::Launched(entry.launch.clone()));
                     }
-                    let class_name = |class| shared.workload.class_name(class);
+                    let class_name = |class| shared.workload().class_name(class);
                     collected.ledger.enter(entry, class_name);
                 }
             }
@@ -530,6 +633,7 @@ fn collect<W: Workload>(
             }
             Message::Hired => n_live += 1,
             Message::Abandoned => n_live -= 1,
+            Message::EndedBy(cause) => collected.ended_by = Some(cause),
             Message::Broken(panic) => resume_unwind(panic),
             Message::Ended(figures) => {
                 n_live -= 1;
@@ -547,8 +651,8 @@ fn collect<W: Workload>(
     collected
 }
 
-/// Those who wait for work or for their turn are woken when there is some; this is for the case
-/// that nobody is left to do so.
+/// Threads that wait for work or for their turn are woken when there is some; this bounds the wait
+/// should a wake-up ever be missed.
 const WAIT_MAX: Duration = Duration::from_millis(250);
 
 /// A lock whose holders cannot leave half a change behind.

@@ -1,15 +1,44 @@
 //! Seeds: numbers that depend on a seed and a position alone.
+//!
+//! The one SplitMix64 of all crates: a draw is the same on every machine and in every version.
+
+/// What SplitMix64 adds to its state for every word.
+const GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// SplitMix64's finaliser: spreads every input bit over the whole word.
-pub(crate) fn mix(x: u64) -> u64 {
-    let x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
+///
+/// ```
+/// assert_eq!(swathe::seed::mix(0), 0xE220_A839_7B1D_CDAF);
+/// ```
+#[inline]
+pub fn mix(x: u64) -> u64 {
+    let x = x.wrapping_add(GAMMA);
     let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     x ^ (x >> 31)
 }
 
+/// Word `n`, from 0, of the stream that SplitMix64 makes from this seed.
+#[inline]
+pub fn nth(seed: u64, n: u64) -> u64 {
+    mix(seed.wrapping_add(n.wrapping_mul(GAMMA)))
+}
+
+/// The next word of the stream that SplitMix64 makes from this state.
+///
+/// ```
+/// let mut state = 7;
+/// assert_eq!(swathe::seed::draw(&mut state), swathe::seed::mix(7));
+/// assert_ne!(swathe::seed::draw(&mut state), swathe::seed::mix(7));
+/// ```
+pub fn draw(state: &mut u64) -> u64 {
+    let drawn = mix(*state);
+    *state = state.wrapping_add(GAMMA);
+    drawn
+}
+
 /// `n_chosen` of the numbers below `n`, ascending; all of them if there are not so many.
-pub(crate) fn choose(n: usize, n_chosen: usize, seed: u64) -> Vec<usize> {
+pub fn choose(n: usize, n_chosen: usize, seed: u64) -> Vec<usize> {
     if n_chosen >= n {
         return (0..n).collect();
     }

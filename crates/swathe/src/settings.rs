@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::device::Cpu;
-use crate::fault::Faults;
 use crate::memory::Budget;
 use crate::report::Event;
-use crate::{Costs, Gpu, Padding, Stop};
+use crate::{Costs, Device, Padding, Stop};
 
 /// How a run should go about its work. None of it changes an answer.
 ///
@@ -29,24 +28,25 @@ pub struct Settings {
     pub batch_size_max: usize,
     /// How shapes are padded for launches that need equal ones.
     pub padding: Padding,
-    /// Graphics processors to use beside the CPU.
-    pub gpus: Vec<Gpu>,
+    /// Devices for launches, beside the CPU's own threads.
+    pub devices: Vec<Device>,
     /// Who takes what several devices could.
     pub routing: Routing,
-    /// The memory that may be used.
+    /// The memory that may be used. Faults on purpose are given with it.
     pub memory: Budget,
     /// The time a problem may take to load, and again to be solved.
     pub time_limit: Duration,
     /// How long after its time is over a solver that does not poll is waited for.
     pub grace: Duration,
+    /// Solvers that run on after they were told to stop, at most: one more ends the run, because
+    /// they take the processor from those that are well.
+    pub n_stuck_max: usize,
     /// So many outcomes, chosen by the seed, are solved again and compared.
     pub n_verify: usize,
     /// The seed of every choice the engine makes.
     pub seed: u64,
     /// Costs that were learnt before.
     pub costs: Costs,
-    /// Faults on purpose.
-    pub faults: Faults,
     /// Cancels the run from outside.
     pub stop: Stop,
     /// Is told what happens while it happens.
@@ -62,15 +62,15 @@ impl Default for Settings {
             batch_size: BatchSize::Auto,
             batch_size_max: 4096,
             padding: Padding::default(),
-            gpus: Vec::new(),
+            devices: Vec::new(),
             routing: Routing::Measured,
             memory: Budget::new(cpu.memory_default_bytes()),
             time_limit: Duration::from_secs(300),
             grace: Duration::from_millis(500),
+            n_stuck_max: (4 * cpu.n_threads).max(8),
             n_verify: 0,
             seed: 0,
             costs: Costs::default(),
-            faults: Faults::none(),
             stop: Stop::new(),
             observer: None,
         }
@@ -80,11 +80,11 @@ impl Default for Settings {
 /// Who takes what several devices could.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Routing {
-    /// Whoever was measured to be best at it.
+    /// Whichever was measured to be best at it.
     #[default]
     Measured,
-    /// Graphics processors, as long as there is one that can.
-    Gpu,
+    /// Devices for launches, as long as there is one that can.
+    Launch,
 }
 
 /// How many problems a batch has.

@@ -1,11 +1,10 @@
 //! Problems in a slice, solved where they are.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::run::panic_message;
+use crate::run::{guarded, panic_message};
 use crate::{Outcome, Stop, Workload};
 
 /// Solves problems that are in memory and returns their outcomes in the same order.
@@ -21,13 +20,13 @@ pub fn solve_slice<W: Workload>(
     problems: &[W::Problem],
     n_threads: usize,
     stop: &Stop,
-) -> Vec<Outcome<W>> {
+) -> Vec<Outcome<W::Solution, W::Failure>> {
     /// Less than this is not worth waking a thread for.
     const INLINE: Duration = Duration::from_micros(50);
 
     let started = Instant::now();
     let mut outcomes = Vec::with_capacity(problems.len());
-    let mut scratch = workload.scratch();
+    let (mut scratch, mut local) = (workload.scratch(), workload.local());
     let n_threads = match n_threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         n => n,
@@ -43,7 +42,14 @@ pub fn solve_slice<W: Workload>(
                 break;
             }
         }
-        outcomes.push(solve_one(workload, problem, &mut scratch, stop, started));
+        outcomes.push(solve_one(
+            workload,
+            problem,
+            &mut scratch,
+            &mut local,
+            stop,
+            started,
+        ));
     }
     let rest = &problems[outcomes.len()..];
     if !rest.is_empty() {
@@ -52,6 +58,12 @@ pub fn solve_slice<W: Workload>(
     outcomes
 }
 
+/// Outcomes of neighbours, and the number of the first.
+type Part<W> = (
+    usize,
+    Vec<Outcome<<W as Workload>::Solution, <W as Workload>::Failure>>,
+);
+
 /// Shares the problems out among scoped threads, which claim ranges of them.
 fn solve_rest<W: Workload>(
     workload: &W,
@@ -59,14 +71,14 @@ fn solve_rest<W: Workload>(
     n_threads: usize,
     stop: &Stop,
     started: Instant,
-) -> Vec<Outcome<W>> {
+) -> Vec<Outcome<W::Solution, W::Failure>> {
     let n_threads = n_threads.min(problems.len());
     // A few claims for each thread: enough to even out, few enough to cost nothing.
     let n_claimed = problems.len().div_ceil(16 * n_threads);
     let next = AtomicUsize::new(0);
-    let parts: Mutex<Vec<(usize, Vec<Outcome<W>>)>> = Mutex::default();
+    let parts: Mutex<Vec<Part<W>>> = Mutex::default();
     let work = || {
-        let mut scratch = workload.scratch();
+        let (mut scratch, mut local) = (workload.scratch(), workload.local());
         loop {
             let from = next.fetch_add(n_claimed, Ordering::Relaxed);
             let Some(rest) = problems.get(from..).filter(|rest| !rest.is_empty()) else {
@@ -75,7 +87,9 @@ fn solve_rest<W: Workload>(
             let claimed = &rest[..n_claimed.min(rest.len())];
             let outcomes = claimed
                 .iter()
-                .map(|problem| solve_one(workload, problem, &mut scratch, stop, started))
+                .map(|problem| {
+                    solve_one(workload, problem, &mut scratch, &mut local, stop, started)
+                })
                 .collect();
             parts
                 .lock()
@@ -101,15 +115,16 @@ fn solve_one<W: Workload>(
     workload: &W,
     problem: &W::Problem,
     scratch: &mut W::Scratch,
+    local: &mut W::Local,
     stop: &Stop,
     started: Instant,
-) -> Outcome<W> {
+) -> Outcome<W::Solution, W::Failure> {
     if stop.requested() {
         return Outcome::TimedOut {
             after: started.elapsed(),
         };
     }
-    match catch_unwind(AssertUnwindSafe(|| workload.solve(problem, scratch, stop))) {
+    match guarded(|| workload.solve(problem, scratch, local, stop)) {
         Ok(Ok(solution)) => Outcome::Solved(solution),
         Ok(Err(_)) if stop.requested() => Outcome::TimedOut {
             after: started.elapsed(),
@@ -117,6 +132,7 @@ fn solve_one<W: Workload>(
         Ok(Err(failure)) => Outcome::Failed(failure),
         Err(panic) => {
             *scratch = workload.scratch();
+            *local = workload.local();
             Outcome::Panicked {
                 message: panic_message(panic),
             }

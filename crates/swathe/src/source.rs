@@ -11,24 +11,22 @@ use crate::{Size, Stop, Workload};
 /// more than once for one problem if a device fails or its answer is verified. They are owned
 /// (`Arc`), not borrowed: a solver that never returns is left behind, and must not hold anything
 /// that somebody else wants to drop.
-pub struct Source<W: Workload> {
+pub struct Source<P, E> {
     n_problems: usize,
-    size: Arc<SizeFn<W>>,
-    load: Arc<LoadFn<W>>,
+    size: Arc<SizeFn<E>>,
+    load: Arc<LoadFn<P, E>>,
 }
 
-type SizeFn<W> = dyn Fn(usize) -> Result<Size, <W as Workload>::Failure> + Send + Sync;
-type LoadFn<W> = dyn Fn(usize, &Stop) -> Result<<W as Workload>::Problem, <W as Workload>::Failure>
-    + Send
-    + Sync;
+type SizeFn<E> = dyn Fn(usize) -> Result<Size, E> + Send + Sync;
+type LoadFn<P, E> = dyn Fn(usize, &Stop) -> Result<P, E> + Send + Sync;
 
-impl<W: Workload> Source<W> {
+impl<P, E> Source<P, E> {
     /// `n_problems` problems; `size` is cheap (the survey's result), `load` may read files.
     pub fn new(
         n_problems: usize,
-        size: impl Fn(usize) -> Result<Size, W::Failure> + Send + Sync + 'static,
-        load: impl Fn(usize, &Stop) -> Result<W::Problem, W::Failure> + Send + Sync + 'static,
-    ) -> Source<W> {
+        size: impl Fn(usize) -> Result<Size, E> + Send + Sync + 'static,
+        load: impl Fn(usize, &Stop) -> Result<P, E> + Send + Sync + 'static,
+    ) -> Source<P, E> {
         Source {
             n_problems,
             size: Arc::new(size),
@@ -38,10 +36,10 @@ impl<W: Workload> Source<W> {
 
     /// Problems that are already in memory. They are cloned when they are next: cheap ones hold
     /// their data behind an `Arc`.
-    pub fn from_vec(workload: &Arc<W>, problems: Vec<W::Problem>) -> Source<W>
+    pub fn from_vec<W>(workload: &Arc<W>, problems: Vec<P>) -> Source<P, E>
     where
-        W: 'static,
-        W::Problem: Clone + 'static,
+        W: Workload<Problem = P> + 'static,
+        P: Clone + Send + Sync + 'static,
     {
         let workload = Arc::clone(workload);
         let problems = Arc::new(problems);
@@ -58,19 +56,25 @@ impl<W: Workload> Source<W> {
         self.n_problems
     }
 
-    /// The size of a problem, or why it has none.
-    pub fn size(&self, index: usize) -> Result<Size, W::Failure> {
+    /// The size of a problem.
+    ///
+    /// # Errors
+    /// If it has none: it could not be read when the input was surveyed.
+    pub fn size(&self, index: usize) -> Result<Size, E> {
         (self.size)(index)
     }
 
     /// Loads a problem.
-    pub fn load(&self, index: usize, stop: &Stop) -> Result<W::Problem, W::Failure> {
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn load(&self, index: usize, stop: &Stop) -> Result<P, E> {
         (self.load)(index, stop)
     }
 }
 
-impl<W: Workload> Clone for Source<W> {
-    fn clone(&self) -> Source<W> {
+impl<P, E> Clone for Source<P, E> {
+    fn clone(&self) -> Source<P, E> {
         Source {
             n_problems: self.n_problems,
             size: Arc::clone(&self.size),

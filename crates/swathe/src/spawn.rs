@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread::JoinHandle;
 
-use crate::run::{Done, run_until};
-use crate::{Outcome, Report, Settings, Source, Stop, Workload};
+use crate::finish::AsSolved;
+use crate::run::{Delivery, Done, run_until};
+use crate::{Outcome, OwnedWorkload, Report, Settings, Source, Stop};
 
 /// Starts a run on a thread of its own.
 ///
@@ -19,12 +20,14 @@ use crate::{Outcome, Report, Settings, Source, Stop, Workload};
 /// # use swathe::{DeviceKind, Need, Settings, Shape, Size, Source, Stop, Workload};
 /// # struct Square;
 /// # impl Workload for Square {
-/// #     type Problem = u64; type Solution = u64; type Failure = Infallible; type Scratch = ();
+/// #     type Problem = u64; type Solution = u64; type Failure = Infallible;
+/// #     type Scratch = (); type Local = ();
 /// #     const NAME: &'static str = "square";
 /// #     fn size(&self, _: &u64) -> Size { Size::of(Shape::default()) }
 /// #     fn need(&self, _: &Size, _: DeviceKind) -> Need { Need::default() }
 /// #     fn scratch(&self) {}
-/// #     fn solve(&self, n: &u64, _: &mut (), _: &Stop) -> Result<u64, Infallible> { Ok(n * n) }
+/// #     fn local(&self) {}
+/// #     fn solve(&self, n: &u64, _: &mut (), _: &mut (), _: &Stop) -> Result<u64, Infallible> { Ok(n * n) }
 /// # }
 /// let square = Arc::new(Square);
 /// let source = Source::from_vec(&square, (0..100).collect());
@@ -33,14 +36,11 @@ use crate::{Outcome, Report, Settings, Source, Stop, Workload};
 /// assert_eq!(sum, 328350);
 /// assert_eq!(run.report().counts.n_solved, 100);
 /// ```
-pub fn spawn<W>(workload: Arc<W>, source: Source<W>, settings: Settings) -> Run<W>
-where
-    W: Workload + 'static,
-    W::Problem: 'static,
-    W::Solution: 'static,
-    W::Failure: 'static,
-    W::Scratch: 'static,
-{
+pub fn spawn<W: OwnedWorkload>(
+    workload: Arc<W>,
+    source: Source<W::Problem, W::Failure>,
+    settings: Settings,
+) -> Run<W::Solution, W::Failure> {
     // Few: whoever takes the outcomes decides the pace.
     let (sender, receiver) = sync_channel(64);
     let stop = settings.stop.for_run();
@@ -55,7 +55,11 @@ where
             // locals are dropped in reverse.
             let last_wake = WakesAtEnd(wakes);
             let sender = sender;
-            run_until(&workload, &source, &settings, its_stop, &mut |done| {
+            let finish = Arc::new(AsSolved(workload));
+            run_until(&finish, &source, &settings, its_stop, &mut |delivery| {
+                let Delivery::Done(done) = delivery else {
+                    return ControlFlow::Continue(());
+                };
                 let taken = sender.send(done);
                 last_wake.wake();
                 if taken.is_ok() {
@@ -98,18 +102,18 @@ impl Drop for WakesAtEnd {
 ///
 /// Outcomes that were handed over and not yet taken (at most 64) do not count against the memory
 /// budget any more.
-pub struct Run<W: Workload> {
-    receiver: Receiver<Done<W>>,
+pub struct Run<S, E> {
+    receiver: Receiver<Done<S, E>>,
     thread: Option<JoinHandle<Report>>,
     stop: Stop,
     waker: Arc<Mutex<Option<Waker>>>,
     n_problems: usize,
     /// What the future has gathered; empty until it is first polled, because whoever iterates
     /// does not want the memory of all outcomes taken.
-    outcomes: Vec<Option<Outcome<W>>>,
+    outcomes: Vec<Option<Outcome<S, E>>>,
 }
 
-impl<W: Workload> Run<W> {
+impl<S, E> Run<S, E> {
     /// Asks this run to end early; others that follow the same [`Settings::stop`] go on. What is
     /// finished can still be taken.
     pub fn cancel(&self) {
@@ -131,21 +135,21 @@ impl<W: Workload> Run<W> {
     }
 }
 
-impl<W: Workload> Iterator for Run<W> {
-    type Item = Done<W>;
+impl<S, E> Iterator for Run<S, E> {
+    type Item = Done<S, E>;
 
     /// The next outcome, in the order they come.
-    fn next(&mut self) -> Option<Done<W>> {
+    fn next(&mut self) -> Option<Done<S, E>> {
         self.receiver.recv().ok()
     }
 }
 
 // Nothing in it is pinned.
-impl<W: Workload> Unpin for Run<W> {}
+impl<S, E> Unpin for Run<S, E> {}
 
-impl<W: Workload> Future for Run<W> {
+impl<S, E> Future for Run<S, E> {
     /// The outcomes by problem (`None` for those a cancelled run did not reach) and the figures.
-    type Output = (Vec<Option<Outcome<W>>>, Report);
+    type Output = (Vec<Option<Outcome<S, E>>>, Report);
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         // Left before looking, so that an outcome that comes in between is not slept through.
@@ -170,7 +174,7 @@ impl<W: Workload> Future for Run<W> {
     }
 }
 
-impl<W: Workload> Drop for Run<W> {
+impl<S, E> Drop for Run<S, E> {
     fn drop(&mut self) {
         if let Some(thread) = self.thread.take() {
             self.stop.end_run();

@@ -5,9 +5,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Gpu, GpuError, Shape, Stop};
+use crate::{Device, GpuError, Shape, Stop};
 
-/// A kind of problem the engine can solve. The only public trait.
+/// A kind of problem the engine can solve.
 ///
 /// A workload says how large a problem is, how much memory solving it takes, and how one problem
 /// is solved on one thread. Everything else (order, batches, threads, memory, panics, time limits,
@@ -25,6 +25,7 @@ use crate::{Gpu, GpuError, Shape, Stop};
 ///     type Solution = u64;
 ///     type Failure = Infallible;
 ///     type Scratch = ();
+///     type Local = ();
 ///     const NAME: &'static str = "sum";
 ///
 ///     fn size(&self, problem: &Vec<u64>) -> Size {
@@ -34,7 +35,14 @@ use crate::{Gpu, GpuError, Shape, Stop};
 ///         Need { lane_bytes: 8 * size.shape.volume(), scratch_bytes: 0, solution_bytes: 8 }
 ///     }
 ///     fn scratch(&self) {}
-///     fn solve(&self, problem: &Vec<u64>, _: &mut (), _: &Stop) -> Result<u64, Infallible> {
+///     fn local(&self) {}
+///     fn solve(
+///         &self,
+///         problem: &Vec<u64>,
+///         _: &mut (),
+///         _: &mut (),
+///         _: &Stop,
+///     ) -> Result<u64, Infallible> {
 ///         Ok(problem.iter().sum())
 ///     }
 /// }
@@ -50,8 +58,13 @@ pub trait Workload: Send + Sync {
     type Solution: Send;
     /// Why a problem has no answer.
     type Failure: Error + Send;
-    /// Working memory of one worker, reused from problem to problem.
+    /// Working memory of a solver, reused from problem to problem. There are as many as problems
+    /// are solved at once; a scratch moves between workers.
     type Scratch: Send;
+    /// State that belongs to one worker thread for as long as the thread lives: made there, dropped
+    /// there, and so free to hold what cannot be sent (caches with `Rc`, an interpreter). `()` where
+    /// there is none.
+    type Local;
     /// The name users see: `ot`, `arc`, `array`.
     const NAME: &'static str;
 
@@ -66,23 +79,36 @@ pub trait Workload: Send + Sync {
     /// Fresh working memory, as small as possible: it grows while solving.
     fn scratch(&self) -> Self::Scratch;
 
+    /// The state of a new worker, called on the worker's own thread.
+    fn local(&self) -> Self::Local;
+
+    /// The memory that the state of a worker may grow to, reserved for every worker of a run.
+    fn local_bytes(&self) -> u64 {
+        0
+    }
+
     /// Solves one problem on one thread: the reference and the fallback.
     ///
     /// The engine calls it from many threads, catches panics, and sets a time limit that `stop`
-    /// tells of. The answer must depend on the problem alone, not on what the scratch held.
+    /// tells of. The answer must depend on the problem alone, not on what the scratch or the local
+    /// state held.
+    ///
+    /// # Errors
+    /// If the problem has no answer; what is returned after a stop is not looked at.
     fn solve(
         &self,
         problem: &Self::Problem,
         scratch: &mut Self::Scratch,
+        local: &mut Self::Local,
         stop: &Stop,
     ) -> Result<Self::Solution, Self::Failure>;
 
-    /// The shape in which a problem of this size can be launched on a graphics processor. `None`:
-    /// it runs on the CPU alone, and the plan says so.
+    /// The shape in which a problem of this size can be launched together with others. `None`: it
+    /// is solved alone on the CPU, and the plan says so.
     ///
     /// Problems of one class share a launch, padded to a common shape where theirs differ. Only
     /// what the kernels can really do belongs here: element types, ranges and limits included.
-    fn gpu_form(&self, _size: &Size) -> Option<Shape> {
+    fn launch_form(&self, _size: &Size) -> Option<Shape> {
         None
     }
 
@@ -92,39 +118,45 @@ pub trait Workload: Send + Sync {
         false
     }
 
-    /// Solves problems together on a graphics processor: an entry for each, in their order.
+    /// Solves problems together on a device: an entry for each, in their order.
     ///
-    /// All of them have one class and a [form](Self::gpu_form) that fits in `padded`. The answer to
-    /// a problem depends on the problem alone, not on who shares its launch. Kernels have bounded
+    /// All of them have one class and a [form](Self::launch_form) that fits in `padded`. The answer
+    /// to a problem depends on the problem alone, not on who shares its launch. Kernels have bounded
     /// loops, and `stop` is looked at between launches (waiting for the device does so by itself).
     ///
     /// # Errors
     /// If the launch as a whole came to nothing; the engine tries again with fewer problems,
     /// elsewhere, or on the CPU.
-    fn solve_gpu(
+    fn launch(
         &self,
-        _gpu: &Gpu,
+        _device: &Device,
         _padded: Shape,
         _problems: &[&Self::Problem],
         _stop: &Stop,
-    ) -> Result<Vec<Lane<Self>>, GpuError>
-    where
-        Self: Sized,
-    {
+    ) -> Result<Vec<Lane<Self::Solution, Self::Failure>>, GpuError> {
         Err(GpuError::Unsupported {
             what: format!("{} has no kernels", Self::NAME),
         })
     }
 
+    /// Whether [`agree`](Self::agree) compares answers. A run that is to verify answers refuses a
+    /// workload that cannot compare them.
+    fn can_compare(&self) -> bool {
+        false
+    }
+
     /// Whether two answers to one problem are the same, as far as this workload promises for
-    /// answers from `on`. The default promises nothing and finds no difference.
+    /// answers from `on`. Called only if the workload [can compare](Self::can_compare) answers.
+    ///
+    /// # Errors
+    /// If they differ: the first difference.
     fn agree(
         &self,
         _reference: &Self::Solution,
         _other: &Self::Solution,
         _on: DeviceKind,
     ) -> Result<(), Difference> {
-        Ok(())
+        unimplemented!("{} says that it cannot compare answers", Self::NAME)
     }
 
     /// What the classes of this workload's sizes are called in plans and reports.
@@ -137,16 +169,42 @@ pub trait Workload: Send + Sync {
     }
 }
 
-/// What became of a problem in a launch on a graphics processor.
-pub enum Lane<W: Workload> {
+/// A workload that borrows nothing, which is every one whose types do not: what
+/// [`run`](crate::run) takes, because a solver that never returns is left behind and must not hold
+/// anything that its owner wants to drop. ([`solve_slice`](crate::solve_slice) takes any workload.)
+pub trait OwnedWorkload:
+    Workload<
+        Problem: 'static,
+        Solution: 'static,
+        Failure: 'static,
+        Scratch: 'static,
+        Local: 'static,
+    > + 'static
+{
+}
+
+impl<W> OwnedWorkload for W where
+    W: Workload<
+            Problem: 'static,
+            Solution: 'static,
+            Failure: 'static,
+            Scratch: 'static,
+            Local: 'static,
+        > + 'static
+{
+}
+
+/// What became of a problem in a launch.
+#[derive(Clone, Debug)]
+pub enum Lane<S, E> {
     /// It is done, with an answer or a failure of its own.
-    Done(Result<W::Solution, W::Failure>),
+    Done(Result<S, E>),
     /// The kernels cannot finish it: the CPU shall, and the report counts it.
     ToCpu(String),
 }
 
 /// How large a problem is, known before it is loaded.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Size {
     /// Its extents.
     pub shape: Shape,
@@ -154,18 +212,15 @@ pub struct Size {
     pub class: u32,
     /// What should run close together: a task, a series. Problems of one affinity share inputs.
     pub affinity: u64,
-    /// A first guess of the time it takes, in any unit that is the same for the whole class.
-    pub work: f64,
 }
 
 impl Size {
-    /// The size of a problem of this shape, in class 0, with its volume as the guess of its work.
+    /// The size of a problem of this shape, in class 0.
     pub fn of(shape: Shape) -> Size {
         Size {
             shape,
             class: 0,
             affinity: 0,
-            work: shape.volume() as f64,
         }
     }
 }
@@ -173,7 +228,7 @@ impl Size {
 /// The memory a problem takes.
 ///
 /// On a graphics processor these are bytes of the device's memory; what the host holds meanwhile
-/// is the CPU's need without its scratch.
+/// is the CPU's need with one scratch for all lanes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Need {
     /// While it is in flight: the loaded problem.
@@ -202,6 +257,8 @@ pub enum DeviceKind {
     Cpu,
     /// A graphics processor.
     Gpu,
+    /// The processor's cores, for launches of many problems together.
+    Host,
 }
 
 impl fmt::Display for DeviceKind {
@@ -209,6 +266,7 @@ impl fmt::Display for DeviceKind {
         f.write_str(match self {
             DeviceKind::Cpu => "cpu",
             DeviceKind::Gpu => "gpu",
+            DeviceKind::Host => "host",
         })
     }
 }

@@ -77,7 +77,7 @@ pub(super) fn solve(
     gpu: &Gpu,
     problems: &[&GridProblem],
     stop: &Stop,
-) -> Result<Vec<Lane<GridOps>>, GpuError> {
+) -> Result<Vec<Lane<GridAnswer, Fault>>, GpuError> {
     if stop.requested() {
         return Err(GpuError::Stopped);
     }

@@ -53,7 +53,7 @@ pub(super) fn solve<A: Borrow<Array> + Send + Sync>(
     gpu: &Gpu,
     items: &[&Item<A>],
     stop: &Stop,
-) -> Result<Vec<Lane<ArrayWorkload<A>>>, GpuError> {
+) -> Result<Vec<Lane<Answer, ArrayFailure>>, GpuError> {
     let lots: Vec<Lot<Fitting<'_>>> = items
         .iter()
         .map(|item| match Fitting::of(workload, item) {

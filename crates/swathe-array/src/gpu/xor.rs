@@ -61,7 +61,7 @@ pub(super) fn solve<A, T>(
     gpu: &Gpu,
     items: &[&Item<A>],
     stop: &Stop,
-) -> Result<Vec<Lane<ArrayWorkload<A>>>, GpuError>
+) -> Result<Vec<Lane<Answer, ArrayFailure>>, GpuError>
 where
     A: Borrow<Array> + Send + Sync,
     T: Unsigned + Slice + Packed,

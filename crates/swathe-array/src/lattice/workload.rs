@@ -140,12 +140,10 @@ pub fn query_size(sizes: &[u32], n_blocked: u64, operation: &Operation) -> Size 
     extents[n_axes_kept] = u32::try_from(n_blocked).unwrap_or(u32::MAX);
     let shape = Shape::new(&extents[..=n_axes_kept]);
     let class = operation.number() + N_OPERATIONS * sizes.len() as u32;
-    let extent = Extent::of(&shape, class);
     Size {
         shape,
         class,
         affinity: 0,
-        work: extent.work(),
     }
 }
 
@@ -156,6 +154,7 @@ impl Workload for LatticeWorkload {
     type Solution = Answer;
     type Failure = QueryError;
     type Scratch = SearchScratch;
+    type Local = ();
     const NAME: &'static str = "lattice";
 
     fn size(&self, query: &Query) -> Size {
@@ -171,10 +170,13 @@ impl Workload for LatticeWorkload {
         SearchScratch::default()
     }
 
+    fn local(&self) {}
+
     fn solve(
         &self,
         query: &Query,
         scratch: &mut SearchScratch,
+        _: &mut (),
         stop: &Stop,
     ) -> Result<Answer, QueryError> {
         let lattice = query.lattice.as_ref();
@@ -189,6 +191,10 @@ impl Workload for LatticeWorkload {
                 with_distances,
             } => Answer::Layers(layers(lattice, from, with_distances, scratch, &stop)?),
         })
+    }
+
+    fn can_compare(&self) -> bool {
+        true
     }
 
     fn agree(&self, reference: &Answer, other: &Answer, _: DeviceKind) -> Result<(), Difference> {
@@ -311,19 +317,6 @@ impl Extent {
         }
         4 * (7 * n_free + 1 + n_free * 2 * self.n_axes)
     }
-
-    /// In visits to a vertex, roughly.
-    fn work(&self) -> f64 {
-        // A few dozen searches find a diameter.
-        const N_DIAMETER_SEARCHES: f64 = 30.0;
-        let n_vertices = self.n_vertices as f64;
-        match self.operation_number {
-            3 => n_vertices,
-            _ if self.n_blocked == 0 => 1.0 + self.across_max as f64,
-            0 if self.diameter_bytes() > 0 => n_vertices * N_DIAMETER_SEARCHES,
-            _ => n_vertices,
-        }
-    }
 }
 
 /// A query, its lattice without the blocked ones, and ten axes.
@@ -395,7 +388,8 @@ mod tests {
             let size = LatticeWorkload.size(&query);
             let need = LatticeWorkload.need(&size, DeviceKind::Cpu);
             assert!(need.total_bytes() < 4096);
-            let answer = LatticeWorkload.solve(&query, &mut SearchScratch::default(), &Stop::new());
+            let answer =
+                LatticeWorkload.solve(&query, &mut SearchScratch::default(), &mut (), &Stop::new());
             assert_eq!(answer.is_ok(), operation == Operation::Analyze);
         }
     }
@@ -405,7 +399,7 @@ mod tests {
         let ask = |operation| {
             let query = query(&[3, 3], [4], operation);
             LatticeWorkload
-                .solve(&query, &mut SearchScratch::default(), &Stop::new())
+                .solve(&query, &mut SearchScratch::default(), &mut (), &Stop::new())
                 .unwrap()
         };
         let lattice = Lattice::new(&[3, 3]).unwrap().with_blocked([4]).unwrap();

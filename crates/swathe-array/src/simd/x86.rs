@@ -32,18 +32,6 @@ impl InstructionSet for Avx512 {
     }
 }
 
-pub(super) fn has_avx2() -> bool {
-    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
-}
-
-pub(super) fn has_avx512() -> bool {
-    has_avx2()
-        && is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512dq")
-        && is_x86_feature_detected!("avx512vl")
-}
-
 #[inline(never)]
 #[target_feature(enable = "avx2,fma")]
 pub(super) fn run_avx2<K: Kernel>(kernel: K) -> K::Output {

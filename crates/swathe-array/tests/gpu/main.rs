@@ -8,7 +8,7 @@ mod xors;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use swathe::{DeviceKind, Gpu, GpuSearch, Gpus, Lane, Shape, Stop, Workload};
+use swathe::{Device, DeviceKind, Gpu, GpuSearch, Gpus, Lane, Shape, Stop, Workload};
 use swathe_array::{Answer, Array, ArrayFailure, ArrayWorkload, Elements, Item, Operation};
 
 /// A device for one test at a time, a software one included. Without one a test is skipped, but
@@ -57,7 +57,7 @@ enum Became {
 
 fn launch(workload: &ArrayWorkload, gpu: &Gpu, items: &[&Item]) -> Vec<Became> {
     let padded = Shape::new(&[0]);
-    let lanes = workload.solve_gpu(gpu, padded, items, &Stop::new());
+    let lanes = workload.launch(&Device::Gpu(gpu.clone()), padded, items, &Stop::new());
     lanes
         .unwrap()
         .into_iter()
@@ -94,7 +94,10 @@ fn check(operation: &Operation, items: &[Item], gpu: &Gpu) -> Vec<(Answer, Answe
     let mut answers = Vec::new();
     for (at, (item, became)) in items.iter().zip(together).enumerate() {
         let size = workload.size(item);
-        match (workload.solve(item, &mut scratch, &Stop::new()), became) {
+        match (
+            workload.solve(item, &mut scratch, &mut (), &Stop::new()),
+            became,
+        ) {
             (Ok(expected), Became::Solved(answer)) => {
                 if let Err(difference) = workload.agree(&expected, &answer, DeviceKind::Gpu) {
                     panic!("{operation:?}, item {at} of {}: {difference}", size.shape);
@@ -159,10 +162,7 @@ struct Random(u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        x ^ (x >> 31)
+        swathe::seed::draw(&mut self.0)
     }
 
     fn below(&mut self, n: usize) -> usize {
@@ -185,7 +185,7 @@ impl Random {
 fn what_has_no_kernel_is_planned_to_the_cpu() {
     let form = |operation: &Operation, item: &Item| {
         let workload: ArrayWorkload = ArrayWorkload::new(operation.clone());
-        workload.gpu_form(&workload.size(item))
+        workload.launch_form(&workload.size(item))
     };
     let f32s = |shape: &[usize]| Array::new(shape.to_vec(), vec![0.0f32; shape.iter().product()]);
     let f64s = |shape: &[usize]| Array::new(shape.to_vec(), vec![0.0f64; shape.iter().product()]);

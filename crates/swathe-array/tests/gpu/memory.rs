@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use swathe::{DeviceKind, GpuError, Stop, Workload};
+use swathe::{Device, DeviceKind, GpuError, Stop, Workload};
 use swathe_array::{Array, ArrayWorkload, Item, Key, MapKind, MapOperand, Operation};
 
 use crate::{Random, gpu, one, two};
@@ -48,7 +48,7 @@ fn need_covers_what_is_taken_and_not_much_more() {
     for (operation, items) in cases(&mut Random(31)) {
         let workload: ArrayWorkload = ArrayWorkload::new(operation.clone());
         let size = workload.size(&items[0]);
-        let form = workload.gpu_form(&size).unwrap();
+        let form = workload.launch_form(&size).unwrap();
         let padded = swathe::Size {
             shape: form,
             ..size
@@ -59,7 +59,7 @@ fn need_covers_what_is_taken_and_not_much_more() {
         let all: Vec<&Item> = items.iter().collect();
         let launch = |bytes: u64| {
             let small = gpu.with_memory(bytes);
-            let lanes = workload.solve_gpu(&small, form, &all, &Stop::new());
+            let lanes = workload.launch(&Device::Gpu(small.clone()), form, &all, &Stop::new());
             lanes.map(|lanes| assert_eq!(lanes.len(), items.len()))
         };
         let what = format!("{operation:?} of {} lanes of {form}", items.len());
@@ -83,8 +83,8 @@ fn more_than_a_kernel_sees_is_refused_before_it_is_packed() {
     let lane = one(Array::new(vec![lane_bytes as usize], vec![1u8; lane_bytes as usize]).unwrap());
     let items: Vec<&Item> = (0..n_lanes).map(|_| &lane).collect();
     let workload: ArrayWorkload = ArrayWorkload::new(Operation::Xor(Key::Seed(1)));
-    let form = workload.gpu_form(&workload.size(&lane)).unwrap();
-    let lanes = workload.solve_gpu(&gpu, form, &items, &Stop::new());
+    let form = workload.launch_form(&workload.size(&lane)).unwrap();
+    let lanes = workload.launch(&Device::Gpu(gpu.clone()), form, &items, &Stop::new());
     let Err(error) = lanes else {
         panic!("{n_lanes} lanes were launched")
     };
@@ -104,8 +104,8 @@ fn a_stop_is_heard() {
     stop.cancel();
     let lane = one(Array::new(vec![3], vec![1.0f32; 3]).unwrap());
     let workload: ArrayWorkload = ArrayWorkload::new(Operation::Map(MapKind::Exp));
-    let form = workload.gpu_form(&workload.size(&lane)).unwrap();
-    let lanes = workload.solve_gpu(&gpu, form, &[&lane], &stop);
+    let form = workload.launch_form(&workload.size(&lane)).unwrap();
+    let lanes = workload.launch(&Device::Gpu(gpu.clone()), form, &[&lane], &stop);
     assert!(matches!(lanes, Err(GpuError::Stopped)));
 }
 
@@ -122,9 +122,14 @@ fn a_batch_is_one_dispatch_and_moves_each_byte_once() {
         (Operation::Map(MapKind::Exp), &floats, 4000, 0, 4000),
     ] {
         let workload: ArrayWorkload = ArrayWorkload::new(operation);
-        let form = workload.gpu_form(&workload.size(item)).unwrap();
+        let form = workload.launch_form(&workload.size(item)).unwrap();
         let gpu = gpu.with_memory(1 << 30);
-        let lanes = workload.solve_gpu(&gpu, form, &vec![item; n_lanes], &Stop::new());
+        let lanes = workload.launch(
+            &Device::Gpu(gpu.clone()),
+            form,
+            &vec![item; n_lanes],
+            &Stop::new(),
+        );
         assert_eq!(lanes.map(|lanes| lanes.len()), Ok(n_lanes));
         let figures = gpu.figures();
         assert_eq!((figures.n_submissions, figures.n_dispatches), (1, 1));

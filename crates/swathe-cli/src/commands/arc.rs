@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use swathe::Source;
+use swathe::{AsSolved, Source};
 use swathe_arc::{GridPrograms, Library, Limits, Order, Pairing, Problem};
 use swathe_io::arc_run::{self, ProfileRow, ProgramRow, Summary, profile_rows};
 use swathe_io::arc_table::ArcRows;
@@ -64,7 +64,7 @@ fn run_programs(flags: &ArcAskedFlags, run: &RunFlags) -> Result<Code, Fault> {
     let rows = ArcRows::new(&asked.workload, Arc::clone(&asked.problems));
     let source = Source::from_vec(&asked.workload, asked.problems.to_vec());
     let code = sweep_then(
-        &asked.workload,
+        &Arc::new(AsSolved(Arc::clone(&asked.workload))),
         &source,
         run,
         asked.provenance,

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use swathe::{Outcome, Size, Source};
+use swathe::{AsSolved, Outcome, Size, Source};
 use swathe_array::{
-    Array, ArrayFailure, ArrayWorkload, Dtype, Elements, Item, Key, MapKind, MapOperand, Operands,
-    Operation,
+    Answer, Array, ArrayFailure, ArrayWorkload, Dtype, Elements, Item, Key, MapKind, MapOperand,
+    Operands, Operation,
 };
 use swathe_io::array_input::ArrayInput;
 use swathe_io::array_limits::Limits;
@@ -290,7 +290,7 @@ impl Second {
 /// The items of a run and what is done to them.
 struct Batch {
     workload: Arc<ArrayWorkload>,
-    source: Source<ArrayWorkload>,
+    source: Source<Item, ArrayFailure>,
     names: Arc<Vec<String>>,
     /// Of products, the extent that each sums over.
     inner_extents: Option<Vec<Option<u64>>>,
@@ -366,7 +366,7 @@ impl Batch {
         let (folder, memory) = (run.output.folder(), run.engine.memory.clone());
         let operation = self.workload.operation();
         sweep_then(
-            &self.workload,
+            &Arc::new(AsSolved(Arc::clone(&self.workload))),
             &self.source,
             run,
             provenance,
@@ -409,7 +409,7 @@ impl Batch {
         let (progress, observer) = Progress::start(run.progress, "array", n_items as u64);
         run.engine.observer = observer;
         // Outcomes come nearly in order: those that are early wait here for their turn.
-        let mut early: BTreeMap<usize, Outcome<ArrayWorkload>> = BTreeMap::new();
+        let mut early: BTreeMap<usize, Outcome<Answer, ArrayFailure>> = BTreeMap::new();
         let mut next = 0;
         let mut failures: Vec<String> = Vec::new();
         let mut n_nan = 0;

@@ -21,7 +21,7 @@ pub(crate) fn devices(flags: &DevicesFlags) -> Result<Code, Fault> {
     }
     let why_none = found.usable.is_empty().then(|| gpus::why_none(&found));
     if flags.json {
-        let mut devices = vec![json!(swathe::Device::Cpu(cpu.clone()))];
+        let mut devices = vec![json!(swathe::DeviceUse::Cpu(cpu.clone()))];
         devices.extend(found.usable.iter().map(|gpu| described(gpu.info())));
         let devices = json!({
             "devices": devices,

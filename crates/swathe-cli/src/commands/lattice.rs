@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use swathe::AsSolved;
 use swathe_array::lattice::{
     Lattice, LatticeDescription, LatticeError, LatticeWorkload, Operation, QueryError,
 };
@@ -46,14 +47,9 @@ pub(crate) fn lattice(flags: &LatticeFlags) -> Result<Code, Fault> {
         return print::answers(&queries, run, is_table, shared.json);
     }
     let provenance = question.provenance()?;
-    let (workload, source) = (Arc::new(LatticeWorkload), queries.source());
-    sweep(
-        &workload,
-        &source,
-        run,
-        provenance,
-        LatticeRows::new(queries),
-    )
+    let finish = Arc::new(AsSolved(Arc::new(LatticeWorkload)));
+    let source = queries.source();
+    sweep(&finish, &source, run, provenance, LatticeRows::new(queries))
 }
 
 /// What the flags ask, whatever the verb.

@@ -16,7 +16,7 @@ use swathe_io::pair_files::PairFiles;
 use swathe_io::pair_input::{PairInput, PairInputError};
 use swathe_io::pair_survey::{KnownOutlines, PairSurvey, SurveySettings, survey};
 use swathe_io::pair_table::{Memory, PairRows, is_result_column};
-use swathe_io::pair_workload::PairWorkload;
+use swathe_io::pair_workload::PairRun;
 use swathe_ot::{Crop, Precision};
 
 use super::sweep::{Provenance, sweep};
@@ -73,13 +73,13 @@ fn solve(flags: &OtRunFlags) -> Result<Code, Fault> {
     {
         settings.crop = problem::buckets_of(&pairs, &survey, *padding_px, &settings, &run);
     }
-    let workload = Arc::new(PairWorkload::new(settings.clone(), files.clone()));
-    let source = workload.source(
+    let pair_run = Arc::new(PairRun::new(
+        settings.clone(),
+        files.clone(),
         Arc::clone(&pairs),
-        Arc::clone(&cache),
-        Arc::clone(&survey),
         problem.um_per_px,
-    );
+    ));
+    let source = pair_run.source(Arc::clone(&cache), Arc::clone(&survey));
     let memory = Memory {
         cache,
         survey,
@@ -87,7 +87,7 @@ fn solve(flags: &OtRunFlags) -> Result<Code, Fault> {
         folder: run.output.folder(),
     };
     let rows = PairRows::new(pairs, carried, settings, files, Some(memory));
-    sweep(&workload, &source, run, provenance, rows)
+    sweep(&pair_run, &source, run, provenance, rows)
 }
 
 /// The table or series, with columns that can stand beside the results.

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
-use swathe::{Device, DeviceId, GpuInfo, GpuUse, Report, Source, Workload};
-use swathe_io::carry_out::{Finished, LastSteps, carry_out_then};
+use swathe::{
+    DeviceId, DeviceUse, EndCause, Finish, GpuInfo, GpuUse, Report, Simd, Source, Workload,
+};
+use swathe_io::carry_out::{Finished, LastSteps, carry_out};
 use swathe_io::cost_file;
 use swathe_io::flame::flame_svg;
 use swathe_io::rows::Rows;
@@ -25,66 +27,63 @@ pub(crate) struct Provenance {
 }
 
 /// Plans, runs, commits, merges, reports; then says how it went.
-pub(crate) fn sweep<W, R>(
-    workload: &Arc<W>,
-    source: &Source<W>,
+pub(crate) fn sweep<F, R>(
+    finish: &Arc<F>,
+    source: &Source<<F::Workload as Workload>::Problem, F::Failure>,
     run: RunSettings,
     provenance: Provenance,
     rows: R,
 ) -> Result<Code, Fault>
 where
-    W: Workload + 'static,
-    W::Problem: 'static,
-    W::Solution: 'static,
-    W::Failure: 'static,
-    W::Scratch: 'static,
-    R: Rows<Solution = W::Solution>,
+    F: Finish,
+    R: Rows<Solution = F::Finished>,
 {
     let steps = LastSteps::default();
-    sweep_then(workload, source, run, provenance, rows, steps)
+    sweep_then(finish, source, run, provenance, rows, steps)
 }
 
 /// A sweep with last steps of the workload's own, before reports are made and it is told how it
 /// went.
-pub(crate) fn sweep_then<W, R>(
-    workload: &Arc<W>,
-    source: &Source<W>,
+pub(crate) fn sweep_then<F, R>(
+    finish: &Arc<F>,
+    source: &Source<<F::Workload as Workload>::Problem, F::Failure>,
     mut run: RunSettings,
     provenance: Provenance,
     rows: R,
     steps: LastSteps<'_>,
 ) -> Result<Code, Fault>
 where
-    W: Workload + 'static,
-    W::Problem: 'static,
-    W::Solution: 'static,
-    W::Failure: 'static,
-    W::Scratch: 'static,
-    R: Rows<Solution = W::Solution>,
+    F: Finish,
+    R: Rows<Solution = F::Finished>,
 {
+    let name = <F::Workload as Workload>::NAME;
+    if run.engine.n_verify > 0 && !finish.workload().can_compare() {
+        let message = format!("answers of {name} cannot be verified: it does not compare them");
+        return Err(Fault::usage(message).hint("leave --verify out"));
+    }
     if run.explain {
-        let plan = swathe::explain(workload.as_ref(), source, &run.engine);
+        let plan = swathe::explain(finish.as_ref(), source, &run.engine);
         stdout::print(&plan.to_string())?;
         return Ok(Code::Solved);
     }
     let identity = Identity {
-        workload: W::NAME.to_owned(),
+        workload: name.to_owned(),
         settings: provenance.settings,
         inputs: provenance.inputs,
         n_problems: source.n_problems() as u64,
         shard: None,
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        simd: swathe::simd().to_owned(),
+        simd: Simd::detect().path().name().to_owned(),
     };
     warn_of_other_instructions(&run);
     let gpus: Vec<GpuInfo> = run
         .engine
-        .gpus
+        .devices
         .iter()
-        .map(|gpu| gpu.info().clone())
+        .filter_map(|device| Some(device.gpu()?.info().clone()))
         .collect();
     run.engine.costs = cost_file::load(&gpus);
-    let (progress, observer) = Progress::start(run.progress, W::NAME, source.n_problems() as u64);
+    let (progress, observer) = Progress::start(run.progress, name, source.n_problems() as u64);
     run.engine.observer = observer;
     let (beside, alone) = (steps.beside, steps.alone);
     let steps = LastSteps {
@@ -98,8 +97,8 @@ where
         })),
         alone,
     };
-    let finished = carry_out_then(
-        workload,
+    let finished = carry_out(
+        finish,
         source,
         &run.engine,
         identity,
@@ -127,7 +126,7 @@ pub(crate) fn draw_flame(report: &Report, run: &RunSettings) -> Result<(), Fault
 
 /// Answers of two instruction sets in one table are right, but may not be the same bits.
 fn warn_of_other_instructions(run: &RunSettings) {
-    let now = swathe::simd();
+    let now = Simd::detect().path().name();
     if let Ok(before) = RunJson::read(&run.output.folder())
         && run.output.resume
         && before.identity.simd != now
@@ -142,8 +141,8 @@ fn warn_of_other_instructions(run: &RunSettings) {
 /// Who did how much, and which device was given up, if there were several.
 fn tell_of_gpus(report: &Report) {
     let gpus = report.devices.iter().filter_map(|device| match device {
-        Device::Gpu(gpu) => Some(gpu),
-        Device::Cpu(_) => None,
+        DeviceUse::Gpu(gpu) => Some(gpu),
+        DeviceUse::Cpu(_) | DeviceUse::Host(_) => None,
     });
     let gpus: Vec<&GpuUse> = gpus.collect();
     if gpus.is_empty() {
@@ -199,6 +198,15 @@ fn tell(finished: &Finished, run: &RunSettings) -> Result<Code, Fault> {
     }
     stdout::line(finished.path.display())?;
     let Some(merged) = &finished.merged else {
+        if let Some(EndCause::StuckSolvers { n_stuck, .. }) = report.ended_by {
+            eprintln!(
+                "error: {n_stuck} problems did not stop when their time was over and keep the processor busy, so the run ended early"
+            );
+            eprintln!(
+                "hint: what was finished is kept; go on with --resume and a longer --time-limit, or leave out the problems that timed out (they stand in the report)"
+            );
+            return Ok(Code::SomeFailed);
+        }
         eprintln!(
             "interrupted: what was finished is kept; go on with the same command and --resume"
         );

@@ -98,6 +98,23 @@ fn killed_at_200_moments() {
     killed_and_resumed(200);
 }
 
+/// One problem that takes minutes holds nothing back: a few seconds later all the others are safe.
+#[test]
+fn what_is_finished_is_safe_while_one_problem_takes_long() {
+    let (folder, hash) = folder_and_hash();
+    let line = "array map sqrt in.npz --threads 2 --out slow";
+    let run = folder.path().join("slow");
+    let mut child = start(folder.path(), "slow@item:59=300s", line);
+    wait_for("all but the slow one are announced", || {
+        announced(&run).len() as u64 == N_ITEMS - 1
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    swathe(folder.path(), &format!("{line} --resume")).expect(0);
+    assert_eq!(json(&run.join("report.json"))["n_before"], N_ITEMS - 1);
+    assert_eq!(result_hash(&run), hash);
+}
+
 #[test]
 fn ctrl_c_and_sigterm_keep_what_is_finished() {
     let (folder, hash) = folder_and_hash();

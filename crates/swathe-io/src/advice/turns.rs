@@ -1,6 +1,6 @@
 //! Turns: how much could have been solved at once, and how much was.
 
-use swathe::{Device, DeviceId, Report};
+use swathe::{DeviceId, Report};
 
 /// The devices that solved anything, all together.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -55,7 +55,7 @@ impl Turns {
                     // Fewer problems than threads cannot keep all of them busy.
                     n_threads.min(n_workers)
                 }
-                DeviceId::Gpu(_) => 1,
+                DeviceId::Gpu(_) | DeviceId::Host(_) => 1,
             };
             for worker in workers() {
                 turns.solve_ms += worker.solve_ms;
@@ -86,9 +86,9 @@ impl Turns {
 
 /// Problems that the CPU solves at once.
 pub(super) fn n_threads(report: &Report) -> usize {
-    let cpu = report.devices.iter().find_map(|device| match device {
-        Device::Cpu(cpu) => Some(cpu.n_threads),
-        Device::Gpu(_) => None,
-    });
+    let cpu = report
+        .devices
+        .iter()
+        .find_map(|device| Some(device.cpu()?.n_threads));
     cpu.unwrap_or(1)
 }

@@ -1,7 +1,6 @@
 //! Panics of the Parquet decoder, turned into errors.
 
 use std::any::Any;
-use std::panic::{self, AssertUnwindSafe};
 
 use super::ListColumnError;
 
@@ -10,8 +9,7 @@ use super::ListColumnError;
 pub(super) fn guarded<T>(
     run: impl FnOnce() -> Result<T, ListColumnError>,
 ) -> Result<T, ListColumnError> {
-    panic::catch_unwind(AssertUnwindSafe(run))
-        .unwrap_or_else(|payload| Err(panicked(payload.as_ref())))
+    swathe::guarded(run).unwrap_or_else(|payload| Err(panicked(payload.as_ref())))
 }
 
 fn panicked(payload: &(dyn Any + Send)) -> ListColumnError {

@@ -1,7 +1,7 @@
 //! Views: a solved pair in a few kilobytes, made while its maps are in memory.
 
 use serde::Serialize;
-use swathe_ot::{Fields, Frame, Geometry, Residuals, Solution, Summary};
+use swathe_ot::{Fields, Frame, Residuals, Solution, Summary};
 
 use super::shrink::{Bytes, Cells, signed, unsigned};
 use crate::base64;
@@ -94,17 +94,17 @@ struct Curve {
 impl PairView {
     pub(super) const FORMAT: u32 = 1;
 
-    /// Looks at a solved pair. Frames and maps cover the box of `geometry` that holds its mass;
-    /// `solution` still has its maps.
+    /// Looks at a solved pair. Frames and maps cover the box that holds its mass; `solution` still
+    /// has its maps.
     pub(crate) fn of(
         row: u64,
         pair_id: &str,
         (source, target): (&Frame, &Frame),
-        geometry: &Geometry,
         um_per_px: Option<f64>,
         solution: &Solution,
         summary: Option<&Summary>,
     ) -> PairView {
+        let geometry = &solution.geometry;
         let nothing = Fields::default();
         let fields = solution.fields.as_ref().unwrap_or(&nothing);
         let work = geometry.live_work();

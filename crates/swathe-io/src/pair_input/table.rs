@@ -71,7 +71,7 @@ pub(super) fn from_parquet(path: &Path) -> Result<PairInput, PairInputError> {
             .map_err(|error| text(&error))?;
         concat_batches(&schema, &batches).map_err(|error| text(&error))
     };
-    let batch = std::panic::catch_unwind(read)
+    let batch = swathe::guarded(read)
         .unwrap_or_else(|_| Err("it is damaged".to_owned()))
         .map_err(unusable)?;
     let schema = batch.schema();

@@ -1,8 +1,8 @@
 //! A made-up report for tests: two threads, two workers loading ahead, ten seconds, all well.
 
 use swathe::{
-    BucketFigures, Costs, Counts, Cpu, Device, DeviceId, Launch, MemoryFigures, OperationFigures,
-    Phase, Report, Sample, Shape, Verification, WorkerFigures,
+    BucketFigures, Costs, Counts, Cpu, DeviceId, DeviceUse, Launch, MemoryFigures,
+    OperationFigures, Phase, Report, Sample, Shape, Verification, WorkerFigures,
 };
 
 pub(crate) const N_THREADS: usize = 2;
@@ -17,7 +17,7 @@ pub(crate) fn healthy() -> Report {
         .collect();
     Report {
         workload: "toy".to_owned(),
-        devices: vec![Device::Cpu(Cpu {
+        devices: vec![DeviceUse::Cpu(Cpu {
             n_threads: N_THREADS,
             memory_available_bytes: 8 << 30,
             ..Cpu::detect()
@@ -47,6 +47,7 @@ pub(crate) fn healthy() -> Report {
         routes: Vec::new(),
         n_cpu_only: 0,
         cancelled: false,
+        ended_by: None,
     }
 }
 

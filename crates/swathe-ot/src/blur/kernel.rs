@@ -1,6 +1,7 @@
 use super::panel::fit;
 use super::{Real, SEGMENT_MAX, SEGMENT_MIN};
-use crate::simd::{SimdPath, compiled_per_path};
+use crate::simd::compiled_per_path;
+use swathe::Simd;
 
 /// Sharper kernels than this (bits per px²) are summed directly: tiles would be too small.
 const SHARP_BITS: f64 = 1.5;
@@ -28,7 +29,7 @@ impl<T: Real> Kernel<T> {
     /// Sets the kernel for lines of at most `n_max` positions, reusing its memory.
     pub(crate) fn set(
         &mut self,
-        path: SimdPath,
+        path: Simd,
         c: f64,
         offset: f64,
         n_max: usize,

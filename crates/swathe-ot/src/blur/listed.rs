@@ -1,13 +1,14 @@
 use super::moments::MomentRows;
 use super::panel::GridSide;
 use super::{DEAD, LANES, NEARLY_DEAD, Real, Row};
-use crate::simd::{SimdPath, compiled_per_path};
+use crate::simd::compiled_per_path;
 use crate::watch::Watch;
+use swathe::Simd;
 
 /// The sum from one list of pixels to another, term by term: out = log2 of the blurred
 /// mass·2^potential. Nothing of the size of both lists is held.
 pub(crate) fn listed_blur<T: Real>(
-    path: SimdPath,
+    path: Simd,
     c: f64,
     from: &GridSide,
     to: &GridSide,
@@ -25,7 +26,7 @@ pub(crate) fn listed_blur<T: Real>(
 
 /// The same with its moments, handed to `take` block by block.
 pub(crate) fn listed_moments<T: Real>(
-    path: SimdPath,
+    path: Simd,
     c: f64,
     from: &GridSide,
     to: &GridSide,
@@ -141,7 +142,7 @@ mod tests {
 
     /// Sum, displacement along y and x, and mean square at every output pixel in reading order.
     fn sums_of(sides: [&GridSide; 2], c: f64) -> Vec<[f64; 4]> {
-        let ([from, to], path) = (sides, SimdPath::detect());
+        let ([from, to], path) = (sides, Simd::detect());
         let watch = Watch::new(&|| false);
         let mut potential = vec![[0.0; LANES]; from.n_rows()];
         from.for_live(|row, lane, y, x| {

@@ -6,8 +6,8 @@ use super::real::{Real, exp_row, log_row};
 use super::separable::{Between, Blur, BlurScratch, first_block, pass, second_block};
 use super::tile::{Sums, Term};
 use super::{DEAD, LANES, Row, SEGMENT_MAX, Span};
-use crate::simd::SimdPath;
 use crate::watch::Watch;
+use swathe::Simd;
 
 /// Where the mass at the output pixels of one block came from: log2 of the sum, the mean
 /// displacement (input − output) along the input's lines and across them, and its mean square, px.
@@ -23,7 +23,7 @@ pub(crate) struct MomentRows<'a, T> {
 /// one; `lent` holds mean and mean square between the passes.
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn moment_sums<T: Real>(
-    path: SimdPath,
+    path: Simd,
     blur: &Blur<T>,
     from: &GridSide,
     to: &GridSide,

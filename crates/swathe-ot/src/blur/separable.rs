@@ -5,8 +5,9 @@ use super::panel::{GridSide, fit, turn};
 use super::source::Tiles;
 use super::tile::{Block, Readers, Sums, Term, tile_pass};
 use super::{DEAD, LANES, Real, Row, SEGMENT_MAX, Span};
-use crate::simd::{SimdPath, compiled_per_path};
+use crate::simd::compiled_per_path;
 use crate::watch::Watch;
+use swathe::Simd;
 
 /// The kernels of both passes from one side to the other.
 #[derive(Clone, Debug, Default)]
@@ -20,7 +21,7 @@ impl<T: Real> Blur<T> {
     /// fractions of a pixel along the input's lines and across them.
     pub(crate) fn set(
         &mut self,
-        path: SimdPath,
+        path: Simd,
         c: f64,
         from: &GridSide,
         to: &GridSide,
@@ -92,7 +93,7 @@ impl Between {
 /// asked whether to stop; what is left is then not computed.
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn blur<T: Real>(
-    path: SimdPath,
+    path: Simd,
     blur: &Blur<T>,
     from: &GridSide,
     to: &GridSide,
@@ -113,7 +114,7 @@ pub(crate) fn blur<T: Real>(
 /// The pass along the input's lines, and the transpose.
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn first_half<T: Real>(
-    path: SimdPath,
+    path: Simd,
     blur: &Blur<T>,
     from: &GridSide,
     to: &GridSide,
@@ -139,7 +140,7 @@ pub(crate) fn first_half<T: Real>(
 /// that differ by less than a pixel's shift.
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn second_half<T: Real>(
-    path: SimdPath,
+    path: Simd,
     blur: &Blur<T>,
     from: &GridSide,
     to: &GridSide,
@@ -161,7 +162,7 @@ pub(crate) fn second_half<T: Real>(
 
 /// The input of the first pass over block `b`: potential and logarithm of the mass.
 pub(crate) fn first_block<'a, T>(
-    path: SimdPath,
+    path: Simd,
     blur: &Blur<T>,
     from: &GridSide,
     to: &'a GridSide,
@@ -206,7 +207,7 @@ pub(crate) fn second_block<'a>(
 
 /// One pass over one block of lines.
 pub(crate) fn pass<T: Real, S: Sums<T>>(
-    path: SimdPath,
+    path: Simd,
     kernel: &Kernel<T>,
     block: &Block<'_>,
     out: &mut [Row<f64>],

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use super::ms;
 use super::slot::Slot;
 use crate::report::{Phase, WorkerFigures};
-use crate::{DeviceId, Workload};
+use crate::{DeviceId, Finish};
 
-pub(super) struct Clock<'a, W: Workload> {
-    slot: &'a Slot<W>,
+pub(super) struct Clock<'a, F: Finish> {
+    slot: &'a Slot<F>,
     device: DeviceId,
     started: Instant,
     phase: Phase,
@@ -16,8 +16,8 @@ pub(super) struct Clock<'a, W: Workload> {
     spent: [Duration; 6],
 }
 
-impl<'a, W: Workload> Clock<'a, W> {
-    pub(super) fn new(slot: &'a Slot<W>, device: DeviceId) -> Clock<'a, W> {
+impl<'a, F: Finish> Clock<'a, F> {
+    pub(super) fn new(slot: &'a Slot<F>, device: DeviceId) -> Clock<'a, F> {
         let now = Instant::now();
         Clock {
             slot,

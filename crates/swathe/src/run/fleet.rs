@@ -5,10 +5,11 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::{WAIT_MAX, lock};
+use crate::device::DeviceUse;
 use crate::report::{Route, RouteDevice};
 use crate::{
-    Costs, Device, DeviceId, Gpu, GpuLimits, GpuUse, Need, Routing, Settings, Shape, Size, Stop,
-    Workload,
+    Budget, Costs, Device, DeviceId, DeviceKind, GpuLimits, Need, Routing, Settings, Shape, Size,
+    Stop, Workload,
 };
 
 pub(super) struct Fleet {
@@ -18,7 +19,7 @@ pub(super) struct Fleet {
 }
 
 pub(super) struct Member {
-    pub(super) gpu: Gpu,
+    pub(super) device: Device,
     /// Whether a launch is on the device; the other worker loads meanwhile.
     busy: Mutex<bool>,
     freed: Condvar,
@@ -51,8 +52,8 @@ impl Fleet {
     pub(super) const N_WORKERS_EACH: usize = 2;
 
     pub(super) fn new(settings: &Settings) -> Fleet {
-        let members = settings.gpus.iter().map(|gpu| Member {
-            gpu: gpu.for_run(&settings.memory, &settings.faults, settings.time_limit),
+        let members = settings.devices.iter().map(|device| Member {
+            device: device.for_run(&settings.memory, settings.time_limit),
             busy: Mutex::new(false),
             freed: Condvar::new(),
             state: Mutex::default(),
@@ -72,9 +73,15 @@ impl Fleet {
         &self.members[number]
     }
 
+    /// The kind of the devices: those of one run are of one kind.
+    pub(super) fn kind(settings: &Settings) -> DeviceKind {
+        let first = settings.devices.first();
+        first.map_or(DeviceKind::Gpu, |device| device.id().kind())
+    }
+
     /// How reports and costs call the device of this place.
     pub(super) fn id(&self, number: usize) -> DeviceId {
-        DeviceId::Gpu(self.members[number].gpu.info().number)
+        self.members[number].device.id()
     }
 
     /// Whether any device is left.
@@ -84,17 +91,12 @@ impl Fleet {
 
     /// Whether the CPU leaves problems of this class to the graphics processors.
     pub(super) fn keeps(&self, class: u32) -> bool {
-        self.routing == Routing::Gpu && self.members.iter().any(|member| member.can(class))
+        self.routing == Routing::Launch && self.members.iter().any(|member| member.can(class))
     }
 
     pub(super) fn limits(settings: &Settings) -> Option<GpuLimits> {
-        let launch_bytes_max = settings.gpus.iter().map(|gpu| {
-            let memory = match gpu.info().software {
-                true => settings.memory.cap_bytes(),
-                false => gpu.memory().cap_bytes(),
-            };
-            gpu.info().binding_bytes_max.min(memory / 4)
-        });
+        let devices = settings.devices.iter();
+        let launch_bytes_max = devices.map(|device| device.launch_bytes_max(settings));
         Some(GpuLimits {
             padding: settings.padding.clone(),
             launch_bytes_max: launch_bytes_max.min()?,
@@ -120,13 +122,10 @@ impl Fleet {
         tally.n_lanes[number] += n_lanes;
     }
 
-    pub(super) fn devices(&self) -> impl Iterator<Item = Device> {
+    pub(super) fn devices(&self) -> impl Iterator<Item = DeviceUse> {
         self.members.iter().map(|member| {
-            Device::Gpu(GpuUse {
-                info: member.gpu.info().clone(),
-                figures: member.gpu.figures(),
-                retired: lock(&member.state).retired.clone(),
-            })
+            let retired = lock(&member.state).retired.clone();
+            member.device.used(retired)
         })
     }
 
@@ -162,7 +161,7 @@ impl Fleet {
                 .filter_map(|part| {
                     let n_at_once = match part.device {
                         DeviceId::Cpu => n_threads.max(1),
-                        DeviceId::Gpu(_) => 1,
+                        DeviceId::Gpu(_) | DeviceId::Host(_) => 1,
                     };
                     let total_ms = part.lane_ms? * tally.n_problems as f64 / n_at_once as f64;
                     Some((total_ms, part.device))
@@ -224,7 +223,7 @@ impl Member {
     }
 
     /// Opens the device again after a loss; `false` if it is retired instead.
-    pub(super) fn recover(&self, reason: &str) -> bool {
+    pub(super) fn recover(&self, reason: &str, memory: &Budget) -> bool {
         let n_losses = {
             let mut state = lock(&self.state);
             state.n_losses += 1;
@@ -234,7 +233,7 @@ impl Member {
             self.retire(&format!("{reason} {n_losses} times"));
             return false;
         }
-        match self.gpu.reopen() {
+        match self.device.reopen(memory) {
             Ok(()) => true,
             Err(error) => {
                 self.retire(&format!("{reason}, then {error}"));
@@ -334,8 +333,8 @@ impl Climb {
 }
 
 /// The memory a lane takes on a device, padded.
-pub(super) fn lane_need<W: Workload>(workload: &W, padded: &Size) -> Need {
-    workload.need(padded, crate::DeviceKind::Gpu)
+pub(super) fn lane_need<W: Workload>(workload: &W, padded: &Size, on: DeviceKind) -> Need {
+    workload.need(padded, on)
 }
 
 #[cfg(test)]

@@ -1,38 +1,34 @@
-//! Workers of graphics processors: a launch at a time.
+//! Workers of devices: a launch at a time.
 //!
 //! Two work for each device: one loads the next launch while the other's runs. Whatever a device
 //! does, the problems of its launch go on: cut in two, put back, or to the CPU.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::clock::Clock;
-use super::fleet::Member;
+use super::fleet::{Member, lane_need};
 use super::lots::Who;
 use super::queue::{Claim, Range};
-use super::slot::{OnGpu, Slot};
+use super::slot::{Answered, OnGpu, Slot};
 use super::worker::{
-    deliver, load_all, panic_message, put_back_smaller, settle_at_once, take_in_hand, verify,
+    Local, came_back, deliver, finish_answered, load_all, put_back_smaller, settle_at_once,
+    take_in_hand, wait,
 };
-use super::{Done, Shared, lock, ms};
+use super::{
+    Done, Message, ProblemOf, Shared, SolutionOf, WorkloadOf, guarded, lock, ms, panic_message,
+};
+use crate::fault::{Fault, Point};
 use crate::memory::ReserveError;
 use crate::report::{Launch, Phase, Remedy, SetbackCause};
 use crate::{
-    DeviceId, DeviceKind, GpuError, Lane, Outcome, Planned, Point, Size, Workload, operation,
+    Device, DeviceId, Finish, GpuError, Lane, Outcome, Planned, Size, Workload, operation,
 };
 
-pub(super) fn work<W>(shared: &Arc<Shared<W>>, slot: &Slot<W>, number: usize)
-where
-    W: Workload + 'static,
-    W::Problem: 'static,
-    W::Solution: 'static,
-    W::Failure: 'static,
-    W::Scratch: 'static,
-{
+pub(super) fn work<F: Finish>(shared: &Arc<Shared<F>>, slot: &Slot<F>, number: usize) {
     operation::listen();
     let mut clock = Clock::new(slot, shared.fleet.id(number));
+    let mut local: Local<F> = None;
     loop {
         clock.enter(Phase::Idle);
         match shared.queue.claim(shared, Who::Gpu(number)) {
@@ -42,25 +38,25 @@ where
                 settle_at_once(shared, done);
             }
             Claim::Range(range) => {
-                if carry(shared, slot, number, range, &mut clock).is_none() {
-                    return;
+                if carry(shared, slot, number, range, &mut clock, &mut local).is_none() {
+                    return came_back(shared);
                 }
             }
-        }
-        if !shared.fleet.is_alive() {
-            shared.queue.all_to_cpu();
+            // Only workers of the CPU claim these.
+            Claim::Answered(answered) => shared.queue.put_back_answered(vec![*answered]),
         }
     }
-    shared.send(super::Message::Ended(clock.finish()));
+    shared.mailbox.post(Message::Ended(clock.finish()));
 }
 
 /// Takes one launch all the way; `None` if the worker was left behind.
-fn carry<W: Workload>(
-    shared: &Shared<W>,
-    slot: &Slot<W>,
+fn carry<F: Finish>(
+    shared: &Shared<F>,
+    slot: &Slot<F>,
     number: usize,
     mut range: Range,
-    clock: &mut Clock<W>,
+    clock: &mut Clock<F>,
+    local: &mut Local<F>,
 ) -> Option<()> {
     let start = clock.enter(Phase::Memory);
     let device = shared.fleet.id(number);
@@ -70,8 +66,19 @@ fn carry<W: Workload>(
         return Some(());
     };
     let n_claimed = range.problems.len();
-    // With the scratch of one problem: workloads finish on the CPU what a device has begun.
-    let bytes = range.lanes_bytes() + range.scratch_bytes();
+    let member = shared.fleet.member(number);
+    // With the scratch of one problem: workloads finish on the CPU what a device has begun. The
+    // memory of a launch on the host is the run's own.
+    let launch_bytes = match &member.device {
+        Device::Gpu(_) => 0,
+        Device::Host(_) => {
+            let need = lane_need(shared.workload(), &padded, device.kind());
+            let lane_bytes = need.lane_bytes.saturating_add(need.solution_bytes);
+            need.scratch_bytes
+                .saturating_add(lane_bytes.saturating_mul(n_claimed as u64))
+        }
+    };
+    let bytes = range.lanes_bytes() + range.scratch_bytes() + launch_bytes;
     let solutions_bytes = range.solutions_bytes();
     let mut held = match shared.settings.memory.reserve(bytes, &shared.stop) {
         Ok(held) => held,
@@ -112,7 +119,7 @@ fn carry<W: Workload>(
     };
     let scratch_held = held.split(0);
     take_in_hand(slot, range, held, scratch_held, launch);
-    slot.hand().lane_volume = match shared.workload.gpu_packs() {
+    slot.hand().lane_volume = match shared.workload().gpu_packs() {
         true => None,
         false => Some(padded.shape.volume()),
     };
@@ -120,12 +127,26 @@ fn carry<W: Workload>(
     let load_end = clock.enter(Phase::Turn);
     // Nothing was split off for a scratch: the launch's own is the device's.
     drop(slot.loaded(ms(load_end - shared.started)));
-    let member = shared.fleet.member(number);
-    let handed = if let Some(_turn) = member.turn(&slot.stop) {
+    let handed = if let Some(turn) = member.turn(&slot.stop) {
         let solve_start = clock.enter(Phase::Solve);
-        launch_loaded(shared, slot, member, number, padded, solve_start)?
+        let handed = launch_loaded(shared, slot, member, number, padded, solve_start)?;
+        // The device is for the next launch: what is left to do with the answers is the CPU's work.
+        drop(turn);
+        if !slot.hand().answered.is_empty() {
+            clock.enter(Phase::Turn);
+            let nothing = slot.hand().reservation.as_mut().map(|held| held.split(0));
+            let turn = nothing.and_then(|nothing| shared.scratches.take(nothing, &slot.stop));
+            slot.hand().has_turn = turn.is_some();
+            clock.enter(Phase::Solve);
+            finish_answered(shared, slot, local)?;
+            slot.hand().has_turn = false;
+            if let Some(turn) = turn {
+                shared.scratches.give_back(turn);
+            }
+        }
+        handed
     } else {
-        // The device is not used any more, or nobody wants the answers.
+        // The device is not used any more, or the run is cancelled.
         let loaded = slot.hand().loaded.drain(..).collect::<Vec<_>>();
         let problems: Vec<Planned> = loaded.iter().map(|(planned, _)| *planned).collect();
         match slot.stop.is_cancelled() {
@@ -182,11 +203,11 @@ enum Trouble {
     Code(String),
 }
 
-/// Solves all problems in hand together; what is to be tried elsewhere is returned. `None` if the
-/// worker was left behind meanwhile.
-fn launch_loaded<W: Workload>(
-    shared: &Shared<W>,
-    slot: &Slot<W>,
+/// Solves all problems in hand together: answers wait in hand to be finished, and what is to be
+/// tried elsewhere is returned. `None` if the worker was left behind meanwhile.
+fn launch_loaded<F: Finish>(
+    shared: &Shared<F>,
+    slot: &Slot<F>,
     member: &Member,
     number: usize,
     padded: Size,
@@ -201,7 +222,7 @@ fn launch_loaded<W: Workload>(
         if slot.stop.is_cancelled() {
             hand.loaded.clear();
         }
-        let lanes: Vec<(Planned, W::Problem)> = hand.loaded.drain(..).collect();
+        let lanes: Vec<(Planned, ProblemOf<F>)> = hand.loaded.drain(..).collect();
         if let Some(launch) = &mut hand.launch {
             launch.solve_start_ms = ms(solve_start - shared.started);
         }
@@ -210,17 +231,13 @@ fn launch_loaded<W: Workload>(
             number,
             problems: lanes.iter().map(|(planned, _)| *planned).collect(),
             since: solve_start,
+            is_reopening: false,
         });
         (lanes, hand.n_attempts)
     };
-    // A problem that something is to happen to goes where that happens to it alone.
-    let struck = |planned: &Planned| {
-        let fault = shared
-            .settings
-            .faults
-            .strike(Point::Item, Some(planned.index));
-        fault.is_some()
-    };
+    // A problem that a fault is to strike goes where the fault strikes it alone.
+    let faults = shared.settings.memory.faults();
+    let struck = |planned: &Planned| faults.strike(Point::Item, Some(planned.index)).is_some();
     let (aside, lanes): (Vec<_>, Vec<_>) =
         lanes.into_iter().partition(|(planned, _)| struck(planned));
     let mut handed = Vec::new();
@@ -229,89 +246,82 @@ fn launch_loaded<W: Workload>(
         let problems: Vec<Planned> = aside.into_iter().map(|(planned, _)| planned).collect();
         handed.push(hand_over(shared, device, problems, reason));
     }
-    let problems: Vec<&W::Problem> = lanes.iter().map(|(_, problem)| problem).collect();
-    let workload = &*shared.workload;
-    let n_compiled = member.gpu.n_compiled();
-    let solved = if problems.is_empty() {
-        Ok(Ok(Vec::new()))
-    } else {
-        catch_unwind(AssertUnwindSafe(|| {
-            workload.solve_gpu(&member.gpu, padded.shape, &problems, &slot.stop)
-        }))
-    };
+    let n_compiled = member.device.n_compiled();
+    let launched = launch(shared, slot, member, padded, &lanes);
     let took = solve_start.elapsed();
     let planned: Vec<Planned> = lanes.iter().map(|(planned, _)| *planned).collect();
-    {
-        let mut hand = slot.hand();
-        if hand.abandoned {
-            return None;
-        }
-        hand.on_gpu = None;
+    if slot.hand().abandoned {
+        return None;
     }
-    let trouble = match solved {
-        Ok(Ok(answers)) if answers.len() == planned.len() => Ok(answers),
-        Ok(Ok(answers)) => Err(Trouble::Code(format!(
-            "{} answers to {} problems",
-            answers.len(),
-            planned.len()
-        ))),
-        Ok(Err(_)) if slot.stop.is_cancelled() => return Some(handed),
-        Ok(Err(error)) => Err(Trouble::Device(error)),
-        Err(panic) => Err(Trouble::Code(panic_message(panic))),
-    };
-    let answers = match trouble {
+    if launched.is_err() && slot.stop.is_cancelled() {
+        slot.hand().on_gpu = None;
+        return Some(handed);
+    }
+    let answers = match launched {
         Ok(answers) => answers,
         Err(trouble) => {
-            handed.push(mend(shared, member, padded.class, device, planned, trouble));
+            // Still on the device as far as the watchdog sees: a driver may hang in here as well.
+            handed.push(mend(
+                shared,
+                slot,
+                member,
+                padded.class,
+                device,
+                planned,
+                trouble,
+            ));
+            let mut hand = slot.hand();
+            if hand.abandoned {
+                return None;
+            }
+            hand.on_gpu = None;
             return Some(handed);
         }
     };
     // What was spent on compiling kernels says nothing about the next launch.
-    if member.gpu.n_compiled() == n_compiled {
+    if member.device.n_compiled() == n_compiled {
         learn(shared, member, device, &padded, answers.len(), took);
     }
     let lane_took = took / answers.len().max(1) as u32;
-    // Whoever is still without an outcome stands here, should the worker be left behind.
-    slot.hand().to_load = planned.iter().copied().collect();
     let (mut to_cpu, mut reason) = (Vec::new(), None);
     let mut n_done = 0;
-    for (planned, answer) in planned.iter().zip(answers) {
-        let outcome = match answer {
-            Lane::Done(Ok(solution)) => {
-                if shared.is_verified(planned.index, &planned.size) {
-                    slot.begin(&mut slot.hand(), *planned, Instant::now());
-                    verify(shared, slot, planned.index, &solution, DeviceKind::Gpu);
-                }
-                Outcome::Solved(solution)
-            }
-            Lane::Done(Err(failure)) => Outcome::Failed(failure),
-            Lane::ToCpu(why) => {
-                let mut hand = slot.hand();
-                if hand.abandoned {
-                    return None;
-                }
-                hand.to_load.pop_front();
-                drop(hand);
-                to_cpu.push(*planned);
-                reason.get_or_insert(why);
-                continue;
-            }
-        };
-        let mut hand = slot.hand();
-        if hand.abandoned {
-            return None;
-        }
-        hand.current = None;
-        hand.to_load.pop_front();
-        hand.done.push(Done {
-            index: planned.index,
-            outcome,
-            device,
-            took: lane_took,
-            n_attempts,
-        });
-        n_done += 1;
+    let mut hand = slot.hand();
+    if hand.abandoned {
+        return None;
     }
+    hand.on_gpu = None;
+    for ((planned, problem), answer) in lanes.into_iter().zip(answers) {
+        match answer {
+            Lane::Done(Ok(solution)) => {
+                n_done += 1;
+                hand.answered.push_back(Answered {
+                    planned,
+                    problem,
+                    solution,
+                    device,
+                    took: lane_took,
+                    n_attempts,
+                    to_check: shared.is_verified(planned.index, &planned.size),
+                    held: None,
+                });
+            }
+            Lane::Done(Err(failure)) => {
+                n_done += 1;
+                hand.done.push(Done {
+                    index: planned.index,
+                    outcome: Outcome::Failed(failure.into()),
+                    device,
+                    took: lane_took,
+                    n_attempts,
+                });
+            }
+            Lane::ToCpu(why) => {
+                to_cpu.push(planned);
+                reason.get_or_insert(why);
+            }
+        }
+    }
+    drop(hand);
     shared
         .fleet
         .count_done(number, padded.class, padded.shape, n_done);
@@ -321,9 +331,62 @@ fn launch_loaded<W: Workload>(
     Some(handed)
 }
 
+type Answers<F> = Vec<Lane<SolutionOf<F>, <WorkloadOf<F> as Workload>::Failure>>;
+
+/// One launch of these problems.
+fn launch<F: Finish>(
+    shared: &Shared<F>,
+    slot: &Slot<F>,
+    member: &Member,
+    padded: Size,
+    lanes: &[(Planned, ProblemOf<F>)],
+) -> Result<Answers<F>, Trouble> {
+    if lanes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let problems: Vec<&ProblemOf<F>> = lanes.iter().map(|(_, problem)| problem).collect();
+    let launched = guarded(|| {
+        // A graphics processor meets its faults where it is called.
+        if let Device::Host(_) = member.device {
+            strike_host(shared, slot)?;
+        }
+        let (device, stop) = (&member.device, &slot.stop);
+        shared
+            .workload()
+            .launch(device, padded.shape, &problems, stop)
+    });
+    match launched {
+        Ok(Ok(answers)) if answers.len() == lanes.len() => Ok(answers),
+        Ok(Ok(answers)) => Err(Trouble::Code(format!(
+            "{} answers to {} problems",
+            answers.len(),
+            lanes.len()
+        ))),
+        Ok(Err(error)) => Err(Trouble::Device(error)),
+        Err(panic) => Err(Trouble::Code(panic_message(panic))),
+    }
+}
+
+/// The fault, if any, that strikes a launch on the host.
+fn strike_host<F: Finish>(shared: &Shared<F>, slot: &Slot<F>) -> Result<(), GpuError> {
+    match shared.settings.memory.faults().strike(Point::Launch, None) {
+        None => Ok(()),
+        Some(Fault::Slow(delay)) => {
+            wait(delay, slot);
+            Ok(())
+        }
+        Some(Fault::OutOfMemory) => Err(GpuError::OutOfMemory {
+            wanted_bytes: 0,
+            free_bytes: 0,
+        }),
+        Some(Fault::Lost) => Err(GpuError::Lost),
+        Some(Fault::Panic) => panic!("a panic on purpose"),
+    }
+}
+
 /// Problems that kernels cannot finish: says so, and gives them to the CPU.
-fn hand_over<W: Workload>(
-    shared: &Shared<W>,
+fn hand_over<F: Finish>(
+    shared: &Shared<F>,
     device: DeviceId,
     problems: Vec<Planned>,
     reason: String,
@@ -337,8 +400,9 @@ fn hand_over<W: Workload>(
 }
 
 /// A launch came to nothing: says so, and what is to become of its problems.
-fn mend<W: Workload>(
-    shared: &Shared<W>,
+fn mend<F: Finish>(
+    shared: &Shared<F>,
+    slot: &Slot<F>,
     member: &Member,
     class: u32,
     device: DeviceId,
@@ -350,6 +414,14 @@ fn mend<W: Workload>(
         Trouble::Device(error) => error,
         Trouble::Code(message) => return fail(shared, member, class, device, problems, message),
     };
+    // Opening the device has a limit of its own.
+    let recover = |reason: &str| {
+        if let Some(on_gpu) = &mut slot.hand().on_gpu {
+            on_gpu.since = Instant::now();
+            on_gpu.is_reopening = true;
+        }
+        member.recover(reason, &shared.settings.memory)
+    };
     let (cause, remedy, to) = match error {
         GpuError::OutOfMemory { wanted_bytes, .. } | GpuError::TooLarge { wanted_bytes, .. } => {
             let cause = SetbackCause::OutOfMemory { wanted_bytes };
@@ -358,14 +430,14 @@ fn mend<W: Workload>(
                 _ => (cause, Remedy::Split, To::GpuHalves),
             }
         }
-        GpuError::Lost => match member.recover("lost") {
+        GpuError::Lost => match recover("lost") {
             true => (SetbackCause::DeviceLost, Remedy::Reopened, To::Gpu),
             false => (SetbackCause::DeviceLost, Remedy::Retired, To::Gpu),
         },
         // What hung once may hang again: the CPU can end a single problem.
         GpuError::TimedOut { .. } | GpuError::Stopped => {
             let cause = SetbackCause::DeviceTimedOut;
-            match member.recover("did not answer") {
+            match recover("did not answer") {
                 true => (cause, Remedy::Reopened, To::Cpu),
                 false => (cause, Remedy::Retired, To::Cpu),
             }
@@ -375,16 +447,20 @@ fn mend<W: Workload>(
             return fail(shared, member, class, device, problems, message);
         }
     };
+    if slot.hand().abandoned {
+        // Told by the watchdog.
+        return Handed { problems, to };
+    }
     if remedy == Remedy::Retired {
-        shared.n_learnt.fetch_add(1, Ordering::Release);
+        shared.costs_changed();
     }
     shared.send_setback_of(device, cause, n_problems, remedy);
     Handed { problems, to }
 }
 
 /// A launch that would fail again: the CPU takes its problems, and after a few such the class.
-fn fail<W: Workload>(
-    shared: &Shared<W>,
+fn fail<F: Finish>(
+    shared: &Shared<F>,
     member: &Member,
     class: u32,
     device: DeviceId,
@@ -392,7 +468,7 @@ fn fail<W: Workload>(
     message: String,
 ) -> Handed {
     member.count_failure(class);
-    shared.n_learnt.fetch_add(1, Ordering::Release);
+    shared.costs_changed();
     let cause = SetbackCause::LaunchFailed { message };
     shared.send_setback_of(device, cause, problems.len(), Remedy::ToCpu);
     Handed {
@@ -401,8 +477,8 @@ fn fail<W: Workload>(
     }
 }
 
-fn learn<W: Workload>(
-    shared: &Shared<W>,
+fn learn<F: Finish>(
+    shared: &Shared<F>,
     member: &Member,
     device: DeviceId,
     padded: &Size,
@@ -414,10 +490,11 @@ fn learn<W: Workload>(
     }
     let n_lanes_best = member.learn(padded.class, padded.shape, n_lanes, took);
     let mut costs = lock(&shared.costs);
-    costs.learn(W::NAME, padded, device, n_lanes as u64, took);
+    let name = WorkloadOf::<F>::NAME;
+    costs.learn(name, padded, device, n_lanes as u64, took);
     if let Some(n_lanes) = n_lanes_best {
-        costs.keep_n_lanes_best(W::NAME, padded, device, n_lanes);
+        costs.keep_n_lanes_best(name, padded, device, n_lanes);
     }
     drop(costs);
-    shared.n_learnt.fetch_add(1, Ordering::Release);
+    shared.costs_changed();
 }

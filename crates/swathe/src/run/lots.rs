@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
-use super::fleet::lane_need;
+use super::fleet::{Fleet, lane_need};
 use super::queue::Range;
-use super::{Shared, lock};
+use super::{Shared, WorkloadOf, lock};
 use crate::route::{Choice, LaneCost, Lot, choose};
 use crate::settings::BatchSize;
-use crate::{DeviceId, Limits, Planned, Shape, Size, Workload};
+use crate::{DeviceId, Finish, Limits, Planned, Shape, Size, Workload};
 
 #[derive(Default)]
 pub(super) struct Lots {
@@ -50,14 +50,13 @@ impl Lots {
     }
 
     /// Adds problems of one class that are padded alike.
-    pub(super) fn add<W: Workload>(
+    pub(super) fn add<F: Finish>(
         &mut self,
-        shared: &Shared<W>,
+        shared: &Shared<F>,
         class: u32,
         padded: Shape,
-        problems: impl Iterator<Item = Planned>,
+        problems: Vec<Planned>,
     ) {
-        let problems: Vec<Planned> = problems.collect();
         let Some(first) = problems.first() else {
             return;
         };
@@ -79,7 +78,7 @@ impl Lots {
             .iter()
             .position(|kind| kind.padded.class == class && kind.padded.shape == padded.shape);
         let at = known.unwrap_or_else(|| {
-            let need = lane_need(&*shared.workload, &padded);
+            let need = lane_need(shared.workload(), &padded, Fleet::kind(&shared.settings));
             self.kinds.push(Kind {
                 padded,
                 lane_bytes: need.lane_bytes.saturating_add(need.solution_bytes),
@@ -100,7 +99,7 @@ impl Lots {
     }
 
     /// A range for whoever asks, if it should take one.
-    pub(super) fn take<W: Workload>(&mut self, shared: &Shared<W>, who: Who) -> Option<Range> {
+    pub(super) fn take<F: Finish>(&mut self, shared: &Shared<F>, who: Who) -> Option<Range> {
         if self.n_lanes == 0 {
             return None;
         }
@@ -134,7 +133,7 @@ impl Lots {
     }
 
     /// How many lanes of a lot a graphics processor takes at once.
-    fn n_launched<W: Workload>(&self, shared: &Shared<W>, lot: usize, number: usize) -> usize {
+    fn n_launched<F: Finish>(&self, shared: &Shared<F>, lot: usize, number: usize) -> usize {
         let kind = &self.kinds[lot];
         let padded = kind.padded;
         let settings = &shared.settings;
@@ -144,9 +143,9 @@ impl Lots {
             BatchSize::Auto => {
                 let device = shared.fleet.id(number);
                 let costs = lock(&shared.costs);
-                let best = costs.n_lanes_best(W::NAME, &padded, device);
+                let best = costs.n_lanes_best(WorkloadOf::<F>::NAME, &padded, device);
                 let n_next = member.n_lanes_next(padded.class, padded.shape, best);
-                match costs.lane(W::NAME, &padded, device) {
+                match costs.lane(WorkloadOf::<F>::NAME, &padded, device) {
                     None => n_next,
                     Some(lane) => {
                         let time = Limits::BATCH_TIME_MAX.as_secs_f64();
@@ -161,7 +160,8 @@ impl Lots {
         // What the host holds of them meanwhile.
         let host_bytes_max = limits.budget_bytes / (2 * limits.n_batches_at_once.max(1)) as u64;
         let host_bytes = kind.problems.front().map_or(1, |planned| {
-            planned.need.lane_bytes + planned.need.solution_bytes
+            let held_bytes = planned.need.lane_bytes + planned.need.solution_bytes;
+            held_bytes.max(planned.gpu.map_or(0, |lane| lane.host_bytes))
         });
         let n_held = host_bytes_max / host_bytes.max(1);
         n_max
@@ -170,23 +170,8 @@ impl Lots {
             .max(1)
     }
 
-    /// Everything there is, for the CPU: no graphics processor is left.
-    pub(super) fn drain(&mut self) -> Vec<Range> {
-        self.n_lanes = 0;
-        for lot in &mut self.costs {
-            lot.n_lanes = 0;
-        }
-        let ranges = self.kinds.iter_mut().map(|kind| Range {
-            class: kind.padded.class,
-            problems: std::mem::take(&mut kind.problems),
-            n_attempts: 1,
-            padded: None,
-        });
-        ranges.filter(|range| !range.problems.is_empty()).collect()
-    }
-
     /// Looks the costs up again.
-    fn refresh<W: Workload>(&mut self, shared: &Shared<W>) {
+    fn refresh<F: Finish>(&mut self, shared: &Shared<F>) {
         self.version = shared.n_learnt.load(Ordering::Acquire);
         let costs = lock(&shared.costs);
         for (kind, lot) in self.kinds.iter().zip(&mut self.costs) {
@@ -199,13 +184,15 @@ impl Lots {
                 lot.lane[0] = if shared.fleet.keeps(class) {
                     LaneCost::Never
                 } else {
-                    let lane = costs.lane(W::NAME, &first.size, DeviceId::Cpu);
-                    takes(lane.or_else(|| costs.rough_lane(W::NAME, &first.size, DeviceId::Cpu)))
+                    let lane = costs.lane(WorkloadOf::<F>::NAME, &first.size, DeviceId::Cpu);
+                    takes(lane.or_else(|| {
+                        costs.rough_lane(WorkloadOf::<F>::NAME, &first.size, DeviceId::Cpu)
+                    }))
                 };
             }
             for number in 0..shared.fleet.n_gpus() {
                 lot.lane[1 + number] = if shared.fleet.member(number).can(class) {
-                    takes(costs.lane(W::NAME, &kind.padded, shared.fleet.id(number)))
+                    takes(costs.lane(WorkloadOf::<F>::NAME, &kind.padded, shared.fleet.id(number)))
                 } else {
                     LaneCost::Never
                 };

@@ -1,15 +1,17 @@
 //! The queue: batches that wait for a worker.
 
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::lots::{Lots, Who};
-use super::{Done, Shared, WAIT_MAX, limits, lock};
+use super::slot::Answered;
+use super::{
+    Done, DoneOf, OutcomeOf, Shared, WAIT_MAX, WorkloadOf, guarded, limits, lock, panic_message,
+};
 use crate::settings::BatchSize;
-use crate::{Costs, DeviceId, DeviceKind, Outcome, Planned, Shape, Size, Workload, plan};
+use crate::{Costs, DeviceId, DeviceKind, Finish, Outcome, Planned, Shape, Size, Workload, plan};
 
 /// Problems that a worker takes at once.
 pub(super) struct Range {
@@ -23,12 +25,17 @@ pub(super) struct Range {
 }
 
 impl Range {
-    /// The memory of all lanes and answers.
+    /// The memory of all lanes and answers. Those of a launch are all held as they were solved until
+    /// they are finished one by one.
     pub(super) fn lanes_bytes(&self) -> u64 {
-        self.problems
-            .iter()
-            .map(|planned| planned.need.lane_bytes + planned.need.solution_bytes)
-            .sum()
+        let bytes = self.problems.iter().map(|planned| {
+            let held_bytes = planned.need.lane_bytes + planned.need.solution_bytes;
+            match (self.padded, planned.gpu) {
+                (Some(_), Some(lane)) => held_bytes.max(lane.host_bytes),
+                _ => held_bytes,
+            }
+        });
+        bytes.sum()
     }
 
     /// The scratch of the problem that wants most.
@@ -63,26 +70,32 @@ impl Range {
 }
 
 /// What a worker gets when it asks for work.
-pub(super) enum Claim<W: Workload> {
+pub(super) enum Claim<F: Finish> {
     Range(Range),
+    /// A problem that is solved and not yet finished: its worker is stuck in checking it.
+    Answered(Box<Answered<F>>),
     /// Problems that need no worker: unreadable or too large.
-    Settled(Vec<Done<W>>),
+    Settled(Vec<DoneOf<F>>),
     End,
 }
 
-pub(super) struct Queue {
-    state: Mutex<State>,
+pub(super) struct Queue<F: Finish> {
+    state: Mutex<State<F>>,
     moved: Condvar,
 }
 
-struct State {
+struct State<F: Finish> {
     n_problems: usize,
-    /// Problems below this number have been planned.
+    /// Problems below this number have been planned, or are being planned right now.
     planned_to: usize,
+    /// A worker plans a window right now, without the lock.
+    is_planning: bool,
     todo: VecDeque<Range>,
     /// Launches that graphics processors take next: what was cut or put back.
     launches: VecDeque<Range>,
-    /// Problems in `todo` and `launches`.
+    /// Problems that are solved and wait to be finished.
+    answered: VecDeque<Answered<F>>,
+    /// Problems in `todo`, `launches` and `answered`.
     n_todo: usize,
     /// What several devices could take.
     lots: Lots,
@@ -90,24 +103,26 @@ struct State {
     n_in_flight: usize,
 }
 
-impl Queue {
-    /// Problems are planned a window at a time, so that a plan's memory does not grow with the run.
-    const WINDOW: usize = 16_384;
+/// Problems are planned a window at a time, so that a plan's memory does not grow with the run.
+const WINDOW: usize = 16_384;
 
-    /// A claim should be worth a few hundred times its overhead (waking the next worker and
-    /// whoever takes the outcomes: some ten microseconds each), and small enough to share out
-    /// evenly at the end.
-    const CLAIM_TIME: Duration = Duration::from_millis(20);
+/// A claim should be worth a few hundred times its overhead (waking the next worker and the thread
+/// that takes the outcomes: some ten microseconds each), and small enough to share out evenly at
+/// the end.
+const CLAIM_TIME: Duration = Duration::from_millis(20);
 
-    /// Of problems whose cost is not known well a claim has no more: they may take far longer.
-    const N_UNSURE_MAX: usize = 16;
+/// Of problems whose cost is not known well a claim has no more: they may take far longer.
+const N_UNSURE_MAX: usize = 16;
 
-    pub(super) fn new(n_problems: usize) -> Queue {
+impl<F: Finish> Queue<F> {
+    pub(super) fn new(n_problems: usize) -> Queue<F> {
         let state = State {
             n_problems,
             planned_to: 0,
+            is_planning: false,
             todo: VecDeque::new(),
             launches: VecDeque::new(),
+            answered: VecDeque::new(),
             n_todo: 0,
             lots: Lots::default(),
             n_in_flight: 0,
@@ -119,7 +134,7 @@ impl Queue {
     }
 
     /// The next range, waiting for one that may come back; `End` when there will be none.
-    pub(super) fn claim<W: Workload>(&self, shared: &Shared<W>, who: Who) -> Claim<W> {
+    pub(super) fn claim(&self, shared: &Shared<F>, who: Who) -> Claim<F> {
         let mut state = lock(&self.state);
         loop {
             if shared.stop.is_cancelled() {
@@ -130,14 +145,32 @@ impl Queue {
             {
                 return Claim::End;
             }
+            if who == Who::Cpu
+                && let Some(answered) = state.answered.pop_front()
+            {
+                state.n_todo -= 1;
+                state.n_in_flight += 1;
+                return Claim::Answered(Box::new(answered));
+            }
             if let Some(range) = state.next(shared, who) {
                 state.n_in_flight += range.problems.len();
                 return Claim::Range(range);
             }
-            // Graphics processors look ahead for their work, but not without end.
-            let may_plan = who == Who::Cpu || state.n_todo < 2 * Queue::WINDOW;
-            if state.planned_to < state.n_problems && may_plan {
-                let settled = plan_window(&mut state, shared);
+            // A worker may find nothing for itself in what is planned and so look further ahead,
+            // but not without end: what is planned takes memory, and the others get to it.
+            let n_planned = state.n_todo + state.lots.n_lanes();
+            if state.has_unplanned() && !state.is_planning && n_planned < 2 * WINDOW {
+                let first = state.planned_to;
+                state.planned_to = state.n_problems.min(first + WINDOW);
+                state.is_planning = true;
+                let last = state.planned_to;
+                // Sizes are asked for without the lock: the watchdog and all who put work back
+                // need it.
+                drop(state);
+                let window = plan_window(shared, first, last);
+                state = lock(&self.state);
+                state.is_planning = false;
+                let settled = state.add(shared, window);
                 self.moved.notify_all();
                 if !settled.is_empty() {
                     state.n_in_flight += settled.len();
@@ -146,7 +179,7 @@ impl Queue {
                 continue;
             }
             let n_left = state.n_todo + state.lots.n_lanes() + state.n_in_flight;
-            if n_left == 0 && state.planned_to == state.n_problems {
+            if n_left == 0 && !state.has_unplanned() && !state.is_planning {
                 return Claim::End;
             }
             let wait = self.moved.wait_timeout(state, WAIT_MAX);
@@ -188,43 +221,31 @@ impl Queue {
         self.moved.notify_all();
     }
 
-    /// No graphics processor is left: the CPU takes what was meant for them.
-    pub(super) fn all_to_cpu(&self) {
+    /// Puts claimed problems back that are solved and only have to be finished.
+    pub(super) fn put_back_answered(&self, answered: Vec<Answered<F>>) {
         let mut state = lock(&self.state);
-        let mut launches = std::mem::take(&mut state.launches);
-        for range in &mut launches {
-            range.padded = None;
-        }
-        let lots = state.lots.drain();
-        state.n_todo += lots.iter().map(|range| range.problems.len()).sum::<usize>();
-        state.todo.extend(launches);
-        state.todo.extend(lots);
+        state.n_in_flight -= answered.len();
+        state.n_todo += answered.len();
+        state.answered.extend(answered);
         self.moved.notify_all();
     }
 
-    /// Lets all who wait look whether the run is cancelled.
+    /// Lets all who wait look again: the run may be cancelled, or a cost may have changed.
     pub(super) fn wake(&self) {
+        // With the lock, so that a thread that has looked just before is already waiting.
+        let _state = lock(&self.state);
         self.moved.notify_all();
     }
 }
 
-impl State {
-    fn next<W: Workload>(&mut self, shared: &Shared<W>, who: Who) -> Option<Range> {
+impl<F: Finish> State<F> {
+    fn has_unplanned(&self) -> bool {
+        self.planned_to < self.n_problems
+    }
+
+    fn next(&mut self, shared: &Shared<F>, who: Who) -> Option<Range> {
         let taken = match who {
-            Who::Cpu => self.todo.pop_front().map(|mut range| {
-                let n_rest =
-                    self.n_todo + self.lots.n_lanes() + (self.n_problems - self.planned_to);
-                let n = n_claimed(shared, range.problems.iter(), n_rest);
-                if n == range.problems.len() {
-                    return range;
-                }
-                let claimed = Range {
-                    problems: range.problems.drain(..n).collect(),
-                    ..range
-                };
-                self.todo.push_front(range);
-                claimed
-            }),
+            Who::Cpu => self.next_for_cpu(shared),
             Who::Gpu(_) => self.launches.pop_front(),
         };
         match taken {
@@ -235,11 +256,45 @@ impl State {
             None => self.lots.take(shared, who),
         }
     }
+
+    fn next_for_cpu(&mut self, shared: &Shared<F>) -> Option<Range> {
+        // Launches that no graphics processor is left to take are problems like any other.
+        if !self.launches.is_empty() && !shared.fleet.is_alive() {
+            for mut range in self.launches.drain(..) {
+                range.padded = None;
+                self.todo.push_back(range);
+            }
+        }
+        let mut range = self.todo.pop_front()?;
+        let n_rest = self.n_todo + self.lots.n_lanes() + (self.n_problems - self.planned_to);
+        let n = n_claimed(shared, range.problems.iter(), n_rest);
+        if n == range.problems.len() {
+            return Some(range);
+        }
+        let claimed = Range {
+            problems: range.problems.drain(..n).collect(),
+            ..range
+        };
+        self.todo.push_front(range);
+        Some(claimed)
+    }
+
+    /// Adds a planned window; what needs no worker is returned.
+    fn add(&mut self, shared: &Shared<F>, window: Window<F>) -> Vec<DoneOf<F>> {
+        for (class, padded, problems) in window.launches {
+            self.lots.add(shared, class, padded, problems);
+        }
+        for range in window.ranges {
+            self.n_todo += range.problems.len();
+            self.todo.push_back(range);
+        }
+        window.settled
+    }
 }
 
 /// How many of these problems a worker of the CPU takes at once, of so many that are left in all.
-pub(super) fn n_claimed<'a, W: Workload>(
-    shared: &Shared<W>,
+pub(super) fn n_claimed<'a, F: Finish>(
+    shared: &Shared<F>,
     problems: impl ExactSizeIterator<Item = &'a Planned>,
     n_rest: usize,
 ) -> usize {
@@ -254,7 +309,12 @@ pub(super) fn n_claimed<'a, W: Workload>(
     };
     let costs = lock(&shared.costs);
     let n_max = n_problems.min(n_fair).max(1);
-    n_in_time(W::NAME, problems.take(n_max), &costs, Queue::CLAIM_TIME)
+    n_in_time(
+        WorkloadOf::<F>::NAME,
+        problems.take(n_max),
+        &costs,
+        CLAIM_TIME,
+    )
 }
 
 /// How many problems from the front take about this long; one while nothing is known.
@@ -280,7 +340,7 @@ fn n_in_time<'a>(
         } else {
             n_unsure += 1;
             match costs.rough_lane(workload, &planned.size, DeviceId::Cpu) {
-                Some(lane) if n_unsure <= Queue::N_UNSURE_MAX => lane,
+                Some(lane) if n_unsure <= N_UNSURE_MAX => lane,
                 _ => return n.max(1),
             }
         };
@@ -292,25 +352,35 @@ fn n_in_time<'a>(
     n_problems
 }
 
-/// Plans the next window; what needs no worker is returned.
-fn plan_window<W: Workload>(state: &mut State, shared: &Shared<W>) -> Vec<Done<W>> {
-    let first = state.planned_to;
-    let last = state.n_problems.min(first + Queue::WINDOW);
-    state.planned_to = last;
-    let mut settled = Vec::new();
-    let mut settle = |index: usize, outcome: Outcome<W>| {
-        let took = Duration::ZERO;
-        settled.push(Done {
+/// A window of problems, planned.
+struct Window<F: Finish> {
+    /// For the CPU alone.
+    ranges: Vec<Range>,
+    /// For whichever device is best at them: class, padded shape, problems.
+    launches: Vec<(u32, Shape, Vec<Planned>)>,
+    /// Unreadable or too large.
+    settled: Vec<DoneOf<F>>,
+}
+
+/// Plans the problems from `first` to `last`.
+fn plan_window<F: Finish>(shared: &Shared<F>, first: usize, last: usize) -> Window<F> {
+    let mut window = Window {
+        ranges: Vec::new(),
+        launches: Vec::new(),
+        settled: Vec::new(),
+    };
+    let mut settle = |index: usize, outcome: OutcomeOf<F>| {
+        window.settled.push(Done {
             index,
             outcome,
             device: DeviceId::Cpu,
-            took,
+            took: Duration::ZERO,
             n_attempts: 1,
         });
     };
     let mut planned = Vec::with_capacity(last - first);
     for index in first..last {
-        let sized = catch_unwind(AssertUnwindSafe(|| {
+        let sized = guarded(|| {
             let size = shared.source.size(index)?;
             Ok(Planned {
                 index,
@@ -318,14 +388,14 @@ fn plan_window<W: Workload>(state: &mut State, shared: &Shared<W>) -> Vec<Done<W
                 need: shared.need(index, &size),
                 gpu: shared.gpu_lane(&size),
             })
-        }));
+        });
         match sized {
             Ok(Ok(problem)) => planned.push(problem),
             Ok(Err(failure)) => settle(index, Outcome::Failed(failure)),
             Err(panic) => settle(
                 index,
                 Outcome::Panicked {
-                    message: super::worker::panic_message(panic),
+                    message: panic_message(panic),
                 },
             ),
         }
@@ -334,7 +404,8 @@ fn plan_window<W: Workload>(state: &mut State, shared: &Shared<W>) -> Vec<Done<W
     if !shared.fleet.is_alive() {
         limits.gpu = None;
     }
-    let plan = plan(W::NAME, &planned, &limits, &lock(&shared.costs));
+    let costs = lock(&shared.costs).clone();
+    let plan = plan(WorkloadOf::<F>::NAME, &planned, &limits, &costs);
     for (index, wanted_bytes) in plan.too_large {
         settle(
             index,
@@ -351,7 +422,8 @@ fn plan_window<W: Workload>(state: &mut State, shared: &Shared<W>) -> Vec<Done<W
             planned[at]
         });
         if batch.device == DeviceKind::Gpu {
-            state.lots.add(shared, batch.class, batch.shape, problems);
+            let launch = (batch.class, batch.shape, problems.collect());
+            window.launches.push(launch);
             continue;
         }
         let range = Range {
@@ -364,8 +436,7 @@ fn plan_window<W: Workload>(state: &mut State, shared: &Shared<W>) -> Vec<Done<W
             let n_problems = range.problems.len() as u64;
             shared.n_cpu_only.fetch_add(n_problems, Ordering::Relaxed);
         }
-        state.n_todo += range.problems.len();
-        state.todo.push_back(range);
+        window.ranges.push(range);
     }
-    settled
+    window
 }

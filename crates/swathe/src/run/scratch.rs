@@ -4,7 +4,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use super::{WAIT_MAX, lock};
 use crate::memory::{Budget, ReclaimerGuard, Reservation};
-use crate::{Stop, Workload};
+use crate::{OwnedWorkload, Stop, Workload};
 
 /// A scratch and the memory it holds.
 pub(super) struct Held<W: Workload> {
@@ -31,12 +31,8 @@ struct State<W: Workload> {
     n_free: usize,
 }
 
-impl<W: Workload> ScratchRack<W> {
-    pub(super) fn new(n_at_once: usize, budget: &Budget) -> ScratchRack<W>
-    where
-        W::Scratch: 'static,
-        W: 'static,
-    {
+impl<W: OwnedWorkload> ScratchRack<W> {
+    pub(super) fn new(n_at_once: usize, budget: &Budget) -> ScratchRack<W> {
         let state = Mutex::new(State {
             idle: Vec::new(),
             n_free: n_at_once,

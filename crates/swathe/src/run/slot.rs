@@ -3,17 +3,17 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::ledger::Entry;
 use super::lots::Who;
-use super::{Checked, Done, lock};
+use super::{Checked, DoneOf, ProblemOf, SolutionOf, lock};
 use crate::memory::Reservation;
 use crate::operation::{self, Spent};
 use crate::report::{Launch, Phase};
-use crate::{Planned, Stop, Workload};
+use crate::{DeviceId, Finish, Planned, Stop};
 
-pub(super) struct Slot<W: Workload> {
+pub(super) struct Slot<F: Finish> {
     pub(super) worker: usize,
     /// The device it works for.
     pub(super) who: Who,
@@ -21,18 +21,22 @@ pub(super) struct Slot<W: Workload> {
     pub(super) stop: Stop,
     /// What it does right now, for whoever looks.
     phase: AtomicU8,
-    hand: Mutex<Hand<W>>,
+    hand: Mutex<Hand<F>>,
 }
 
 /// A range on its way through a worker.
-pub(super) struct Hand<W: Workload> {
-    /// The problem being loaded or solved right now.
+pub(super) struct Hand<F: Finish> {
+    /// The problem being loaded, solved, checked or finished right now.
     pub(super) current: Option<Current>,
     pub(super) class: u32,
     pub(super) n_attempts: u32,
     pub(super) to_load: VecDeque<Planned>,
-    pub(super) loaded: VecDeque<(Planned, W::Problem)>,
-    pub(super) done: Vec<Done<W>>,
+    pub(super) loaded: VecDeque<(Planned, ProblemOf<F>)>,
+    /// Problems that are solved and not yet finished; the first one may be being checked.
+    pub(super) answered: VecDeque<Answered<F>>,
+    pub(super) done: Vec<DoneOf<F>>,
+    /// Outcomes of the range that were sent before its end.
+    pub(super) n_sent: usize,
     /// Problems whose memory was refused on the way.
     pub(super) refused: Vec<Planned>,
     /// The memory of all lanes and answers of the range.
@@ -49,7 +53,7 @@ pub(super) struct Hand<W: Workload> {
     pub(super) volume_left: u64,
     /// What the range was spent on.
     pub(super) operations: Vec<(Phase, Spent)>,
-    /// The launch that is on a graphics processor right now.
+    /// The launch that is on a device right now.
     pub(super) on_gpu: Option<OnGpu>,
     /// Whether the worker has a turn to solve.
     pub(super) has_turn: bool,
@@ -57,28 +61,48 @@ pub(super) struct Hand<W: Workload> {
     pub(super) abandoned: bool,
 }
 
-/// A launch on a graphics processor.
+/// A problem that is solved and not yet finished.
+pub(super) struct Answered<F: Finish> {
+    pub(super) planned: Planned,
+    pub(super) problem: ProblemOf<F>,
+    pub(super) solution: SolutionOf<F>,
+    pub(super) device: DeviceId,
+    pub(super) took: Duration,
+    pub(super) n_attempts: u32,
+    /// Whether it is still to be compared with a second solution.
+    pub(super) to_check: bool,
+    /// Its memory, where it left the range that it was solved in.
+    pub(super) held: Option<Reservation>,
+}
+
+/// A launch on a device.
 pub(super) struct OnGpu {
     pub(super) number: usize,
     pub(super) problems: Vec<Planned>,
     pub(super) since: Instant,
+    /// The launch failed, and the device is being opened again.
+    pub(super) is_reopening: bool,
 }
 
 #[derive(Clone, Copy)]
 pub(super) struct Current {
     pub(super) planned: Planned,
     pub(super) since: Instant,
+    /// It is solved already, and is solved a second time to compare.
+    pub(super) is_check: bool,
 }
 
-impl<W: Workload> Slot<W> {
-    pub(super) fn new(worker: usize, who: Who, stop: Stop) -> Slot<W> {
+impl<F: Finish> Slot<F> {
+    pub(super) fn new(worker: usize, who: Who, stop: Stop) -> Slot<F> {
         let hand = Hand {
             current: None,
             class: 0,
             n_attempts: 1,
             to_load: VecDeque::new(),
             loaded: VecDeque::new(),
+            answered: VecDeque::new(),
             done: Vec::new(),
+            n_sent: 0,
             refused: Vec::new(),
             reservation: None,
             scratch_reservation: None,
@@ -100,7 +124,7 @@ impl<W: Workload> Slot<W> {
         }
     }
 
-    pub(super) fn hand(&self) -> MutexGuard<'_, Hand<W>> {
+    pub(super) fn hand(&self) -> MutexGuard<'_, Hand<F>> {
         lock(&self.hand)
     }
 
@@ -122,11 +146,12 @@ impl<W: Workload> Slot<W> {
     }
 
     /// The worker begins with a problem now: its time starts.
-    pub(super) fn begin(&self, hand: &mut Hand<W>, planned: Planned, now: Instant) {
+    pub(super) fn begin(&self, hand: &mut Hand<F>, planned: Planned, now: Instant) {
         self.stop.renew();
         hand.current = Some(Current {
             planned,
             since: now,
+            is_check: false,
         });
     }
 
@@ -139,19 +164,9 @@ impl<W: Workload> Slot<W> {
         }
         hand.scratch_reservation.take()
     }
-
-    /// The problem in hand is begun once more, with all of its time.
-    pub(super) fn begin_again(&self) {
-        let mut hand = self.hand();
-        if let Some(Current { planned, .. }) = hand.current
-            && !hand.abandoned
-        {
-            self.begin(&mut hand, planned, Instant::now());
-        }
-    }
 }
 
-impl<W: Workload> Hand<W> {
+impl<F: Finish> Hand<F> {
     /// Takes note of what this thread spent its time on since the last phase.
     pub(super) fn note_operations(&mut self, phase: Phase) {
         let spent = operation::drain();
@@ -169,6 +184,7 @@ impl<W: Workload> Hand<W> {
 
     /// The launch's figures now that it is over; none if all of its problems were put back.
     pub(super) fn end_launch(&mut self, n_lanes: usize, end_ms: f64) -> Option<Entry> {
+        let n_lanes = n_lanes + std::mem::take(&mut self.n_sent);
         let operations = std::mem::take(&mut self.operations);
         let volume_left = std::mem::take(&mut self.volume_left);
         let lane_volume = self.lane_volume.take();

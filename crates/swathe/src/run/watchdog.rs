@@ -8,74 +8,75 @@ use std::time::{Duration, Instant};
 
 use super::lots::Who;
 use super::queue::Range;
-use super::slot::Slot;
+use super::slot::{Answered, Slot};
 use super::{Done, Message, Shared, lock, ms};
 use crate::report::{Remedy, SetbackCause};
-use crate::{DeviceId, Outcome, Workload};
+use crate::{DeviceId, Finish, Need, Outcome};
 
-pub(super) fn start<W>(shared: &Arc<Shared<W>>) -> JoinHandle<()>
-where
-    W: Workload + 'static,
-    W::Problem: 'static,
-    W::Solution: 'static,
-    W::Failure: 'static,
-    W::Scratch: 'static,
-{
+pub(super) fn start<F: Finish>(shared: &Arc<Shared<F>>) -> JoinHandle<()> {
     let shared = Arc::clone(shared);
     std::thread::Builder::new()
         .name("swathe-watchdog".to_owned())
         .spawn(move || {
             if let Err(panic) = catch_unwind(AssertUnwindSafe(|| watch(&shared))) {
-                shared.send(Message::Broken(panic));
+                shared.mailbox.post(Message::Broken(panic));
             }
         })
         .expect("the system can start a thread")
 }
 
-/// How often an observer is told of a moment, whether anything happens or not.
-const TELL_EVERY: Duration = Duration::from_millis(100);
-
-fn watch<W>(shared: &Arc<Shared<W>>)
-where
-    W: Workload + 'static,
-    W::Problem: 'static,
-    W::Solution: 'static,
-    W::Failure: 'static,
-    W::Scratch: 'static,
-{
+fn watch<F: Finish>(shared: &Arc<Shared<F>>) {
     let tick =
         (shared.settings.time_limit / 8).clamp(Duration::from_millis(1), Duration::from_millis(50));
     let mut cancelled_at: Option<Instant> = None;
-    let mut told = Instant::now();
     while !shared.finished.load(Ordering::Acquire) {
         std::thread::park_timeout(tick);
         if shared.stop.is_cancelled() {
             cancelled_at.get_or_insert_with(Instant::now);
-            // A stop is a flag that signals nobody; every time, because one who looked at the
-            // flag just before it was set goes to sleep just after.
+            // A stop is a flag that wakes no thread; every time, because a thread that looked at
+            // the flag just before it was set goes to sleep just after.
             shared.queue.wake();
             shared.scratches.wake();
         }
-        let slots: Vec<Arc<Slot<W>>> = lock(&shared.slots).clone();
+        let slots: Vec<Arc<Slot<F>>> = lock(&shared.slots).clone();
         for slot in &slots {
+            send_finished(shared, slot);
             look_at(shared, slot, cancelled_at);
         }
         shared.sample();
-        if shared.settings.observer.is_some() && told.elapsed() >= TELL_EVERY {
-            told = Instant::now();
-            shared.tell_sample(&slots);
-        }
     }
 }
 
-fn look_at<W>(shared: &Arc<Shared<W>>, slot: &Slot<W>, cancelled_at: Option<Instant>)
-where
-    W: Workload + 'static,
-    W::Problem: 'static,
-    W::Solution: 'static,
-    W::Failure: 'static,
-    W::Scratch: 'static,
-{
+/// A problem that takes longer than this does not hold back the outcomes of its range.
+const HOLD_BACK_MAX: Duration = Duration::from_millis(100);
+
+/// Sends what a worker has finished of its range while one problem of it takes long.
+fn send_finished<F: Finish>(shared: &Shared<F>, slot: &Slot<F>) {
+    let mut hand = slot.hand();
+    let since = match (&hand.current, &hand.on_gpu) {
+        (Some(current), _) => current.since,
+        (None, Some(launched)) => launched.since,
+        (None, None) => return,
+    };
+    if hand.done.is_empty() || since.elapsed() < HOLD_BACK_MAX {
+        return;
+    }
+    let done = std::mem::take(&mut hand.done);
+    let checked = std::mem::take(&mut hand.checked);
+    let n_done = done.len();
+    hand.n_sent += n_done;
+    drop(hand);
+    shared.mailbox.post(Message::Outcomes {
+        launch: None,
+        done,
+        checked,
+        // Their memory is part of the range's, which is still there.
+        _held: None,
+    });
+    shared.queue.settle(n_done);
+}
+
+fn look_at<F: Finish>(shared: &Arc<Shared<F>>, slot: &Slot<F>, cancelled_at: Option<Instant>) {
     let (limit, grace) = (shared.settings.time_limit, shared.settings.grace);
     if look_at_gpu(shared, slot, cancelled_at) {
         return;
@@ -86,7 +87,7 @@ where
     if spent > limit {
         slot.stop.expire();
     }
-    let overdue = spent > limit + grace;
+    let overdue = spent > limit.saturating_add(grace);
     let left_over = cancelled_at.is_some_and(|at| at.elapsed() > grace);
     if !overdue && !left_over {
         return;
@@ -95,21 +96,42 @@ where
     // The worker is left behind with its one problem and that problem's memory; all else it had
     // in hand goes on without it.
     hand.abandoned = true;
+    // Counted before the worker can see that it is left behind: it is taken off when it comes back.
+    shared.n_stuck.fetch_add(1, Ordering::AcqRel);
     let had_turn = std::mem::take(&mut hand.has_turn);
     let mut done = std::mem::take(&mut hand.done);
     let mut rest = std::mem::take(&mut hand.refused);
     rest.extend(hand.to_load.drain(..));
     rest.extend(hand.loaded.drain(..).map(|(planned, _)| planned));
+    let mut answered: Vec<Answered<F>> = hand.answered.drain(..).collect();
     let checked = std::mem::take(&mut hand.checked);
     hand.leave(&rest);
-    // The stuck problem is an outcome of this launch, unless nobody waits for any.
-    let n_lanes = done.len() + usize::from(cancelled_at.is_none());
+    // A problem that is stuck in being checked is solved: another worker finishes it.
+    let has_stuck_problem = !current.is_check;
+    // The stuck problem is an outcome of this launch, unless the run is cancelled.
+    let n_lanes = done.len() + usize::from(cancelled_at.is_none() && has_stuck_problem);
     let launch = hand.end_launch(n_lanes, ms(shared.started.elapsed()));
-    let stuck_bytes = current.planned.need.lane_bytes + current.planned.need.solution_bytes;
+    let need = current.planned.need;
+    let stuck_bytes = match current.is_check {
+        false => need.lane_bytes + need.solution_bytes,
+        true => shared.check_bytes(&current.planned.size),
+    };
     let mut freed = hand.reservation.take();
     let mut stuck = freed
         .as_mut()
         .map(|reservation| reservation.split(stuck_bytes));
+    for answered in &mut answered {
+        let Need {
+            lane_bytes,
+            solution_bytes,
+            ..
+        } = answered.planned.need;
+        let bytes = match answered.planned.index == current.planned.index {
+            true => (lane_bytes + solution_bytes).saturating_sub(stuck_bytes),
+            false => lane_bytes + solution_bytes,
+        };
+        answered.held = freed.as_mut().map(|reservation| reservation.split(bytes));
+    }
     if let Some(stuck) = &mut stuck {
         stuck.strand();
     }
@@ -130,54 +152,61 @@ where
         shared.scratches.release_turn();
     }
     let index = current.planned.index;
-    let n_rest = rest.len();
+    let n_rest = rest.len() + answered.len();
     let n_settled;
     if cancelled_at.is_some() {
-        n_settled = done.len() + 1 + n_rest;
+        n_settled = done.len() + usize::from(has_stuck_problem) + n_rest;
+        drop(answered);
     } else {
-        let outcome = Outcome::TimedOut { after: limit };
-        done.push(Done {
-            index,
-            outcome,
-            device: DeviceId::Cpu,
-            took: spent,
-            n_attempts,
-        });
+        if has_stuck_problem {
+            done.push(Done {
+                index,
+                outcome: Outcome::TimedOut { after: limit },
+                device: match slot.who {
+                    Who::Cpu => DeviceId::Cpu,
+                    Who::Gpu(number) => shared.fleet.id(number),
+                },
+                took: spent,
+                n_attempts,
+            });
+        }
         n_settled = done.len();
         shared.send_setback(
             SetbackCause::WorkerStuck { problem: index },
             1 + n_rest,
             Remedy::Replaced,
         );
-        shared.send(Message::Hired);
-        Shared::hire(shared, Who::Cpu);
+        // For the same device: its launches and lots wait for a worker of its own.
+        Shared::replace(shared, slot.who);
         shared.queue.put_back([Range {
             class,
             problems: rest.into(),
             n_attempts,
             padded: None,
         }]);
+        shared.queue.put_back_answered(answered);
+        shared.end_if_starved();
     }
-    shared.send(Message::Outcomes {
+    shared.mailbox.post(Message::Outcomes {
         launch,
         done,
         checked,
         _held: freed,
     });
     shared.queue.settle(n_settled);
-    shared.send(Message::Abandoned);
+    shared.mailbox.post(Message::Abandoned);
 }
 
-/// Whether a worker has a launch on a graphics processor. If the driver does not come back from it,
-/// the worker and the device are left behind, and the CPU takes the problems.
-fn look_at_gpu<W>(shared: &Arc<Shared<W>>, slot: &Slot<W>, cancelled_at: Option<Instant>) -> bool
-where
-    W: Workload + 'static,
-    W::Problem: 'static,
-    W::Solution: 'static,
-    W::Failure: 'static,
-    W::Scratch: 'static,
-{
+/// Opening a device takes a second or so; a driver that takes longer than this does not come back.
+const REOPEN_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// Whether a worker has a launch on a device. If the driver does not come back from it, the worker
+/// and the device are left behind, and the CPU takes the problems.
+fn look_at_gpu<F: Finish>(
+    shared: &Arc<Shared<F>>,
+    slot: &Slot<F>,
+    cancelled_at: Option<Instant>,
+) -> bool {
     let (limit, grace) = (shared.settings.time_limit, shared.settings.grace);
     let mut hand = slot.hand();
     let Some(launched) = &hand.on_gpu else {
@@ -187,13 +216,19 @@ where
     if spent > limit {
         slot.stop.expire();
     }
-    // Drivers look at the clock by themselves and are given the time to do so.
-    let overdue = spent > 2 * limit + grace;
+    let time_max = match launched.is_reopening {
+        true => limit.min(REOPEN_TIME_MAX),
+        // Drivers look at the clock by themselves and are given the time to do so.
+        false => limit.saturating_mul(2),
+    };
+    let overdue = spent > time_max.saturating_add(grace);
     let left_over = cancelled_at.is_some_and(|at| at.elapsed() > grace);
     if !overdue && !left_over {
         return true;
     }
     hand.abandoned = true;
+    // Counted before the worker can see that it is left behind: it is taken off when it comes back.
+    shared.n_stuck.fetch_add(1, Ordering::AcqRel);
     let Some(launched) = hand.on_gpu.take() else {
         return true;
     };
@@ -211,7 +246,7 @@ where
         .fleet
         .member(launched.number)
         .retire("its driver does not come back");
-    shared.n_learnt.fetch_add(1, Ordering::Release);
+    shared.costs_changed();
     let n_done = done.len();
     let n_settled = if cancelled_at.is_some() {
         n_done + rest.len()
@@ -225,18 +260,16 @@ where
             n_attempts: n_attempts + 1,
             padded: None,
         }]);
-        if !shared.fleet.is_alive() {
-            shared.queue.all_to_cpu();
-        }
+        shared.end_if_starved();
         n_done
     };
-    shared.send(Message::Outcomes {
+    shared.mailbox.post(Message::Outcomes {
         launch: None,
         done,
         checked,
         _held: None,
     });
     shared.queue.settle(n_settled);
-    shared.send(Message::Abandoned);
+    shared.mailbox.post(Message::Abandoned);
     true
 }

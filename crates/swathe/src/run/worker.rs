@@ -1,21 +1,21 @@
 //! Workers: a range at a time from the queue to its outcomes.
 
-use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::clock::Clock;
 use super::lots::Who;
 use super::queue::{Claim, Range};
 use super::scratch::Held;
-use super::slot::Slot;
-use super::{Checked, Done, Message, Shared, lock, ms};
+use super::slot::{Answered, Current, Slot};
+use super::{
+    Checked, Done, DoneOf, Message, OutcomeOf, ProblemOf, Shared, SolutionOf, WorkloadOf, guarded,
+    lock, ms, panic_message,
+};
 use crate::fault::{Fault, Point};
 use crate::memory::{Reservation, ReserveError};
 use crate::report::{Launch, Mismatch, Phase, Remedy, SetbackCause};
-use crate::{DeviceId, DeviceKind, Difference, Outcome, Planned, Size, Workload, operation};
+use crate::{DeviceId, Difference, Finish, Outcome, Planned, Size, Workload, operation};
 
 /// How a range left its worker.
 enum Left {
@@ -27,44 +27,54 @@ enum Left {
     Abandoned,
 }
 
-pub(super) fn work<W>(shared: &Arc<Shared<W>>, slot: &Slot<W>)
-where
-    W: Workload + 'static,
-    W::Problem: 'static,
-    W::Solution: 'static,
-    W::Failure: 'static,
-    W::Scratch: 'static,
-{
+/// The state of a worker, made by the first call that needs it: a workload whose state cannot be
+/// made panics there, where panics are caught.
+pub(super) type Local<F> = Option<<WorkloadOf<F> as Workload>::Local>;
+
+pub(super) fn work<F: Finish>(shared: &Arc<Shared<F>>, slot: &Slot<F>) {
     operation::listen();
     let mut clock = Clock::new(slot, DeviceId::Cpu);
+    let mut local: Local<F> = None;
     loop {
         clock.enter(Phase::Idle);
-        match shared.queue.claim(shared, Who::Cpu) {
+        let left = match shared.queue.claim(shared, Who::Cpu) {
             Claim::End => break,
             Claim::Settled(done) => {
                 clock.enter(Phase::Deliver);
                 settle_at_once(shared, done);
+                continue;
             }
-            Claim::Range(range) => match carry(shared, slot, range, &mut clock) {
-                Left::Behind => {}
-                Left::Abandoned => return,
-                Left::Lost => {
-                    shared.send(Message::Hired);
-                    Shared::hire(shared, Who::Cpu);
-                    break;
-                }
-            },
+            Claim::Range(range) => carry(shared, slot, range, &mut clock, &mut local),
+            Claim::Answered(answered) => {
+                carry_answered(shared, slot, *answered, &mut clock, &mut local)
+            }
+        };
+        match left {
+            Left::Behind => {}
+            Left::Abandoned => return came_back(shared),
+            Left::Lost => {
+                Shared::replace(shared, Who::Cpu);
+                break;
+            }
         }
     }
-    shared.send(Message::Ended(clock.finish()));
+    shared.mailbox.post(Message::Ended(clock.finish()));
+}
+
+/// A worker that was left behind has ended after all.
+pub(super) fn came_back<F: Finish>(shared: &Shared<F>) {
+    shared
+        .n_stuck
+        .fetch_sub(1, std::sync::atomic::Ordering::AcqRel);
 }
 
 /// Takes one range all the way.
-fn carry<W: Workload>(
-    shared: &Shared<W>,
-    slot: &Slot<W>,
+fn carry<F: Finish>(
+    shared: &Shared<F>,
+    slot: &Slot<F>,
     range: Range,
-    clock: &mut Clock<W>,
+    clock: &mut Clock<F>,
+    local: &mut Local<F>,
 ) -> Left {
     let start = clock.enter(Phase::Memory);
     let n_claimed = range.problems.len();
@@ -83,7 +93,7 @@ fn carry<W: Workload>(
     };
     let scratch_held = lanes_held.split(range.scratch_bytes());
     let mut delay = Duration::ZERO;
-    match shared.settings.faults.strike(Point::Launch, None) {
+    match shared.settings.memory.faults().strike(Point::Launch, None) {
         None => {}
         Some(Fault::Slow(by)) => delay = by,
         Some(Fault::OutOfMemory) => {
@@ -126,7 +136,7 @@ fn carry<W: Workload>(
     let taken = scratch_held.and_then(|held| shared.scratches.take(held, &slot.stop));
     let end = if let Some(held) = taken {
         let solve_start = clock.enter(Phase::Solve);
-        let Some(held) = solve_all(shared, slot, held, solve_start, delay) else {
+        let Some(held) = solve_all(shared, slot, held, local, solve_start, delay) else {
             return Left::Abandoned;
         };
         // Before the turn is given away: whoever gets it may be on this core the next moment.
@@ -141,11 +151,7 @@ fn carry<W: Workload>(
 }
 
 /// Memory was refused: two halves may find room where the whole did not.
-pub(super) fn put_back_smaller<W: Workload>(
-    shared: &Shared<W>,
-    mut range: Range,
-    wanted_bytes: u64,
-) {
+pub(super) fn put_back_smaller<F: Finish>(shared: &Shared<F>, mut range: Range, wanted_bytes: u64) {
     let n_problems = range.problems.len();
     let cause = SetbackCause::OutOfMemory { wanted_bytes };
     if n_problems > 1 {
@@ -179,10 +185,10 @@ pub(super) fn put_back_smaller<W: Workload>(
 }
 
 /// Puts a range back to be tried again; after very many tries its problems get this outcome.
-fn put_back<W: Workload>(
-    shared: &Shared<W>,
+fn put_back<F: Finish>(
+    shared: &Shared<F>,
     range: Range,
-    outcome: impl FnMut(&Planned) -> Outcome<W>,
+    outcome: impl FnMut(&Planned) -> OutcomeOf<F>,
 ) {
     /// Refusals that pass have passed by then; a rule that always strikes must not go on for ever.
     const N_ATTEMPTS_MAX: u32 = 1000;
@@ -199,12 +205,12 @@ fn put_back<W: Workload>(
 }
 
 /// Delivers an outcome without an answer for every problem of a range.
-fn give_up<W: Workload>(
-    shared: &Shared<W>,
+fn give_up<F: Finish>(
+    shared: &Shared<F>,
     range: Range,
-    mut outcome: impl FnMut(&Planned) -> Outcome<W>,
+    mut outcome: impl FnMut(&Planned) -> OutcomeOf<F>,
 ) {
-    let done: Vec<Done<W>> = range
+    let done: Vec<DoneOf<F>> = range
         .problems
         .iter()
         .map(|planned| Done {
@@ -219,9 +225,9 @@ fn give_up<W: Workload>(
 }
 
 /// Delivers outcomes that needed no solver.
-pub(super) fn settle_at_once<W: Workload>(shared: &Shared<W>, done: Vec<Done<W>>) {
+pub(super) fn settle_at_once<F: Finish>(shared: &Shared<F>, done: Vec<DoneOf<F>>) {
     let n_settled = done.len();
-    shared.send(Message::Outcomes {
+    shared.mailbox.send(Message::Outcomes {
         done,
         launch: None,
         checked: Checked::default(),
@@ -230,8 +236,8 @@ pub(super) fn settle_at_once<W: Workload>(shared: &Shared<W>, done: Vec<Done<W>>
     shared.queue.settle(n_settled);
 }
 
-pub(super) fn take_in_hand<W: Workload>(
-    slot: &Slot<W>,
+pub(super) fn take_in_hand<F: Finish>(
+    slot: &Slot<F>,
     range: Range,
     lanes_held: Reservation,
     scratch_held: Reservation,
@@ -247,8 +253,8 @@ pub(super) fn take_in_hand<W: Workload>(
 }
 
 /// Loads all problems in hand; `None` if the worker was left behind meanwhile.
-pub(super) fn load_all<W: Workload>(shared: &Shared<W>, slot: &Slot<W>) -> Option<()> {
-    let mut last: Option<(Planned, Loaded<W>)> = None;
+pub(super) fn load_all<F: Finish>(shared: &Shared<F>, slot: &Slot<F>) -> Option<()> {
+    let mut last: Option<(Planned, Loaded<F>)> = None;
     loop {
         let planned = {
             let mut hand = slot.hand();
@@ -290,27 +296,25 @@ pub(super) fn load_all<W: Workload>(shared: &Shared<W>, slot: &Slot<W>) -> Optio
     }
 }
 
-enum Loaded<W: Workload> {
-    Problem(W::Problem),
-    Outcome(Outcome<W>),
+enum Loaded<F: Finish> {
+    Problem(ProblemOf<F>),
+    Outcome(OutcomeOf<F>),
     Refused,
     Cancelled,
 }
 
-fn load_one<W: Workload>(shared: &Shared<W>, slot: &Slot<W>, planned: &Planned) -> Loaded<W> {
-    let fault = shared
-        .settings
-        .faults
-        .strike(Point::Load, Some(planned.index));
+fn load_one<F: Finish>(shared: &Shared<F>, slot: &Slot<F>, planned: &Planned) -> Loaded<F> {
+    let faults = shared.settings.memory.faults();
+    let fault = faults.strike(Point::Load, Some(planned.index));
     if fault == Some(Fault::OutOfMemory) {
         return Loaded::Refused;
     }
-    let loaded = catch_unwind(AssertUnwindSafe(|| {
+    let loaded = guarded(|| {
         act_out(fault, slot);
         let problem = shared.source.load(planned.index, &slot.stop)?;
-        let size = shared.workload.size(&problem);
-        Ok::<(W::Problem, Size), W::Failure>((problem, size))
-    }));
+        let size = shared.workload().size(&problem);
+        Ok::<(ProblemOf<F>, Size), F::Failure>((problem, size))
+    });
     match loaded {
         Ok(Ok((problem, size))) => {
             let planned = planned.size;
@@ -335,13 +339,14 @@ fn load_one<W: Workload>(shared: &Shared<W>, slot: &Slot<W>, planned: &Planned) 
 }
 
 /// Solves all problems in hand; `None` if the worker was left behind meanwhile.
-fn solve_all<W: Workload>(
-    shared: &Shared<W>,
-    slot: &Slot<W>,
-    held: Held<W>,
+fn solve_all<F: Finish>(
+    shared: &Shared<F>,
+    slot: &Slot<F>,
+    held: Held<WorkloadOf<F>>,
+    local: &mut Local<F>,
     solve_start: Instant,
     mut delay: Duration,
-) -> Option<Held<W>> {
+) -> Option<Held<WorkloadOf<F>>> {
     let Held {
         mut scratch,
         reservation,
@@ -355,7 +360,7 @@ fn solve_all<W: Workload>(
         }
     }
     let mut tally = Tally::default();
-    let mut last: Option<(Planned, Solved<W>, Duration)> = None;
+    let mut last: Option<(Planned, Solved<F>, Duration)> = None;
     let mut now = solve_start;
     let reservation = loop {
         let (planned, problem) = {
@@ -376,7 +381,7 @@ fn solve_all<W: Workload>(
                     });
                 }
                 Some((planned, Solved::Refused, _)) => hand.refused.push(planned),
-                Some((_, Solved::Cancelled, _)) | None => {}
+                Some((_, Solved::Cancelled | Solved::Delivered, _)) | None => {}
             }
             hand.current = None;
             if slot.stop.is_cancelled() {
@@ -392,18 +397,39 @@ fn solve_all<W: Workload>(
         if !delay.is_zero() {
             wait(std::mem::take(&mut delay), slot);
         }
-        let solved = solve_one(shared, slot, &planned, &problem, &mut scratch);
+        let solved = solve_one(shared, slot, &planned, &problem, &mut scratch, local);
         let began = now;
         // The end of one problem is the beginning of the next: one look at the clock for each.
         now = Instant::now();
         let took = now - began;
-        if let Solved::Outcome(Outcome::Solved(solution)) = &solved {
-            tally.add(&planned.size, took);
-            if shared.is_verified(planned.index, &planned.size) {
-                verify(shared, slot, planned.index, solution, DeviceKind::Cpu);
-                now = Instant::now();
+        let solved = match solved {
+            Ok(solution) => {
+                tally.add(&planned.size, took);
+                if shared.is_verified(planned.index, &planned.size) {
+                    let answered = Answered {
+                        planned,
+                        problem,
+                        solution,
+                        device: DeviceId::Cpu,
+                        took,
+                        n_attempts: slot.hand().n_attempts,
+                        to_check: true,
+                        held: None,
+                    };
+                    slot.hand().answered.push_back(answered);
+                    finish_answered(shared, slot, local)?;
+                    now = Instant::now();
+                    Solved::Delivered
+                } else {
+                    if took > FINISH_ANEW {
+                        slot.begin(&mut slot.hand(), planned, now);
+                    }
+                    let outcome = finish_one(shared, slot, &planned, &problem, solution);
+                    Solved::Outcome(outcome)
+                }
             }
-        }
+            Err(solved) => solved,
+        };
         last = Some((planned, solved, took));
     };
     tally.flush(shared);
@@ -413,72 +439,196 @@ fn solve_all<W: Workload>(
     })
 }
 
-enum Solved<W: Workload> {
-    Outcome(Outcome<W>),
+/// A problem that took longer has all of its time again to be finished; a shorter one has nearly all
+/// of it left.
+const FINISH_ANEW: Duration = Duration::from_millis(1);
+
+enum Solved<F: Finish> {
+    Outcome(OutcomeOf<F>),
     Refused,
     Cancelled,
+    /// Its outcome is among those done already.
+    Delivered,
 }
 
-fn solve_one<W: Workload>(
-    shared: &Shared<W>,
-    slot: &Slot<W>,
+fn solve_one<F: Finish>(
+    shared: &Shared<F>,
+    slot: &Slot<F>,
     planned: &Planned,
-    problem: &W::Problem,
-    scratch: &mut Option<W::Scratch>,
-) -> Solved<W> {
-    let fault = shared
-        .settings
-        .faults
-        .strike(Point::Item, Some(planned.index));
+    problem: &ProblemOf<F>,
+    scratch: &mut Option<<WorkloadOf<F> as Workload>::Scratch>,
+    local: &mut Local<F>,
+) -> Result<SolutionOf<F>, Solved<F>> {
+    let faults = shared.settings.memory.faults();
+    let fault = faults.strike(Point::Item, Some(planned.index));
     if fault == Some(Fault::OutOfMemory) {
-        return Solved::Refused;
+        return Err(Solved::Refused);
     }
-    let workload = &*shared.workload;
-    let solved = catch_unwind(AssertUnwindSafe(|| {
+    let workload = shared.workload();
+    let solved = guarded(|| {
         act_out(fault, slot);
         let scratch = scratch.get_or_insert_with(|| workload.scratch());
-        workload.solve(problem, scratch, &slot.stop)
-    }));
-    Solved::Outcome(match solved {
-        Ok(Ok(solution)) => Outcome::Solved(solution),
-        Ok(Err(_)) if slot.stop.is_cancelled() => return Solved::Cancelled,
+        let local = local.get_or_insert_with(|| workload.local());
+        workload.solve(problem, scratch, local, &slot.stop)
+    });
+    match solved {
+        Ok(Ok(solution)) => Ok(solution),
+        Ok(Err(_)) if slot.stop.is_cancelled() => Err(Solved::Cancelled),
+        Ok(Err(_)) if slot.stop.is_expired() => Err(Solved::Outcome(Outcome::TimedOut {
+            after: shared.settings.time_limit,
+        })),
+        Ok(Err(failure)) => Err(Solved::Outcome(Outcome::Failed(failure.into()))),
+        Err(panic) => {
+            // Nothing may read what the panic left in them.
+            *scratch = None;
+            *local = None;
+            Err(Solved::Outcome(Outcome::Panicked {
+                message: panic_message(panic),
+            }))
+        }
+    }
+}
+
+/// Makes of a solution what is delivered.
+fn finish_one<F: Finish>(
+    shared: &Shared<F>,
+    slot: &Slot<F>,
+    planned: &Planned,
+    problem: &ProblemOf<F>,
+    solution: SolutionOf<F>,
+) -> OutcomeOf<F> {
+    let finish = &*shared.finish;
+    match guarded(|| finish.finish(planned.index, problem, solution, &slot.stop)) {
+        Ok(Ok(finished)) => Outcome::Solved(finished),
         Ok(Err(_)) if slot.stop.is_expired() => Outcome::TimedOut {
             after: shared.settings.time_limit,
         },
         Ok(Err(failure)) => Outcome::Failed(failure),
-        Err(panic) => {
-            // Whatever the panic left in the scratch is nobody's to read.
-            *scratch = None;
-            Outcome::Panicked {
-                message: panic_message(panic),
-            }
-        }
-    })
+        Err(panic) => Outcome::Panicked {
+            message: panic_message(panic),
+        },
+    }
 }
 
-/// Loads and solves a problem once more, with fresh scratch, and compares.
-pub(super) fn verify<W: Workload>(
-    shared: &Shared<W>,
-    slot: &Slot<W>,
-    index: usize,
-    solution: &W::Solution,
-    on: DeviceKind,
-) {
-    slot.begin_again();
-    let workload = &*shared.workload;
-    let compared = catch_unwind(AssertUnwindSafe(|| {
-        let problem = shared.source.load(index, &slot.stop).ok()?;
-        let reference = workload
-            .solve(&problem, &mut workload.scratch(), &slot.stop)
-            .ok()?;
-        Some(workload.agree(&reference, solution, on).err())
-    }));
-    if slot.stop.requested() {
-        return;
+/// Checks and finishes all problems in hand that are solved; `None` if the worker was left behind
+/// meanwhile.
+pub(super) fn finish_answered<F: Finish>(
+    shared: &Shared<F>,
+    slot: &Slot<F>,
+    local: &mut Local<F>,
+) -> Option<()> {
+    loop {
+        let mut hand = slot.hand();
+        if hand.abandoned {
+            return None;
+        }
+        hand.current = None;
+        let Some(front) = hand.answered.front_mut() else {
+            return Some(());
+        };
+        let planned = front.planned;
+        // Checked once: should the check never end, another worker finishes the problem as it is.
+        let to_check = std::mem::take(&mut front.to_check) && !slot.stop.is_cancelled();
+        slot.begin(&mut hand, planned, Instant::now());
+        let mut again = None;
+        if to_check {
+            hand.current = hand.current.map(|current| Current {
+                is_check: true,
+                ..current
+            });
+            drop(hand);
+            again = Some(solve_again(shared, slot, planned.index, local));
+            hand = slot.hand();
+            if hand.abandoned {
+                return None;
+            }
+            slot.begin(&mut hand, planned, Instant::now());
+        }
+        let Some(answered) = hand.answered.pop_front() else {
+            return Some(());
+        };
+        drop(hand);
+        if let Some(again) = again {
+            compare(shared, slot, &answered, again);
+        }
+        let Answered {
+            problem,
+            solution,
+            device,
+            took,
+            n_attempts,
+            ..
+        } = answered;
+        let outcome = finish_one(shared, slot, &planned, &problem, solution);
+        let mut hand = slot.hand();
+        if hand.abandoned {
+            return None;
+        }
+        hand.done.push(Done {
+            index: planned.index,
+            outcome,
+            device,
+            took,
+            n_attempts,
+        });
     }
+}
+
+/// What solving a problem a second time gave.
+enum Again<S> {
+    Solution(S),
+    /// It has no solution this time.
+    Nothing,
+    /// There was no time for it.
+    Stopped,
+}
+
+/// Loads and solves a problem once more, with fresh scratch.
+fn solve_again<F: Finish>(
+    shared: &Shared<F>,
+    slot: &Slot<F>,
+    index: usize,
+    local: &mut Local<F>,
+) -> Again<SolutionOf<F>> {
+    let workload = shared.workload();
+    let solved = guarded(|| {
+        let problem = shared.source.load(index, &slot.stop).ok()?;
+        let local = local.get_or_insert_with(|| workload.local());
+        let solved = workload.solve(&problem, &mut workload.scratch(), local, &slot.stop);
+        solved.ok()
+    });
+    if slot.stop.requested() {
+        return Again::Stopped;
+    }
+    match solved {
+        Ok(Some(solution)) => Again::Solution(solution),
+        Ok(None) => Again::Nothing,
+        Err(_) => {
+            *local = None;
+            Again::Nothing
+        }
+    }
+}
+
+/// Compares two solutions of one problem and takes note of the result.
+fn compare<F: Finish>(
+    shared: &Shared<F>,
+    slot: &Slot<F>,
+    answered: &Answered<F>,
+    again: Again<SolutionOf<F>>,
+) {
+    let on = answered.device.kind();
+    let compared = match &again {
+        Again::Stopped => return,
+        Again::Nothing => None,
+        Again::Solution(reference) => {
+            let workload = shared.workload();
+            guarded(|| workload.agree(reference, &answered.solution, on)).ok()
+        }
+    };
     let difference = match compared {
-        Ok(Some(difference)) => difference,
-        Ok(None) | Err(_) => Some(Difference {
+        Some(agreed) => agreed.err(),
+        None => Some(Difference {
             field: "outcome".to_owned(),
             expected: "no solution".to_owned(),
             found: "a solution".to_owned(),
@@ -487,16 +637,57 @@ pub(super) fn verify<W: Workload>(
     let mut hand = slot.hand();
     hand.checked.n_checked += 1;
     let mismatch = difference.map(|difference| Mismatch {
-        problem: index,
+        problem: answered.planned.index,
         difference,
     });
     hand.checked.mismatches.extend(mismatch);
 }
 
+/// Finishes a problem that another worker has solved.
+fn carry_answered<F: Finish>(
+    shared: &Shared<F>,
+    slot: &Slot<F>,
+    mut answered: Answered<F>,
+    clock: &mut Clock<F>,
+    local: &mut Local<F>,
+) -> Left {
+    clock.enter(Phase::Memory);
+    let need = answered.planned.need;
+    // What is solved is not given up for want of memory.
+    let scratch_held = shared
+        .settings
+        .memory
+        .reserve(need.scratch_bytes, &shared.stop);
+    clock.enter(Phase::Turn);
+    {
+        let mut hand = slot.hand();
+        hand.reservation = answered.held.take();
+        hand.class = answered.planned.size.class;
+        hand.n_attempts = answered.n_attempts;
+        hand.answered.push_back(answered);
+    }
+    let turn = match scratch_held {
+        Ok(held) => shared.scratches.take(held, &slot.stop),
+        Err(_) => None,
+    };
+    slot.hand().has_turn = turn.is_some();
+    clock.enter(Phase::Solve);
+    if finish_answered(shared, slot, local).is_none() {
+        return Left::Abandoned;
+    }
+    slot.hand().has_turn = false;
+    let end = clock.enter(Phase::Deliver);
+    if let Some(held) = turn {
+        shared.scratches.give_back(held);
+    }
+    deliver(shared, slot, 1, need.solution_bytes, end);
+    Left::Behind
+}
+
 /// Hands over what came of a range, and puts back what was refused on the way.
-pub(super) fn deliver<W: Workload>(
-    shared: &Shared<W>,
-    slot: &Slot<W>,
+pub(super) fn deliver<F: Finish>(
+    shared: &Shared<F>,
+    slot: &Slot<F>,
     n_claimed: usize,
     solutions_bytes: u64,
     end: Instant,
@@ -513,6 +704,7 @@ pub(super) fn deliver<W: Workload>(
     };
     let checked = std::mem::take(&mut hand.checked);
     hand.note_operations(Phase::Solve);
+    let n_sent = hand.n_sent;
     let launch = hand.end_launch(done.len(), ms(end - shared.started));
     let mut reservation = hand.reservation.take();
     drop(hand);
@@ -521,7 +713,7 @@ pub(super) fn deliver<W: Workload>(
         .as_mut()
         .map(|reservation| reservation.split(solutions_bytes));
     drop(reservation);
-    let n_settled = n_claimed - refused.problems.len();
+    let n_settled = n_claimed - refused.problems.len() - n_sent;
     if !refused.problems.is_empty() {
         let wanted_bytes = refused.lanes_bytes() + refused.scratch_bytes();
         let cause = SetbackCause::OutOfMemory { wanted_bytes };
@@ -532,7 +724,7 @@ pub(super) fn deliver<W: Workload>(
             budget_bytes,
         });
     }
-    shared.send(Message::Outcomes {
+    shared.mailbox.send(Message::Outcomes {
         launch,
         done,
         checked,
@@ -542,7 +734,7 @@ pub(super) fn deliver<W: Workload>(
 }
 
 /// Carries out a fault inside the code that it pretends to come from.
-fn act_out<W: Workload>(fault: Option<Fault>, slot: &Slot<W>) {
+fn act_out<F: Finish>(fault: Option<Fault>, slot: &Slot<F>) {
     match fault {
         Some(Fault::Panic) => panic!("a panic on purpose"),
         Some(Fault::Slow(delay)) => wait(delay, slot),
@@ -551,20 +743,10 @@ fn act_out<W: Workload>(fault: Option<Fault>, slot: &Slot<W>) {
 }
 
 /// Sleeps like a solver that polls.
-fn wait<W: Workload>(delay: Duration, slot: &Slot<W>) {
+pub(super) fn wait<F: Finish>(delay: Duration, slot: &Slot<F>) {
     let start = Instant::now();
     while start.elapsed() < delay && !slot.stop.requested() {
         std::thread::sleep(Duration::from_millis(1).min(delay));
-    }
-}
-
-pub(crate) fn panic_message(panic: Box<dyn Any + Send>) -> String {
-    match panic.downcast::<String>() {
-        Ok(message) => *message,
-        Err(panic) => match panic.downcast::<&'static str>() {
-            Ok(message) => (*message).to_owned(),
-            Err(_) => "something that is not text".to_owned(),
-        },
     }
 }
 
@@ -597,12 +779,12 @@ impl Tally {
         }
     }
 
-    fn flush<W: Workload>(self, shared: &Shared<W>) {
+    fn flush<F: Finish>(self, shared: &Shared<F>) {
         let mut costs = lock(&shared.costs);
         for (size, n, took) in self.rows {
-            costs.learn(W::NAME, &size, DeviceId::Cpu, n, took);
+            costs.learn(WorkloadOf::<F>::NAME, &size, DeviceId::Cpu, n, took);
         }
         drop(costs);
-        shared.n_learnt.fetch_add(1, Ordering::Release);
+        shared.costs_changed();
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use swathe::{Budget, Settings, Stop};
 
-use crate::sieve::{Field, Sieve, Twist, Watchdog, fields};
+use crate::sieve::{Field, Refusal, Sieve, Twist, Watchdog, fields};
 
 fn settings() -> Settings {
     Settings {
@@ -21,7 +21,10 @@ fn settings() -> Settings {
     }
 }
 
-fn spawn(fields: &Arc<Vec<Field>>, settings: &Settings) -> (Arc<Sieve>, swathe::Run<Sieve>) {
+fn spawn(
+    fields: &Arc<Vec<Field>>,
+    settings: &Settings,
+) -> (Arc<Sieve>, swathe::Run<Vec<u64>, Refusal>) {
     let sieve = Sieve::new(&settings.memory);
     let run = swathe::spawn(Arc::clone(&sieve), sieve.source(fields), settings.clone());
     (sieve, run)

@@ -30,13 +30,12 @@ const TOGETHER: Setup = Setup {
 /// Runs with these faults and checks every answer, the counts and that all memory came back.
 fn check_with(fields: &Arc<Vec<Field>>, setup: Setup, faults: &Faults) -> Report {
     let budget = Budget::with_faults(64 << 10, faults.clone());
-    let sieve = Sieve::with_faults(&budget, faults.clone());
+    let sieve = Sieve::new(&budget);
     let settings = Settings {
         n_threads: setup.n_threads,
         n_prefetch: setup.n_prefetch,
         batch_size: setup.batch_size,
         memory: budget.clone(),
-        faults: faults.clone(),
         ..Settings::default()
     };
     let report = check(&sieve, fields, &settings);
@@ -65,7 +64,12 @@ fn refuse_each_in_turn(n_fields: usize, setup: Setup) -> u64 {
         // Stores are the run folder's, and there is no graphics processor here.
         let is_elsewhere = matches!(
             point,
-            Point::Store | Point::Buffer | Point::Upload | Point::Readback | Point::SelfTest
+            Point::Store
+                | Point::Buffer
+                | Point::Upload
+                | Point::Readback
+                | Point::SelfTest
+                | Point::Reopen
         );
         assert_eq!(n > 0, !is_elsewhere, "{point:?} was met {n} times");
     }
@@ -147,14 +151,13 @@ fn a_tenth_of_all_points_refused() {
 #[test]
 fn a_panic_on_purpose_costs_one_problem() {
     for setup in [ALONE, TOGETHER] {
-        let budget = Budget::new(64 << 10);
-        let sieve = Sieve::new(&budget);
         let fields = Arc::new(fields(50, 5));
         for k in [0, 17, 49] {
+            let memory = Budget::with_faults(64 << 10, rule(&format!("panic@item:{k}")));
+            let sieve = Sieve::new(&memory);
             let settings = Settings {
                 n_threads: setup.n_threads,
-                memory: budget.clone(),
-                faults: rule(&format!("panic@item:{k}")),
+                memory,
                 ..Settings::default()
             };
             let ran = run(&sieve, &fields, &settings);
@@ -169,10 +172,9 @@ fn a_panic_on_purpose_costs_one_problem() {
 /// A rule that never lets go must not keep a run for ever.
 #[test]
 fn what_is_always_refused_ends_too() {
-    let settings = |text: &str, faults: &Faults| Settings {
+    let settings = |text: &str| Settings {
         n_threads: 2,
-        memory: Budget::with_faults(64 << 10, faults.clone()),
-        faults: rule(text),
+        memory: Budget::with_faults(64 << 10, rule(text)),
         ..Settings::default()
     };
     let fields = Arc::new(fields(20, 6));
@@ -183,8 +185,7 @@ fn what_is_always_refused_ends_too() {
         "oom%100:item",
         "oom@item:7",
     ] {
-        let faults = rule(text);
-        let settings = settings(text, &faults);
+        let settings = settings(text);
         let ran = run(&Sieve::new(&settings.memory), &fields, &settings);
         let n_refused = if text == "oom@item:7" { 1 } else { 20 };
         assert_eq!(ran.report.counts.n_too_large, n_refused, "{text}");
@@ -193,7 +194,7 @@ fn what_is_always_refused_ends_too() {
     let ran = run(
         &Sieve::new(&Budget::new(1 << 20)),
         &Arc::new(fields[..3].to_vec()),
-        &settings("lost%100", &Faults::none()),
+        &settings("lost%100"),
     );
     assert_eq!(ran.report.counts.n_panicked, 3);
 }

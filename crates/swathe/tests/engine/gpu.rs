@@ -4,8 +4,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use swathe::{
-    BatchSize, Budget, Device, DeviceId, Faults, Gpu, GpuSearch, Gpus, OutcomeKind, Padding, Point,
-    RefusedReason, Remedy, Report, Routing, SetbackCause, Settings,
+    BatchSize, Budget, Device, DeviceId, DeviceUse, Faults, Gpu, GpuSearch, Gpus, OutcomeKind,
+    Padding, Point, RefusedReason, Remedy, Report, Routing, SetbackCause, Settings,
 };
 
 use crate::sieve::{Field, SUM_PRIMES, Sieve, Twist, check, fields, mix, run};
@@ -43,10 +43,9 @@ fn settings(gpus: &[Gpu], faults: &Faults) -> Settings {
         n_threads: 2,
         n_prefetch: 1,
         batch_size: BatchSize::Fixed(16),
-        gpus: gpus.to_vec(),
-        routing: Routing::Gpu,
+        devices: gpus.iter().cloned().map(Device::Gpu).collect(),
+        routing: Routing::Launch,
         memory: Budget::with_faults(4 << 20, faults.clone()),
-        faults: faults.clone(),
         ..Settings::default()
     }
 }
@@ -55,7 +54,7 @@ fn settings(gpus: &[Gpu], faults: &Faults) -> Settings {
 fn check_with(fields: &Arc<Vec<Field>>, gpus: &[Gpu], faults: &Faults) -> Report {
     let settings = settings(gpus, faults);
     let budget = settings.memory.clone();
-    let sieve = Sieve::with_faults(&budget, faults.clone());
+    let sieve = Sieve::new(&budget);
     let report = check(&sieve, fields, &settings);
     drop((settings, sieve));
     assert_eq!(budget.used_bytes(), 0, "memory is still reserved");
@@ -84,8 +83,8 @@ fn one_and_four_devices_answer_like_the_cpu() {
         assert_eq!(n_on_gpus(&report), 600 - n_single);
         assert_eq!(report.n_setbacks, 0, "{:?}", report.setbacks);
         let uses = report.devices.iter().filter_map(|device| match device {
-            Device::Gpu(gpu) => Some(gpu),
-            Device::Cpu(_) => None,
+            DeviceUse::Gpu(gpu) => Some(gpu),
+            DeviceUse::Cpu(_) | DeviceUse::Host(_) => None,
         });
         let uses: Vec<_> = uses.collect();
         assert_eq!(uses.len(), n);
@@ -132,7 +131,7 @@ fn each_point_refused_in_turn() {
     check_with(&fields, &gpus, &counted);
     let met = counted.n_met();
     for (point, n) in Point::ALL.into_iter().zip(met) {
-        let is_elsewhere = matches!(point, Point::Store | Point::SelfTest);
+        let is_elsewhere = matches!(point, Point::Store | Point::SelfTest | Point::Reopen);
         assert_eq!(n > 0, !is_elsewhere, "{point:?} was met {n} times");
     }
     let n_points: u64 = met.iter().sum();
@@ -240,7 +239,7 @@ fn a_device_that_is_lost_again_and_again_is_retired_and_the_others_go_on() {
     let report = check_with(&fields, &gpus, &faults);
     assert_eq!(n_on_gpus(&report), 0);
     for device in &report.devices {
-        if let Device::Gpu(gpu) = device {
+        if let DeviceUse::Gpu(gpu) = device {
             assert!(gpu.retired.is_some(), "{gpu:?}");
         }
     }

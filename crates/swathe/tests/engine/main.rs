@@ -11,4 +11,6 @@ mod sameness;
 mod sieve;
 mod slice;
 mod stop;
+mod stress;
+mod supervision;
 mod verify;

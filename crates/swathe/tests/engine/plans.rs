@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use swathe::{
-    BatchSize, Budget, Costs, DeviceId, Limits, Need, Padding, Planned, Settings, Shape, Size,
-    bucket, explain, plan, waste,
+    AsSolved, BatchSize, Budget, Costs, DeviceId, Limits, Need, Padding, Planned, Settings, Shape,
+    Size, bucket, explain, plan, waste,
 };
 
 use crate::sieve::{Sieve, Twist, fields, quiet_panics};
@@ -211,7 +211,11 @@ fn the_plan_that_is_explained() {
         ..Settings::default()
     };
     let sieve = Sieve::new(&settings.memory);
-    let plan = explain(&*sieve, &sieve.source(&Arc::new(all.clone())), &settings);
+    let plan = explain(
+        &AsSolved(Arc::clone(&sieve)),
+        &sieve.source(&Arc::new(all.clone())),
+        &settings,
+    );
     let n_planned: usize = plan.batches.iter().map(|batch| batch.problems.len()).sum();
     assert_eq!(n_planned, 298);
     let report = crate::sieve::check(&sieve, &Arc::new(all), &settings);

@@ -53,6 +53,7 @@ fn patient() -> Settings {
         n_prefetch: 2,
         time_limit: Duration::from_secs(1),
         grace: Duration::from_millis(200),
+        n_stuck_max: 1000,
         ..quick()
     }
 }

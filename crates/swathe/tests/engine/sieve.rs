@@ -4,13 +4,17 @@
 //! again, and a twist makes a problem misbehave in one chosen way. The oracle knows neither pool
 //! nor sieve.
 
+use std::cell::Cell;
+use std::collections::HashSet;
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+pub(crate) use swathe::seed::mix;
 use swathe::{
-    Access, Budget, DeviceKind, Difference, Faults, Gpu, GpuError, Kernel, Lane, Need, OutcomeKind,
+    Access, Budget, Device, DeviceKind, Difference, Gpu, GpuError, Kernel, Lane, Need, OutcomeKind,
     Pool, Pooled, Report, Settings, Shape, Size, Source, Stop, Workload,
 };
 
@@ -28,6 +32,13 @@ pub(crate) struct Sieve {
     n_random: AtomicU64,
     /// More lanes than this in a launch do not fit.
     pub(crate) n_lanes_max: AtomicUsize,
+    /// Seeds of the problems with [`Twist::AnswersOnce`] that were solved, and of those with
+    /// [`Twist::LoadLoopsOnce`] that were loaded.
+    solved: Mutex<HashSet<u64>>,
+    /// Polling loops that were told to stop.
+    pub(crate) n_stopped: AtomicUsize,
+    /// How often a size was asked for.
+    pub(crate) n_sizes: AtomicUsize,
 }
 
 /// A problem that is not loaded yet.
@@ -67,6 +78,10 @@ pub(crate) enum Twist {
     LaunchPanics,
     /// The launch it is in waits and polls.
     LaunchLoops,
+    /// Answers once; every other time it neither answers nor polls.
+    AnswersOnce,
+    /// The first load neither ends nor polls.
+    LoadLoopsOnce,
 }
 
 pub(crate) struct Loaded {
@@ -90,24 +105,24 @@ pub(crate) struct Scratch {
 
 impl Sieve {
     pub(crate) fn new(budget: &Budget) -> Arc<Sieve> {
-        Sieve::with_faults(budget, Faults::none())
-    }
-
-    pub(crate) fn with_faults(budget: &Budget, faults: Faults) -> Arc<Sieve> {
         Arc::new(Sieve {
-            pool: Pool::with_faults(budget, faults),
+            pool: Pool::new(budget),
             released: Arc::default(),
             n_random: AtomicU64::new(0),
             n_lanes_max: AtomicUsize::new(usize::MAX),
+            solved: Mutex::default(),
+            n_stopped: AtomicUsize::new(0),
+            n_sizes: AtomicUsize::new(0),
         })
     }
 
-    pub(crate) fn source(self: &Arc<Sieve>, fields: &Arc<Vec<Field>>) -> Source<Sieve> {
+    pub(crate) fn source(self: &Arc<Sieve>, fields: &Arc<Vec<Field>>) -> Source<Loaded, Refusal> {
         let (sized, loaded) = (Arc::clone(fields), Arc::clone(fields));
-        let sieve = Arc::clone(self);
+        let (sieve, counts) = (Arc::clone(self), Arc::clone(self));
         Source::new(
             fields.len(),
             move |index| {
+                counts.n_sizes.fetch_add(1, Ordering::Relaxed);
                 let field = &sized[index];
                 match field.twist {
                     Twist::SizePanics => panic!("a size on purpose"),
@@ -125,6 +140,7 @@ impl Sieve {
             Twist::LoadFails => return Err(Refusal::Refused { seed: field.seed }),
             Twist::LoadLoopsAndPolls => return self.loop_and_poll(stop),
             Twist::LoadLoopsAsleep => return self.loop_asleep(),
+            Twist::LoadLoopsOnce if self.is_first(&field) => return self.loop_asleep(),
             Twist::HasWrongSize => field.n_columns += 1,
             Twist::Takes { load, .. } => {
                 swathe::timed("nap in loading", || std::thread::sleep(load))
@@ -142,7 +158,12 @@ impl Sieve {
         while !stop.requested() {
             std::thread::sleep(Duration::from_millis(1));
         }
+        self.n_stopped.fetch_add(1, Ordering::Relaxed);
         Err(Refusal::Stopped)
+    }
+
+    fn is_first(&self, field: &Field) -> bool {
+        self.solved.lock().unwrap().insert(field.seed)
     }
 
     fn loop_asleep<T>(&self) -> Result<T, Refusal> {
@@ -187,9 +208,7 @@ impl Field {
 
     /// The answer, found in another way: by trial division.
     pub(crate) fn oracle(&self) -> Vec<u64> {
-        let is_prime: Vec<bool> = (0..self.bound())
-            .map(|n| n > 1 && (2..n).take_while(|d| d * d <= n).all(|d| n % d != 0))
-            .collect();
+        let is_prime: Vec<bool> = (0..self.bound()).map(is_prime).collect();
         let n_columns = self.n_columns as usize;
         (0..self.n_rows as usize)
             .map(|row| {
@@ -209,14 +228,16 @@ impl Twist {
             | Twist::AnswersAnything
             | Twist::NeedsCpu
             | Twist::LaunchPanics
-            | Twist::LaunchLoops => OutcomeKind::Solved,
+            | Twist::LaunchLoops
+            | Twist::AnswersOnce => OutcomeKind::Solved,
             Twist::Panics | Twist::LoadPanics | Twist::SizePanics => OutcomeKind::Panicked,
             Twist::Fails | Twist::LoadFails | Twist::SizeFails => OutcomeKind::Failed,
             Twist::HasWrongSize => OutcomeKind::WrongSize,
             Twist::LoopsAndPolls
             | Twist::LoopsAsleep
             | Twist::LoadLoopsAndPolls
-            | Twist::LoadLoopsAsleep => OutcomeKind::TimedOut,
+            | Twist::LoadLoopsAsleep
+            | Twist::LoadLoopsOnce => OutcomeKind::TimedOut,
         }
     }
 }
@@ -226,6 +247,7 @@ impl Workload for Sieve {
     type Solution = Vec<u64>;
     type Failure = Refusal;
     type Scratch = Scratch;
+    type Local = Rc<Cell<u64>>;
     const NAME: &'static str = "sieve";
 
     fn size(&self, problem: &Loaded) -> Size {
@@ -256,12 +278,19 @@ impl Workload for Sieve {
         Scratch::default()
     }
 
+    /// Cannot be sent, so it shows that the state of a worker stays on the worker.
+    fn local(&self) -> Rc<Cell<u64>> {
+        Rc::default()
+    }
+
     fn solve(
         &self,
         problem: &Loaded,
         scratch: &mut Scratch,
+        local: &mut Rc<Cell<u64>>,
         stop: &Stop,
     ) -> Result<Vec<u64>, Refusal> {
+        local.set(local.get() + 1);
         let Loaded { field, cells } = problem;
         match field.twist {
             // It leaves the scratch in disorder, as a real panic would.
@@ -272,6 +301,7 @@ impl Workload for Sieve {
             Twist::Fails => return Err(Refusal::Refused { seed: field.seed }),
             Twist::LoopsAndPolls => return self.loop_and_poll(stop),
             Twist::LoopsAsleep => return self.loop_asleep(),
+            Twist::AnswersOnce if !self.is_first(field) => return self.loop_asleep(),
             Twist::Takes { solve, .. } => {
                 swathe::timed("nap in solving", || std::thread::sleep(solve))
             }
@@ -304,18 +334,18 @@ impl Workload for Sieve {
         Ok(sums)
     }
 
-    fn gpu_form(&self, size: &Size) -> Option<Shape> {
+    fn launch_form(&self, size: &Size) -> Option<Shape> {
         // Fields of a single column stay on the CPU.
         (size.shape.extents()[1] > 1).then_some(size.shape)
     }
 
-    fn solve_gpu(
+    fn launch(
         &self,
-        gpu: &Gpu,
+        device: &Device,
         padded: Shape,
         problems: &[&Loaded],
         stop: &Stop,
-    ) -> Result<Vec<Lane<Sieve>>, GpuError> {
+    ) -> Result<Vec<Lane<Vec<u64>, Refusal>>, GpuError> {
         let [n_rows, n_columns] = padded.extents() else {
             panic!("a field has two extents");
         };
@@ -340,19 +370,18 @@ impl Workload for Sieve {
                 row[..cells.len()].copy_from_slice(cells);
             }
         }
-        let n_rows_all = problems.len() as u32 * n_rows;
-        let cells = gpu.upload(&cells)?;
-        let sums = gpu.buffer(4 * u64::from(n_rows_all))?;
-        let mut recording = gpu.record();
-        let parameters = [n_rows_all, *n_columns];
-        let n_groups = u64::from(n_rows_all.div_ceil(64));
-        recording.launch(&SUM_PRIMES, &parameters, &[&cells, &sums], n_groups)?;
-        recording.run(stop)?;
-        let sums: Vec<u32> = gpu.read(&sums, n_rows_all as usize, stop)?;
+        let sums = match device {
+            Device::Gpu(gpu) => sums_on_gpu(gpu, *n_rows, *n_columns, &cells, stop)?,
+            Device::Host(_) => cells
+                .chunks_exact(*n_columns as usize)
+                .map(|row| row.iter().filter(|&&n| is_prime(n)).sum())
+                .collect(),
+        };
         let lanes = sums.chunks_exact(*n_rows as usize).zip(problems);
         let lanes = lanes.map(|(sums, Loaded { field, .. })| match field.twist {
             Twist::Fails => Lane::Done(Err(Refusal::Refused { seed: field.seed })),
-            Twist::None => {
+            Twist::AnswersOnce if !self.is_first(field) => Lane::ToCpu("once".to_owned()),
+            Twist::None | Twist::AnswersOnce | Twist::LoadLoopsOnce => {
                 let sums = sums.iter().take(field.n_rows as usize);
                 Lane::Done(Ok(sums.map(|&sum| u64::from(sum)).collect()))
             }
@@ -360,6 +389,10 @@ impl Workload for Sieve {
             _ => Lane::ToCpu("it is twisted".to_owned()),
         });
         Ok(lanes.collect())
+    }
+
+    fn can_compare(&self) -> bool {
+        true
     }
 
     fn agree(
@@ -379,6 +412,29 @@ impl Workload for Sieve {
     }
 }
 
+/// The sums of the primes in all rows, by the kernel.
+fn sums_on_gpu(
+    gpu: &Gpu,
+    n_rows: u32,
+    n_columns: u32,
+    cells: &[u32],
+    stop: &Stop,
+) -> Result<Vec<u32>, GpuError> {
+    let n_rows_all = (cells.len() as u32 / n_columns).next_multiple_of(n_rows);
+    let cells = gpu.upload(cells)?;
+    let sums = gpu.buffer(4 * u64::from(n_rows_all))?;
+    let mut recording = gpu.record();
+    let parameters = [n_rows_all, n_columns];
+    let n_groups = u64::from(n_rows_all.div_ceil(64));
+    recording.launch(&SUM_PRIMES, &parameters, &[&cells, &sums], n_groups)?;
+    recording.run(stop)?;
+    gpu.read(&sums, n_rows_all as usize, stop)
+}
+
+fn is_prime(n: u32) -> bool {
+    n > 1 && (2..n).take_while(|d| d * d <= n).all(|d| n % d != 0)
+}
+
 /// `n` fields of many shapes, between 1x1 and 5x12.
 pub(crate) fn fields(n: usize, seed: u64) -> Vec<Field> {
     (0..n as u64)
@@ -393,6 +449,7 @@ pub(crate) fn fields(n: usize, seed: u64) -> Vec<Field> {
 pub(crate) struct Ran {
     pub(crate) kinds: Vec<OutcomeKind>,
     pub(crate) answers: Vec<Option<Vec<u64>>>,
+    pub(crate) took: Vec<Duration>,
     pub(crate) report: Report,
 }
 
@@ -402,10 +459,12 @@ pub(crate) fn run(sieve: &Arc<Sieve>, fields: &Arc<Vec<Field>>, settings: &Setti
     quiet_panics();
     let mut kinds = vec![None; fields.len()];
     let mut answers = vec![None; fields.len()];
+    let mut took = vec![Duration::ZERO; fields.len()];
     let report = swathe::run(sieve, &sieve.source(fields), settings, &mut |done| {
         let kind = done.outcome.kind();
         let before = kinds[done.index].replace(kind);
         assert_eq!(before, None, "problem {} has two outcomes", done.index);
+        took[done.index] = done.took;
         answers[done.index] = done.outcome.into_result().ok();
         ControlFlow::Continue(())
     });
@@ -414,6 +473,7 @@ pub(crate) fn run(sieve: &Arc<Sieve>, fields: &Arc<Vec<Field>>, settings: &Setti
     Ran {
         kinds: kinds.collect(),
         answers,
+        took,
         report,
     }
 }
@@ -423,7 +483,7 @@ pub(crate) fn check(sieve: &Arc<Sieve>, fields: &Arc<Vec<Field>>, settings: &Set
     let ran = run(sieve, fields, settings);
     for (k, field) in fields.iter().enumerate() {
         assert_eq!(ran.kinds[k], field.twist.kind(), "problem {k}: {field:?}");
-        if field.twist == Twist::None {
+        if matches!(field.twist, Twist::None | Twist::AnswersOnce) {
             assert_eq!(
                 ran.answers[k].as_ref(),
                 Some(&field.oracle()),
@@ -469,12 +529,4 @@ pub(crate) fn quiet_panics() {
             }
         }));
     });
-}
-
-/// SplitMix64's finaliser.
-pub(crate) fn mix(x: u64) -> u64 {
-    let x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    x ^ (x >> 31)
 }

@@ -18,6 +18,7 @@ impl Workload for Divisor {
     type Solution = u64;
     type Failure = Infallible;
     type Scratch = u64;
+    type Local = ();
     const NAME: &'static str = "divisor";
 
     fn size(&self, _: &u64) -> Size {
@@ -29,7 +30,8 @@ impl Workload for Divisor {
     fn scratch(&self) -> u64 {
         0
     }
-    fn solve(&self, &n: &u64, scratch: &mut u64, _: &Stop) -> Result<u64, Infallible> {
+    fn local(&self) {}
+    fn solve(&self, &n: &u64, scratch: &mut u64, (): &mut (), _: &Stop) -> Result<u64, Infallible> {
         assert_ne!(n, 0, "zero on purpose");
         *scratch += 1;
         Ok((1..n).rev().find(|d| n.is_multiple_of(*d)).unwrap_or(1))

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use swathe::{Budget, Report, Settings, Stop};
 
@@ -18,8 +18,8 @@ fn settings() -> Settings {
     }
 }
 
-/// Cancels a run of such problems after 50 ms and measures how long it takes to end.
-fn cancel(twist: Twist, settings: &Settings) -> (Duration, Report, Arc<Sieve>) {
+/// Cancels a run of such problems soon after it began, and lets it end.
+fn cancel(twist: Twist, settings: &Settings) -> (Report, Arc<Sieve>) {
     let _watchdog = Watchdog::start();
     let settings = Settings {
         stop: Stop::new(),
@@ -33,36 +33,43 @@ fn cancel(twist: Twist, settings: &Settings) -> (Duration, Report, Arc<Sieve>) {
     let source = sieve.source(&Arc::new(fields));
     let stop = settings.stop.clone();
     let canceller = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(50));
+        std::thread::sleep(Duration::from_millis(20));
         stop.cancel();
-        Instant::now()
     });
     let report = swathe::run(&sieve, &source, &settings, &mut |_| {
         ControlFlow::Continue(())
     });
-    let ended = Instant::now();
-    (ended - canceller.join().unwrap(), report, sieve)
+    canceller.join().unwrap();
+    assert!(report.cancelled);
+    assert!(report.counts.n_done() < report.counts.n_problems);
+    (report, sieve)
 }
 
-/// The machine may be busy: the best of a few tries is what the engine takes.
-fn cancel_quickest(twist: Twist, settings: &Settings) -> Duration {
-    (0..5)
-        .map(|_| {
-            let (took, report, sieve) = cancel(twist, settings);
-            sieve.released.store(true, Ordering::Relaxed);
-            assert!(report.cancelled);
-            assert!(report.counts.n_done() < report.counts.n_problems);
-            took
-        })
-        .min()
-        .expect("there were tries")
-}
+/// So long that a test which waits for it is ended by its watchdog.
+const NEVER: Duration = Duration::from_secs(3600);
 
+/// A run ends although nobody is left behind before an hour is over: those who poll end by
+/// themselves, and so do those who wait for memory or for a turn.
 #[test]
-fn those_who_poll_end_within_100_ms() {
-    for twist in [Twist::LoopsAndPolls, Twist::LoadLoopsAndPolls] {
-        let took = cancel_quickest(twist, &settings());
-        assert!(took < Duration::from_millis(100), "{twist:?}: {took:?}");
+fn those_who_poll_and_those_who_wait_end_by_themselves() {
+    let all = Settings {
+        grace: NEVER,
+        ..settings()
+    };
+    let few = Settings {
+        n_threads: 1,
+        n_prefetch: 4,
+        memory: Budget::new(1500),
+        ..all.clone()
+    };
+    for (twist, settings) in [
+        (Twist::LoopsAndPolls, &all),
+        (Twist::LoadLoopsAndPolls, &all),
+        (Twist::LoopsAndPolls, &few),
+    ] {
+        let (report, sieve) = cancel(twist, settings);
+        assert!(sieve.n_stopped.load(Ordering::Relaxed) > 0, "{twist:?}");
+        assert_eq!(report.n_setbacks, 0, "{twist:?}");
     }
 }
 
@@ -73,26 +80,11 @@ fn those_who_do_not_are_left_behind() {
         ..settings()
     };
     for twist in [Twist::LoopsAsleep, Twist::LoadLoopsAsleep] {
-        let took = cancel_quickest(twist, &settings);
-        assert!(
-            took >= Duration::from_millis(90),
-            "grace is given: {took:?}"
-        );
-        assert!(took < Duration::from_millis(300), "{twist:?}: {took:?}");
+        // It returns while the solvers are still asleep.
+        let (_, sieve) = cancel(twist, &settings);
+        assert!(Arc::strong_count(&sieve) > 1, "{twist:?}");
+        sieve.released.store(true, Ordering::Relaxed);
     }
-}
-
-/// Waiting for memory or for a turn is no reason to miss a stop.
-#[test]
-fn those_who_wait_end_too() {
-    let settings = Settings {
-        n_threads: 1,
-        n_prefetch: 4,
-        memory: Budget::new(1500),
-        ..settings()
-    };
-    let took = cancel_quickest(Twist::LoopsAndPolls, &settings);
-    assert!(took < Duration::from_millis(100), "{took:?}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use swathe::{Costs, DeviceId, Gpu, Routing, Settings, Size, Source, Workload};
+use swathe::{Costs, Device, DeviceId, Gpu, Routing, Settings, Size, Source, Workload};
 use swathe_array::{Array, ArrayWorkload, Item, Key, MapKind, Operation};
 use swathe_io::cost_file;
 
@@ -33,7 +33,7 @@ pub(super) fn calibrate(gpus: &[Gpu]) -> Result<Code, Fault> {
     for sample in samples() {
         costs = measure(&sample, costs, &[], Routing::Measured)?;
         for gpu in gpus {
-            costs = measure(&sample, costs, std::slice::from_ref(gpu), Routing::Gpu)?;
+            costs = measure(&sample, costs, std::slice::from_ref(gpu), Routing::Launch)?;
         }
         tell(&sample, &costs, &ids);
     }
@@ -44,7 +44,7 @@ pub(super) fn calibrate(gpus: &[Gpu]) -> Result<Code, Fault> {
 
 fn measure(sample: &Sample, costs: Costs, gpus: &[Gpu], routing: Routing) -> Result<Costs, Fault> {
     let settings = Settings {
-        gpus: gpus.to_vec(),
+        devices: gpus.iter().cloned().map(Device::Gpu).collect(),
         routing,
         costs,
         stop: interrupt::stop(),
@@ -99,8 +99,8 @@ fn tell(sample: &Sample, costs: &Costs, ids: &[DeviceId]) {
 fn lane(sample: &Sample, costs: &Costs, size: &Size, id: DeviceId) -> Option<f64> {
     let size = match id {
         DeviceId::Cpu => *size,
-        DeviceId::Gpu(_) => Size {
-            shape: sample.workload.gpu_form(size)?,
+        DeviceId::Gpu(_) | DeviceId::Host(_) => Size {
+            shape: sample.workload.launch_form(size)?,
             ..*size
         },
     };

@@ -166,7 +166,7 @@ fn remedy(cause: &SetbackCause, device: DeviceId) -> &'static str {
         (SetbackCause::OutOfMemory { .. }, DeviceId::Cpu) => {
             "give it more memory (--memory) or smaller batches (--batch-size-max)"
         }
-        (SetbackCause::OutOfMemory { .. }, DeviceId::Gpu(_)) => {
+        (SetbackCause::OutOfMemory { .. }, DeviceId::Gpu(_) | DeviceId::Host(_)) => {
             "use smaller batches: --batch-size-max"
         }
         (SetbackCause::WorkerLost | SetbackCause::WorkerStuck { .. }, _) => {

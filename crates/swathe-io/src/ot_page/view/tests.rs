@@ -26,7 +26,6 @@ fn view_of(pair: &Pair, settings: &Settings) -> (PairView, Solution) {
         7,
         "<b>",
         (&cut(&pair.source), &cut(&pair.target)),
-        &solution.geometry,
         Some(0.5),
         &solution,
         summary.as_ref(),
@@ -199,16 +198,7 @@ fn empty_frames_have_views_that_can_be_written() {
     let solution = solve(&pair, &settings).unwrap();
     let summary = summarise(&solution);
     let one = Frame::new(1, 1, vec![0.0]).unwrap();
-    let geometry = &solution.geometry;
-    let view = PairView::of(
-        0,
-        "none",
-        (&one, &one),
-        geometry,
-        None,
-        &solution,
-        summary.as_ref(),
-    );
+    let view = PairView::of(0, "none", (&one, &one), None, &solution, summary.as_ref());
     assert_eq!(view.cells, [0, 0]);
     serde_json::to_string(&view).unwrap();
 }

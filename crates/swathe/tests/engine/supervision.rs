@@ -1,0 +1,468 @@
+//! No run hangs and none loses what is finished, whatever stands still.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::ThreadId;
+use std::time::Duration;
+
+use swathe::{
+    AsSolved, BatchSize, Budget, Delivery, Device, DeviceId, DeviceUse, EndCause, Event, Faults,
+    Finish, Host, Observer, Outcome, Report, Routing, SetbackCause, Settings, Stop, Workload,
+};
+
+use crate::sieve::{Field, Loaded, Refusal, Sieve, Twist, Watchdog, check, fields, mix, run};
+
+/// Devices that need no driver.
+pub(crate) fn hosts(n: usize) -> Vec<Device> {
+    let host = |number| Host {
+        number,
+        launch_bytes_max: None,
+    };
+    (0..n).map(|number| Device::Host(host(number))).collect()
+}
+
+fn settings(n_devices: usize, faults: &str) -> Settings {
+    let faults: Faults = faults.parse().unwrap();
+    Settings {
+        n_threads: 2,
+        n_prefetch: 1,
+        devices: hosts(n_devices),
+        routing: Routing::Launch,
+        memory: Budget::with_faults(4 << 20, faults),
+        time_limit: Duration::from_millis(300),
+        grace: Duration::from_millis(100),
+        ..Settings::default()
+    }
+}
+
+/// Fields of one class each, that devices can take.
+fn launchable(n: u64, class: u64) -> Vec<Field> {
+    (0..n)
+        .map(|k| Field::new(mix(k) / 2 * 2 + class, 3, 5))
+        .collect()
+}
+
+fn n_launched(report: &Report) -> u64 {
+    let parts = report.routes.iter().flat_map(|route| &route.devices);
+    let parts = parts.filter(|part| part.device != DeviceId::Cpu);
+    parts.map(|part| part.n_lanes).sum()
+}
+
+/// One class fails on the device until it is banned there, while another was never tried: the CPU
+/// may not take the other one, so the device must.
+#[test]
+fn a_banned_class_keeps_no_device_from_another() {
+    let mut all = launchable(40, 0);
+    all.iter_mut()
+        .for_each(|field| field.twist = Twist::LaunchPanics);
+    all.extend(launchable(40, 1));
+    let settings = Settings {
+        batch_size: BatchSize::Fixed(4),
+        time_limit: Duration::from_secs(30),
+        ..settings(1, "")
+    };
+    let report = check(&Sieve::new(&settings.memory), &Arc::new(all), &settings);
+    assert!(n_launched(&report) >= 40, "{:?}", report.routes);
+}
+
+/// Workers of the CPU that may take nothing do not plan the whole input while the first launch runs.
+#[test]
+fn planning_stops_some_way_ahead() {
+    let all: Vec<Field> = launchable(200_000, 0);
+    let settings = Settings {
+        time_limit: Duration::from_secs(60),
+        ..settings(1, "slow@launch:1=200ms")
+    };
+    let sieve = Sieve::new(&settings.memory);
+    let source = sieve.source(&Arc::new(all));
+    let mut n_sizes_first = None;
+    let _watchdog = Watchdog::start();
+    let report = swathe::run(&sieve, &source, &settings, &mut |_| {
+        n_sizes_first.get_or_insert(sieve.n_sizes.load(Ordering::Relaxed));
+        ControlFlow::Continue(())
+    });
+    assert_eq!(report.counts.n_solved, 200_000);
+    let n_sizes_first = n_sizes_first.unwrap();
+    assert!(n_sizes_first <= 4 * 16_384, "{n_sizes_first} sizes");
+}
+
+/// The caller hears from a run in which nothing is finished for a while.
+#[test]
+fn ticks_come_between_outcomes() {
+    let mut all = fields(20, 31);
+    all[19] = all[19].twisted(Twist::LoopsAndPolls);
+    let settings = Settings {
+        time_limit: Duration::from_millis(600),
+        ..settings(0, "")
+    };
+    let sieve = Sieve::new(&settings.memory);
+    let source = sieve.source(&Arc::new(all));
+    let finish = Arc::new(AsSolved(Arc::clone(&sieve)));
+    let (mut n_done, mut n_ticks_late) = (0, 0);
+    let _watchdog = Watchdog::start();
+    swathe::run_finishing(&finish, &source, &settings, &mut |delivery| {
+        match delivery {
+            Delivery::Done(_) => n_done += 1,
+            Delivery::Tick if n_done == 19 => n_ticks_late += 1,
+            Delivery::Tick => {}
+        }
+        ControlFlow::Continue(())
+    });
+    assert_eq!(n_done, 20);
+    assert!(n_ticks_late >= 2, "{n_ticks_late}");
+}
+
+/// Every worker of a device is stuck in a load once: the device goes on with new ones, and what only
+/// it may take is taken.
+#[test]
+fn stuck_loaders_of_a_device_are_replaced() {
+    for routing in [Routing::Launch, Routing::Measured] {
+        let mut all = launchable(400, 0);
+        for k in [0, 1, 2, 3, 100, 101] {
+            all[k] = all[k].twisted(Twist::LoadLoopsOnce);
+        }
+        let settings = Settings {
+            routing,
+            batch_size: BatchSize::Fixed(2),
+            ..settings(1, "")
+        };
+        let sieve = Sieve::new(&settings.memory);
+        let report = check(&sieve, &Arc::new(all), &settings);
+        sieve.released.store(true, Ordering::Relaxed);
+        assert_eq!(report.counts.n_timed_out, 6, "{routing:?}");
+        if routing == Routing::Launch {
+            assert!(n_launched(&report) >= 300, "{:?}", report.routes);
+        }
+    }
+}
+
+/// A driver that hangs while a device is opened again: the device is given up, its launch goes on.
+#[test]
+fn a_device_that_hangs_while_it_is_reopened_is_given_up() {
+    let all = Arc::new(launchable(60, 0));
+    let settings = settings(1, "lost@launch:1,slow@reopen:1=3600s");
+    let report = check(&Sieve::new(&settings.memory), &all, &settings);
+    let retired = report.devices.iter().find_map(|device| match device {
+        DeviceUse::Host(host) => host.retired.clone(),
+        _ => None,
+    });
+    assert_eq!(retired.as_deref(), Some("its driver does not come back"));
+    let causes = report.setbacks.iter().map(|setback| &setback.cause);
+    assert!(
+        causes
+            .into_iter()
+            .any(|cause| *cause == SetbackCause::DeviceTimedOut)
+    );
+}
+
+/// A check that never ends takes nothing away from the answer it was to check.
+#[test]
+fn a_check_that_never_ends_changes_no_outcome() {
+    for n_devices in [0, 1] {
+        let mut all = launchable(30, 0);
+        for k in [0, 7, 29] {
+            all[k] = all[k].twisted(Twist::AnswersOnce);
+        }
+        let settings = Settings {
+            n_verify: 30,
+            batch_size: BatchSize::Fixed(10),
+            ..settings(n_devices, "")
+        };
+        let sieve = Sieve::new(&settings.memory);
+        let report = check(&sieve, &Arc::new(all), &settings);
+        sieve.released.store(true, Ordering::Relaxed);
+        assert_eq!(report.counts.n_solved, 30);
+        assert_eq!(report.verification.n_checked, 27);
+        assert_eq!(report.verification.n_skipped, 3);
+        assert!(report.verification.mismatches.is_empty());
+    }
+}
+
+/// Counts how often each problem is finished, and how often while another one is launched.
+struct Counted {
+    sieve: Arc<Sieve>,
+    n_finished: Vec<AtomicUsize>,
+}
+
+impl Finish for Counted {
+    type Workload = Sieve;
+    type Finished = usize;
+    type Failure = Refusal;
+
+    fn workload(&self) -> &Sieve {
+        &self.sieve
+    }
+
+    fn finish(
+        &self,
+        index: usize,
+        _: &Loaded,
+        solution: Vec<u64>,
+        _: &Stop,
+    ) -> Result<usize, Refusal> {
+        self.n_finished[index].fetch_add(1, Ordering::Relaxed);
+        Ok(solution.len())
+    }
+}
+
+/// Whatever is retried, verified or lost, a delivered solution is finished exactly once.
+#[test]
+fn solutions_are_finished_exactly_once() {
+    for (n_devices, faults) in [
+        (0, ""),
+        (0, "oom%10:seed=1,lost%10:seed=2"),
+        (2, "lost%20:seed=3"),
+    ] {
+        let mut all = launchable(200, 0);
+        all[50] = all[50].twisted(Twist::AnswersOnce);
+        let all = Arc::new(all);
+        let settings = Settings {
+            n_verify: 200,
+            batch_size: BatchSize::Fixed(8),
+            ..settings(n_devices, faults)
+        };
+        let sieve = Sieve::new(&settings.memory);
+        let counted = Arc::new(Counted {
+            sieve: Arc::clone(&sieve),
+            n_finished: (0..200).map(|_| AtomicUsize::new(0)).collect(),
+        });
+        let _watchdog = Watchdog::start();
+        let source = sieve.source(&all);
+        let report = swathe::run_finishing(&counted, &source, &settings, &mut |delivery| {
+            if let Delivery::Done(done) = delivery {
+                assert!(matches!(done.outcome, Outcome::Solved(3)));
+            }
+            ControlFlow::Continue(())
+        });
+        sieve.released.store(true, Ordering::Relaxed);
+        assert_eq!(report.counts.n_solved, 200);
+        for (k, n) in counted.n_finished.iter().enumerate() {
+            assert_eq!(n.load(Ordering::Relaxed), 1, "problem {k}, {faults}");
+        }
+    }
+}
+
+/// Solvers that do not stop take the processor from the others: a few are put up with, then the run
+/// ends and says why, and what was finished has been delivered.
+#[test]
+fn many_stuck_solvers_end_the_run() {
+    let mut all = fields(1000, 33);
+    for k in (0..1000).step_by(5) {
+        all[k] = all[k].twisted(Twist::LoopsAsleep);
+    }
+    let settings = Settings {
+        n_stuck_max: 5,
+        time_limit: Duration::from_millis(20),
+        grace: Duration::from_millis(10),
+        ..settings(0, "")
+    };
+    let sieve = Sieve::new(&settings.memory);
+    let source = sieve.source(&Arc::new(all));
+    let (mut n_solved, mut n_timed_out) = (0, 0);
+    let _watchdog = Watchdog::start();
+    let report = swathe::run(&sieve, &source, &settings, &mut |done| {
+        match done.outcome {
+            Outcome::Solved(_) => n_solved += 1,
+            Outcome::TimedOut { .. } => n_timed_out += 1,
+            other => panic!("{other:?}"),
+        }
+        ControlFlow::Continue(())
+    });
+    sieve.released.store(true, Ordering::Relaxed);
+    let Some(EndCause::StuckSolvers {
+        n_stuck,
+        n_stuck_max: 5,
+    }) = report.ended_by
+    else {
+        panic!("{:?}", report.ended_by)
+    };
+    assert_eq!(n_stuck, 6);
+    assert!(report.cancelled);
+    assert_eq!(
+        (report.counts.n_solved, report.counts.n_timed_out),
+        (n_solved, n_timed_out)
+    );
+    assert!(n_solved > 0 && n_timed_out >= 6);
+}
+
+/// Stuck solvers that come back later do not count any more.
+#[test]
+fn solvers_that_come_back_do_not_add_up() {
+    let mut all = fields(160, 34);
+    for k in (0..160).step_by(2) {
+        all[k] = all[k].twisted(Twist::Takes {
+            load: Duration::ZERO,
+            solve: Duration::from_millis(150),
+        });
+    }
+    let settings = Settings {
+        n_stuck_max: 40,
+        time_limit: Duration::from_millis(20),
+        grace: Duration::from_millis(10),
+        ..settings(0, "")
+    };
+    let ran = run(&Sieve::new(&settings.memory), &Arc::new(all), &settings);
+    assert_eq!(ran.report.ended_by, None);
+    assert_eq!(ran.report.counts.n_timed_out, 80);
+}
+
+/// A caller that stalls keeps neither the watchdog from its work nor a solver from its limit.
+#[test]
+fn limits_hold_while_the_caller_stalls() {
+    // Of one kind, so that they are taken in this order.
+    let mut all: Vec<Field> = (0..400).map(|k| Field::new(10 * k, 2, 2)).collect();
+    for field in &mut all[..2] {
+        *field = field.twisted(Twist::LoopsAsleep);
+    }
+    all[2] = all[2].twisted(Twist::LoopsAndPolls);
+    let settings = Settings {
+        n_threads: 3,
+        n_prefetch: 3,
+        batch_size: BatchSize::Fixed(1),
+        ..settings(0, "")
+    };
+    let sieve = Sieve::new(&settings.memory);
+    let source = sieve.source(&Arc::new(all));
+    let _watchdog = Watchdog::start();
+    let report = swathe::run(&sieve, &source, &settings, &mut |_| {
+        // Two solvers must have been left behind and the third stopped before this goes on.
+        while sieve.n_stopped.load(Ordering::Relaxed) == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        ControlFlow::Continue(())
+    });
+    sieve.released.store(true, Ordering::Relaxed);
+    assert_eq!(report.counts.n_timed_out, 3);
+    assert_eq!(report.counts.n_done(), 400);
+}
+
+/// A device that left work to the CPU tries its hand as soon as the CPU is measured.
+#[test]
+fn a_measured_cost_wakes_a_device_that_waits() {
+    let all: Vec<Field> = launchable(400, 0)
+        .into_iter()
+        .map(|field| {
+            field.twisted(Twist::Takes {
+                load: Duration::ZERO,
+                solve: Duration::from_millis(5),
+            })
+        })
+        .collect();
+    let settings = Settings {
+        routing: Routing::Measured,
+        batch_size: BatchSize::Fixed(1),
+        time_limit: Duration::from_secs(30),
+        ..settings(1, "")
+    };
+    let report = check(&Sieve::new(&settings.memory), &Arc::new(all), &settings);
+    let first = report
+        .setbacks
+        .iter()
+        .find(|setback| setback.device != DeviceId::Cpu);
+    let probed_ms = first.expect("the device hands them over").at_ms;
+    let launches = report.launches.iter();
+    let n_before = launches.filter(|launch| launch.end_ms < probed_ms).count();
+    assert!(n_before < 30, "{n_before} problems before");
+}
+
+#[test]
+fn the_longest_limit_is_no_limit() {
+    for n_devices in [0, 1] {
+        let settings = Settings {
+            time_limit: Duration::MAX,
+            grace: Duration::MAX,
+            ..settings(n_devices, "")
+        };
+        let all = Arc::new(fields(300, 36));
+        check(&Sieve::new(&settings.memory), &all, &settings);
+    }
+}
+
+/// All events come on the thread that called `run`.
+#[test]
+fn the_observer_is_called_on_the_callers_thread() {
+    let threads: Arc<Mutex<HashSet<ThreadId>>> = Arc::default();
+    let has_sampled = Arc::new(AtomicBool::new(false));
+    let (seen, sampled) = (Arc::clone(&threads), Arc::clone(&has_sampled));
+    let observer = Observer::new(move |event| {
+        if matches!(event, Event::Sampled { .. }) {
+            sampled.store(true, Ordering::Relaxed);
+        }
+        seen.lock().unwrap().insert(std::thread::current().id());
+    });
+    let mut all = fields(50, 37);
+    all[10] = all[10].twisted(Twist::LoopsAsleep);
+    let settings = Settings {
+        observer: Some(observer),
+        ..settings(1, "oom%10:seed=1")
+    };
+    let sieve = Sieve::new(&settings.memory);
+    check(&sieve, &Arc::new(all), &settings);
+    sieve.released.store(true, Ordering::Relaxed);
+    assert!(has_sampled.load(Ordering::Relaxed));
+    let here = HashSet::from([std::thread::current().id()]);
+    assert_eq!(*threads.lock().unwrap(), here);
+}
+
+/// A workload that cannot compare answers is not verified in silence.
+#[test]
+#[should_panic(expected = "cannot be verified")]
+fn verifying_what_cannot_be_compared_is_refused() {
+    struct Blind;
+    impl Workload for Blind {
+        type Problem = ();
+        type Solution = ();
+        type Failure = std::convert::Infallible;
+        type Scratch = ();
+        type Local = ();
+        const NAME: &'static str = "blind";
+        fn size(&self, (): &()) -> swathe::Size {
+            swathe::Size::of(swathe::Shape::default())
+        }
+        fn need(&self, _: &swathe::Size, _: swathe::DeviceKind) -> swathe::Need {
+            swathe::Need::default()
+        }
+        fn scratch(&self) {}
+        fn local(&self) {}
+        fn solve(
+            &self,
+            (): &(),
+            (): &mut (),
+            (): &mut (),
+            _: &Stop,
+        ) -> Result<(), std::convert::Infallible> {
+            Ok(())
+        }
+    }
+    let blind = Arc::new(Blind);
+    let source = swathe::Source::from_vec(&blind, vec![(); 3]);
+    let settings = Settings {
+        n_verify: 1,
+        ..Settings::default()
+    };
+    swathe::run(&blind, &source, &settings, &mut |_| {
+        ControlFlow::Continue(())
+    });
+}
+
+/// Panics that become outcomes can be told from others, whatever the thread is called.
+#[test]
+fn panics_of_solvers_are_guarded() {
+    assert!(!swathe::is_guarded());
+    static N_GUARDED: AtomicUsize = AtomicUsize::new(0);
+    crate::sieve::quiet_panics();
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        N_GUARDED.fetch_add(usize::from(swathe::is_guarded()), Ordering::Relaxed);
+        usual(info);
+    }));
+    let mut all = fields(20, 38);
+    all[3] = all[3].twisted(Twist::Panics);
+    all[4] = all[4].twisted(Twist::LoadPanics);
+    all[5] = all[5].twisted(Twist::SizePanics);
+    let settings = settings(0, "");
+    check(&Sieve::new(&settings.memory), &Arc::new(all), &settings);
+    assert!(N_GUARDED.load(Ordering::Relaxed) >= 3);
+}
