@@ -18,8 +18,10 @@ pub struct GpuSearch {
     /// Open every one so many times, each as a device of its own: tests work with many devices on
     /// a machine that has one.
     pub n_copies: usize,
-    /// Faults on purpose: a refused self-test.
+    /// Faults on purpose: a refused or slow self-test.
     pub faults: Faults,
+    /// How long a driver may take to list its devices, or to open and test one.
+    pub time_max: Duration,
 }
 
 impl Default for GpuSearch {
@@ -28,6 +30,7 @@ impl Default for GpuSearch {
             software: false,
             n_copies: 1,
             faults: Faults::none(),
+            time_max: Duration::from_secs(30),
         }
     }
 }
@@ -61,6 +64,11 @@ pub enum RefusedReason {
         /// What the driver said.
         message: String,
     },
+    /// Its driver does not come back.
+    Hung {
+        /// How long it was waited for.
+        after: Duration,
+    },
     /// It computes something wrong.
     SelfTest {
         /// What it got wrong.
@@ -75,16 +83,31 @@ impl fmt::Display for RefusedReason {
                 f.write_str("a software device, slower than the CPU itself; SWATHE_SOFTWARE_GPU=1 takes it all the same")
             }
             RefusedReason::Closed { message } => write!(f, "cannot be opened: {message}"),
+            RefusedReason::Hung { after } => {
+                write!(f, "its driver did not come back after {after:?}")
+            }
             RefusedReason::SelfTest { message } => write!(f, "failed the self-test: {message}"),
         }
     }
 }
 
 impl Gpus {
-    /// Looks for graphics processors, opens them and tests them. Takes up to a second.
+    /// Looks for graphics processors, opens them and tests them. Takes up to a second; a driver that
+    /// does not come back is left behind after some more, and its device refused.
     pub fn find(search: &GpuSearch) -> Gpus {
         let mut gpus = Gpus::default();
-        let mut adapters = open::now(instance().enumerate_adapters(wgpu::Backends::all()));
+        let listed = supervised(search.time_max, || {
+            open::now(instance().enumerate_adapters(wgpu::Backends::all()))
+        });
+        let Some(mut adapters) = listed else {
+            gpus.refused.push(Refused {
+                name: "the list of devices".to_owned(),
+                reason: RefusedReason::Hung {
+                    after: search.time_max,
+                },
+            });
+            return gpus;
+        };
         // Hardware first, the fastest kind first; otherwise as the driver lists them.
         adapters.sort_by_key(|adapter| rank(adapter.get_info().device_type));
         for adapter in adapters {
@@ -98,7 +121,12 @@ impl Gpus {
                 continue;
             }
             for _ in 0..search.n_copies.max(1) {
-                match try_open(&adapter, gpus.usable.len(), search) {
+                let (adapter, number, its) = (adapter.clone(), gpus.usable.len(), search.clone());
+                let opened = supervised(search.time_max, move || try_open(&adapter, number, &its));
+                let hung = RefusedReason::Hung {
+                    after: search.time_max,
+                };
+                match opened.unwrap_or(Err(hung)) {
                     Ok(gpu) => gpus.usable.push(gpu),
                     Err(reason) => {
                         gpus.refused.push(Refused {
@@ -112,6 +140,21 @@ impl Gpus {
         }
         gpus
     }
+}
+
+/// Calls a driver on a thread of its own; `None` if it does not come back in time. The thread is
+/// left behind then.
+fn supervised<T: Send + 'static>(
+    time_max: Duration,
+    call: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let thread = std::thread::Builder::new().name("swathe-driver".to_owned());
+    let spawned = thread.spawn(move || {
+        let _ = sender.send(call());
+    });
+    spawned.expect("the system can start a thread");
+    receiver.recv_timeout(time_max).ok()
 }
 
 fn try_open(

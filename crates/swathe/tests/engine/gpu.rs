@@ -485,6 +485,14 @@ fn a_device_that_fails_its_self_test_is_refused() {
         found.refused[0].reason,
         RefusedReason::SelfTest { .. }
     ));
+    let hung = GpuSearch {
+        faults: "slow@selftest:1=3600s".parse().unwrap(),
+        time_max: Duration::from_millis(500),
+        ..search
+    };
+    let found = Gpus::find(&hung);
+    assert!(found.usable.is_empty());
+    assert!(matches!(found.refused[0].reason, RefusedReason::Hung { .. }));
     let hardware = Gpus::find(&GpuSearch::default());
     let refused = hardware.refused.iter().map(|refused| &refused.reason);
     assert!(refused.into_iter().any(|r| *r == RefusedReason::Software));
