@@ -13,7 +13,6 @@ pub mod array_limits;
 mod array_page;
 pub mod array_table;
 pub mod atomic_file;
-mod base64;
 pub mod canvas;
 pub mod carry_out;
 pub mod comparison;
