@@ -18,6 +18,7 @@ pub mod carry_out;
 pub mod comparison;
 pub mod cost_file;
 pub mod csv;
+mod described_field;
 pub mod flame;
 pub mod frame;
 pub mod frame_cache;
