@@ -17,7 +17,7 @@
 //! ```
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Cursor};
 use std::path::Path;
 
 /// A table being read: an iterator of its records.
@@ -30,6 +30,7 @@ pub struct CsvReader<R> {
     records: RawRecords<R>,
     /// Parses one record at a time: the cursor holds nothing but that record.
     parser: csv::Reader<Cursor<Vec<u8>>>,
+    parsed: csv::StringRecord,
     columns: Vec<String>,
     /// After an error there is nothing sensible to go on with.
     is_over: bool,
@@ -125,10 +126,14 @@ impl<R: BufRead> CsvReader<R> {
             parser: csv::ReaderBuilder::new()
                 .has_headers(false)
                 .flexible(true)
-                .from_reader(Cursor::default()),
+                .from_reader(Cursor::new(b"first\n".to_vec())),
+            parsed: csv::StringRecord::new(),
             columns: Vec::new(),
             is_over: false,
         };
+        // The parser drops a byte order mark before its first record, wherever that stands in the
+        // table. The only mark that is dropped is that at the beginning, and `skip_mark` did it.
+        table.parse(1)?;
         let Some(Record { line, fields }) = table.record()? else {
             return Err(CsvError::Empty);
         };
@@ -174,13 +179,18 @@ impl<R: BufRead> CsvReader<R> {
             return Ok(None);
         };
         *self.parser.get_mut() = Cursor::new(raw);
-        let mut record = csv::StringRecord::new();
-        // Memory can always be read and any number of fields is accepted, which leaves one error.
-        self.parser
-            .read_record(&mut record)
-            .map_err(|_| CsvError::NotUtf8 { line })?;
-        let fields = record.iter().map(str::to_owned).collect();
+        self.parse(line)?;
+        let fields = self.parsed.iter().map(str::to_owned).collect();
         Ok(Some(Record { line, fields }))
+    }
+
+    /// Parses what the cursor holds.
+    fn parse(&mut self, line: u64) -> Result<(), CsvError> {
+        // Memory can always be read and any number of fields is accepted, which leaves one error.
+        let read = self.parser.read_record(&mut self.parsed);
+        let is_read = read.map_err(|_| CsvError::NotUtf8 { line })?;
+        debug_assert!(is_read, "the record of line {line} is not an empty line");
+        Ok(())
     }
 }
 
@@ -216,7 +226,7 @@ impl<R: BufRead> RawRecords<R> {
         let mut quote_line = 0;
         let mut is_quoted = false;
         loop {
-            let byte = self.reader.by_ref().bytes().next().transpose()?;
+            let byte = self.byte()?;
             let is_break = byte == Some(b'\r') || (byte == Some(b'\n') && !self.after_cr);
             self.after_cr = byte == Some(b'\r');
             if is_quoted {
@@ -255,6 +265,20 @@ impl<R: BufRead> RawRecords<R> {
                     line: first_line,
                     n_bytes_max: RECORD_BYTES_MAX,
                 });
+            }
+        }
+    }
+
+    fn byte(&mut self) -> io::Result<Option<u8>> {
+        loop {
+            match self.reader.fill_buf() {
+                Ok(bytes) => {
+                    let byte = bytes.first().copied();
+                    self.reader.consume(usize::from(byte.is_some()));
+                    return Ok(byte);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
             }
         }
     }
@@ -306,6 +330,7 @@ mod tests {
         check("a,b\r1,2\r3,\r", &["a", "b"], &rows);
         check("\u{feff}a,b\n1,2\n3,", &["a", "b"], &rows);
         check("a,b\n\n1,2\r\n\r\n\n", &["a", "b"], &[(3, &["1", "2"])]);
+        check("\n\u{feff}\n1\n", &["\u{feff}"], &[(3, &["1"])]);
         check("a\n\n\"\"\n", &["a"], &[(3, &[""])]);
         check("a,b\n", &["a", "b"], &[]);
         check("a,b\n,\n", &["a", "b"], &[(2, &["", ""])]);
