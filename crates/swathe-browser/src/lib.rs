@@ -27,7 +27,6 @@
 //! It speaks the Chrome DevTools protocol over two pipes (`--remote-debugging-pipe`), which needs
 //! no port that another test could take.
 
-mod base64;
 mod browser;
 mod connection;
 mod error;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use base64::prelude::{BASE64_STANDARD, Engine};
 use serde_json::{Value, json};
 
-use crate::base64;
 use crate::browser::LIMIT;
 use crate::connection::Connection;
 use crate::error::BrowserError;
@@ -319,7 +319,8 @@ impl<'browser> Page<'browser> {
         }
         let answer = self.call(METHOD, params)?;
         let picture = text_of(METHOD, &answer, "data")?;
-        base64::decode(&picture).ok_or_else(|| incomplete(METHOD, "data"))
+        let bytes = BASE64_STANDARD.decode(picture);
+        bytes.map_err(|_| incomplete(METHOD, "data"))
     }
 
     /// Left, top, width and height in whole pixels from the page's corner; none is the viewport.

@@ -109,6 +109,7 @@ pub(crate) fn search(faults: &Faults) -> Result<GpuSearch, Fault> {
         software: software.is_ok_and(|text| text != "0" && !text.is_empty()),
         n_copies,
         faults: faults.clone(),
+        ..GpuSearch::default()
     })
 }
 

@@ -8,13 +8,15 @@ mod padding;
 mod tail;
 mod turns;
 
+use std::collections::BTreeMap;
 use std::mem::discriminant;
 
-use swathe::{DeviceId, Phase, Report, SetbackCause, Shape};
+use swathe::{BucketFigures, DeviceId, Phase, Report, SetbackCause, Shape};
 
 pub use padding::BetterBuckets;
 pub use tail::TailLaunch;
 pub use turns::Turns;
+pub(crate) use turns::cpu;
 
 /// Something that cost time.
 #[derive(Clone, Debug, PartialEq)]
@@ -180,7 +182,7 @@ fn waiting(report: &Report, turns: &Turns, found: &mut Vec<Advice>) {
         finding: Finding::Loading {
             load_ms: turns.load_ms,
             n_prefetch: turns.n_prefetch,
-            operation: main_operation(report, Phase::Load),
+            operation: main_load_operation(report),
         },
     });
     found.push(Advice {
@@ -206,33 +208,21 @@ fn waiting(report: &Report, turns: &Turns, found: &mut Vec<Advice>) {
     });
 }
 
-/// The operation that most of a phase went into, if that was at least half of it.
-fn main_operation(report: &Report, phase: Phase) -> Option<String> {
-    let mut by_name: std::collections::BTreeMap<&str, f64> = Default::default();
-    let mut phase_ms = 0.0;
-    for bucket in &report.buckets {
-        phase_ms += match phase {
-            Phase::Load => bucket.load_ms,
-            _ => bucket.solve_ms,
-        };
-        for operation in bucket
-            .operations
-            .iter()
-            .filter(|known| known.phase == phase)
-        {
-            *by_name.entry(&operation.name).or_default() += operation.ms;
-        }
+/// The operation that most of the loading went into, if that was at least half of it.
+fn main_load_operation(report: &Report) -> Option<String> {
+    let mut by_name: BTreeMap<&str, f64> = BTreeMap::new();
+    let operations = report.buckets.iter().flat_map(|bucket| &bucket.operations);
+    for operation in operations.filter(|operation| operation.phase == Phase::Load) {
+        *by_name.entry(&operation.name).or_default() += operation.ms;
     }
+    let load_ms: f64 = report.buckets.iter().map(|bucket| bucket.load_ms).sum();
     let (name, ms) = by_name.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    (ms >= 0.5 * phase_ms).then(|| name.to_owned())
+    (ms >= 0.5 * load_ms).then(|| name.to_owned())
 }
 
 /// Twice the budget, if the machine has that, or what it has; nothing if that is hardly more.
 fn room_bytes(report: &Report) -> Option<u64> {
-    let available = report
-        .devices
-        .iter()
-        .find_map(|device| Some(device.cpu()?.memory_available_bytes))?;
+    let available = cpu(report)?.memory_available_bytes;
     let budget = report.memory.budget_bytes;
     let room = budget.saturating_mul(2).min(available / 5 * 4);
     (room as f64 >= 1.25 * budget as f64).then_some(room)
@@ -247,8 +237,7 @@ fn tiny_launches(report: &Report, turns: &Turns) -> Option<Finding> {
     if report.n_launches < N_LAUNCHES_MIN {
         return None;
     }
-    let n_lanes: u64 = report.buckets.iter().map(|bucket| bucket.n_lanes).sum();
-    let solve_ms: f64 = report.buckets.iter().map(|bucket| bucket.solve_ms).sum();
+    let (n_lanes, solve_ms) = solved_lanes(report, |_| true);
     let launch_ms = solve_ms / report.n_launches as f64;
     let n_lanes_mean = n_lanes as f64 / report.n_launches as f64;
     // Every thread should still get some launches.
@@ -271,57 +260,44 @@ fn slow_device(report: &Report) -> Option<Advice> {
     /// Measured times scatter by less than this.
     const SLOWER_MIN: f64 = 1.2;
     let n_threads = turns::n_threads(report).max(1) as f64;
-    let cpu_workers = report
-        .workers
-        .iter()
-        .filter(|worker| worker.device == DeviceId::Cpu);
+    let is_cpu = |device: DeviceId| device == DeviceId::Cpu;
+    let cpu_workers = report.workers.iter().filter(|worker| is_cpu(worker.device));
     let cpu_ms: f64 = cpu_workers.map(|worker| worker.solve_ms).sum();
     if cpu_ms > CPU_BUSY_MAX * n_threads * report.wall_ms {
         return None;
     }
-    let mut dearest: Option<Advice> = None;
+    let mut dearest: Option<(f64, Finding)> = None;
     let mut cost_ms = 0.0;
     for route in &report.routes {
-        let on_cpu = route
-            .devices
-            .iter()
-            .find(|part| part.device == DeviceId::Cpu);
+        let on_cpu = route.devices.iter().find(|part| is_cpu(part.device));
         let Some(cpu_lane_ms) = on_cpu.and_then(|part| part.lane_ms) else {
             continue;
         };
         let cpu_lane_ms = cpu_lane_ms / n_threads;
-        for part in route
-            .devices
-            .iter()
-            .filter(|part| part.device != DeviceId::Cpu)
-        {
-            let Some(lane_ms) = part.lane_ms else {
+        for part in route.devices.iter().filter(|part| !is_cpu(part.device)) {
+            let slower = part.lane_ms.filter(|ms| *ms >= SLOWER_MIN * cpu_lane_ms);
+            let Some(lane_ms) = slower else {
                 continue;
             };
-            if lane_ms < SLOWER_MIN * cpu_lane_ms {
-                continue;
-            }
             let lost_ms = part.n_lanes as f64 * (lane_ms - cpu_lane_ms);
             cost_ms += lost_ms;
             if dearest
                 .as_ref()
-                .is_none_or(|dearest| dearest.cost_ms < lost_ms)
+                .is_none_or(|(most_ms, _)| *most_ms < lost_ms)
             {
-                dearest = Some(Advice {
-                    cost_ms: lost_ms,
-                    finding: Finding::SlowDevice {
-                        device: part.device,
-                        shape: route.padded,
-                        lane_ms,
-                        cpu_lane_ms,
-                    },
-                });
+                let finding = Finding::SlowDevice {
+                    device: part.device,
+                    shape: route.padded,
+                    lane_ms,
+                    cpu_lane_ms,
+                };
+                dearest = Some((lost_ms, finding));
             }
         }
     }
-    dearest.map(|dearest| Advice {
+    dearest.map(|(_, finding)| Advice {
         cost_ms: cost_ms.min(report.wall_ms),
-        ..dearest
+        finding,
     })
 }
 
@@ -341,15 +317,11 @@ fn setbacks(report: &Report, turns: &Turns) -> Option<Advice> {
             again_ms += scale * setback.n_problems as f64 * lane_ms(report, setback.device);
         }
     }
-    let alike = |a: &&swathe::Setback, b: &swathe::Setback| {
-        a.device == b.device && discriminant(&a.cause) == discriminant(&b.cause)
-    };
-    let n_alike = |setback: &&swathe::Setback| {
-        report
-            .setbacks
-            .iter()
-            .filter(|other| alike(setback, other))
-            .count()
+    let n_alike = |one: &&swathe::Setback| {
+        let is_alike = |other: &&swathe::Setback| {
+            one.device == other.device && discriminant(&one.cause) == discriminant(&other.cause)
+        };
+        report.setbacks.iter().filter(is_alike).count()
     };
     let first_of_most = report.setbacks.iter().rev().max_by_key(n_alike)?;
     Some(Advice {
@@ -366,15 +338,16 @@ fn setbacks(report: &Report, turns: &Turns) -> Option<Advice> {
 
 /// What one problem took to be solved on a device, on average.
 fn lane_ms(report: &Report, device: DeviceId) -> f64 {
-    let buckets = || {
-        report
-            .buckets
-            .iter()
-            .filter(|bucket| bucket.device == device)
-    };
-    let solve_ms: f64 = buckets().map(|bucket| bucket.solve_ms).sum();
-    let n_lanes: u64 = buckets().map(|bucket| bucket.n_lanes).sum();
+    let (n_lanes, solve_ms) = solved_lanes(report, |bucket| bucket.device == device);
     solve_ms / n_lanes.max(1) as f64
+}
+
+/// How many problems were solved in some buckets, and the time that took.
+fn solved_lanes(report: &Report, is_counted: impl Fn(&BucketFigures) -> bool) -> (u64, f64) {
+    let buckets = report.buckets.iter().filter(|bucket| is_counted(bucket));
+    buckets.fold((0, 0.0), |(n_lanes, solve_ms), bucket| {
+        (n_lanes + bucket.n_lanes, solve_ms + bucket.solve_ms)
+    })
 }
 
 /// Checks are solving once more, inside the time of solving.
@@ -383,7 +356,7 @@ fn verification(report: &Report, turns: &Turns) -> Option<Advice> {
     if n_checked == 0 || turns.n_turns == 0 {
         return None;
     }
-    let n_lanes: u64 = report.buckets.iter().map(|bucket| bucket.n_lanes).sum();
+    let (n_lanes, _) = solved_lanes(report, |_| true);
     let lane_ms = turns.solve_ms / (n_lanes + n_checked) as f64;
     Some(Advice {
         cost_ms: n_checked as f64 * lane_ms / turns.n_turns as f64,

@@ -11,18 +11,13 @@ mod shown;
 mod words;
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, AsArray, Float64Array, ListBuilder, RecordBatch, StringArray, StringBuilder,
-    UInt64Array,
+    ArrayRef, Float64Array, ListBuilder, RecordBatch, StringArray, StringBuilder, UInt64Array,
 };
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use arrow::datatypes::{DataType, Field, Schema};
 
 pub use profile::{ProfileRow, profile_rows, write_profile};
 pub(crate) use ranking::Standing;
@@ -31,6 +26,7 @@ pub use samples::{ProgramRow, SampleRow, adopt_inputs, read_programs, read_sampl
 pub use shown::{ShowError, Shown, ShownOutput, ShownSample, shown};
 pub(crate) use words::Words;
 
+use crate::described_field::described;
 use crate::run_folder::{FolderError, write_table};
 
 /// How the tasks of a run fared.
@@ -65,24 +61,12 @@ pub fn write_tasks(run: &Path) -> Result<Summary, FolderError> {
         solved_by.append(true);
         best.push(programs.first());
     }
-    let schema = described(vec![
-        (
-            Field::new("row", DataType::UInt64, false),
-            "the task's number, from 0",
-        ),
-        (Field::new("task", DataType::Utf8, false), "the task's name"),
-        (
-            Field::new("solved_by", DataType::List(Arc::new(item)), false),
-            "the programs whose outputs are right on all demonstrations",
-        ),
-        (
-            Field::new("best_program", DataType::Utf8, true),
-            "the first by demonstrations solved, mean score, fewer statements, name; null if none ran",
-        ),
-        (
-            Field::new("best_score", DataType::Float64, true),
-            "its mean score over the demonstrations",
-        ),
+    let schema = Schema::new(vec![
+        described("row", DataType::UInt64, "the task's number, from 0"),
+        described("task", DataType::Utf8, "the task's name"),
+        described("solved_by", DataType::List(Arc::new(item)), "the programs whose outputs are right on all demonstrations"),
+        described("best_program", DataType::Utf8, "the first by demonstrations solved, mean score, fewer statements, name; null if none ran").with_nullable(true),
+        described("best_score", DataType::Float64, "its mean score over the demonstrations").with_nullable(true),
     ]);
     let columns: Vec<ArrayRef> = vec![
         Arc::new(UInt64Array::from_iter_values(0..names.len() as u64)),
@@ -96,54 +80,13 @@ pub fn write_tasks(run: &Path) -> Result<Summary, FolderError> {
             best.iter().map(|best| best.map(Ranked::mean_score)),
         )),
     ];
-    let batch = RecordBatch::try_new(schema, columns).expect("the columns have one length");
+    let batch =
+        RecordBatch::try_new(Arc::new(schema), columns).expect("the columns have one length");
     write_table(&run.join("tasks.parquet"), &batch)?;
     Ok(Summary {
         n_tasks: names.len() as u64,
         n_solved,
     })
-}
-
-/// A schema whose columns say what they are.
-fn described(fields: Vec<(Field, &str)>) -> SchemaRef {
-    let fields = fields.into_iter().map(|(field, description)| {
-        field.with_metadata([("description".to_owned(), description.to_owned())].into())
-    });
-    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
-}
-
-/// Reads some columns of a table of the run, some thousand rows at a time.
-pub(crate) fn read_columns(
-    run: &Path,
-    table: &str,
-    columns: &[&str],
-) -> Result<ParquetRecordBatchReader, FolderError> {
-    let path = run.join(format!("{table}.parquet"));
-    let damaged = |error: &dyn std::fmt::Display| FolderError::Damaged {
-        path: path.clone(),
-        reason: error.to_string(),
-    };
-    let file = File::open(&path).map_err(|source| FolderError::Read {
-        path: path.clone(),
-        source,
-    })?;
-    let builder =
-        ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| damaged(&error))?;
-    let mask = ProjectionMask::columns(builder.parquet_schema(), columns.iter().copied());
-    builder
-        .with_projection(mask)
-        .with_batch_size(8192)
-        .build()
-        .map_err(|error| damaged(&error))
-}
-
-/// A column of words, whichever way it is stored.
-pub(crate) fn words(batch: &RecordBatch, column: &str) -> Result<StringArray, String> {
-    let found = batch
-        .column_by_name(column)
-        .ok_or_else(|| format!("it has no column {column}"))?;
-    let plain = cast(found, &DataType::Utf8).map_err(|error| error.to_string())?;
-    Ok(plain.as_string::<i32>().clone())
 }
 
 /// Tasks by name, each with its programs from the best to the worst.

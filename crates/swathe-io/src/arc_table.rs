@@ -7,9 +7,10 @@ use arrow::array::{
     ArrayRef, BooleanBuilder, DictionaryArray, Float64Builder, Int32Builder, LargeStringBuilder,
     StringArray, UInt32Builder, UInt64Builder,
 };
-use arrow::datatypes::{DataType, Field, Int32Type, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Int32Type, Schema, SchemaRef};
 use swathe_arc::{Call, Fault, GridPrograms, Output, Problem};
 
+use crate::described_field::described;
 use crate::rows::Rows;
 
 /// The name of the table.
@@ -209,8 +210,7 @@ impl Rows for ArcRows {
 
     fn schema(&self) -> SchemaRef {
         let field = |name: &str, data_type: DataType, nullable: bool, description: &str| {
-            let metadata = [("description".to_owned(), description.to_owned())];
-            Field::new(name, data_type, nullable).with_metadata(metadata.into())
+            described(name, data_type, description).with_nullable(nullable)
         };
         let words = || DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
         let texts = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::LargeUtf8));

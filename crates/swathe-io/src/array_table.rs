@@ -7,6 +7,7 @@ use arrow::array::{ArrayRef, LargeBinaryBuilder, ListBuilder, StringBuilder, UIn
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use swathe_array::{Answer, Dtype, Elements};
 
+use crate::described_field::described;
 use crate::rows::Rows;
 
 /// Array results as rows: the name, type and shape of each, and its elements as bytes.
@@ -110,34 +111,30 @@ impl Rows for ArrayRows {
     }
 
     fn schema(&self) -> SchemaRef {
-        let field = |name: &str, data_type: DataType, description: &str| {
-            let metadata = [("description".to_owned(), description.to_owned())];
-            Field::new(name, data_type, false).with_metadata(metadata.into())
-        };
         Arc::new(Schema::new(vec![
-            field("name", DataType::Utf8, "the item's name in the input"),
-            field(
+            described("name", DataType::Utf8, "the item's name in the input"),
+            described(
                 "dtype",
                 DataType::Utf8,
                 "the type of the result's elements, as NumPy names it",
             ),
-            field(
+            described(
                 "shape",
                 DataType::List(Arc::new(extent())),
                 "the result's extents, outermost first",
             ),
-            field(
+            described(
                 "inner",
                 DataType::UInt64,
                 "the extent that a product sums over; null for other operations",
             )
             .with_nullable(true),
-            field(
+            described(
                 "n_nan",
                 DataType::UInt64,
                 "elements that are NaN where no operand was",
             ),
-            field(
+            described(
                 "data",
                 DataType::LargeBinary,
                 "the result's elements, little-endian, row-major: numpy.frombuffer(data, dtype).reshape(shape)",

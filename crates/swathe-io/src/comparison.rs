@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use swathe::{BucketFigures, DeviceId, Report, Shape};
 
-use crate::advice::Turns;
+use crate::advice::{Turns, cpu};
 use crate::quantity;
 use crate::reported_run::ReportedRun;
 use crate::run_folder::FolderError;
@@ -132,13 +132,8 @@ fn settings(runs: [&ReportedRun; 2]) -> Vec<(String, [String; 2])> {
     });
     push("devices", &|run| devices(&run.file.report));
     push("threads", &|run| {
-        let threads = run
-            .file
-            .report
-            .devices
-            .iter()
-            .find_map(|device| Some(device.cpu()?.n_threads.to_string()));
-        threads.unwrap_or_else(|| "none".to_owned())
+        let cpu = cpu(&run.file.report);
+        cpu.map_or("none".to_owned(), |cpu| cpu.n_threads.to_string())
     });
     push("loaded ahead", &|run| {
         Turns::of(&run.file.report).n_prefetch.to_string()

@@ -17,13 +17,20 @@
 //! ```
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Cursor};
 use std::path::Path;
 
 /// A table being read: an iterator of its records.
+///
+/// The `csv` crate splits a record into fields. It accepts a quote anywhere in a field and an
+/// unclosed quote at the end, and it counts only LF as a new line, so [`RawRecords`] finds where
+/// records end, checks their quotes and numbers their lines before `csv` parses them.
 #[derive(Debug)]
 pub struct CsvReader<R> {
-    lexer: Lexer<R>,
+    records: RawRecords<R>,
+    /// Parses one record at a time: the cursor holds nothing but that record.
+    parser: csv::Reader<Cursor<Vec<u8>>>,
+    parsed: csv::StringRecord,
     columns: Vec<String>,
     /// After an error there is nothing sensible to go on with.
     is_over: bool,
@@ -108,24 +115,38 @@ impl CsvReader<BufReader<File>> {
 
 impl<R: BufRead> CsvReader<R> {
     /// Reads the names of the columns; the records follow one by one.
-    pub fn new(reader: R) -> Result<Self, CsvError> {
-        let mut lexer = Lexer::new(reader)?;
-        let Some(names) = lexer.record()? else {
+    pub fn new(mut reader: R) -> Result<Self, CsvError> {
+        skip_mark(&mut reader)?;
+        let mut table = Self {
+            records: RawRecords {
+                reader,
+                line: 1,
+                after_cr: false,
+            },
+            parser: csv::ReaderBuilder::new()
+                .has_headers(false)
+                .flexible(true)
+                .from_reader(Cursor::new(b"first\n".to_vec())),
+            parsed: csv::StringRecord::new(),
+            columns: Vec::new(),
+            is_over: false,
+        };
+        // The parser drops a byte order mark before its first record, wherever that stands in the
+        // table. The only mark that is dropped is that at the beginning, and `skip_mark` did it.
+        table.parse(1)?;
+        let Some(Record { line, fields }) = table.record()? else {
             return Err(CsvError::Empty);
         };
-        for (at, name) in names.fields.iter().enumerate() {
-            if names.fields[..at].contains(name) {
+        for (at, name) in fields.iter().enumerate() {
+            if fields[..at].contains(name) {
                 return Err(CsvError::DuplicateColumn {
-                    line: names.line,
+                    line,
                     column: name.clone(),
                 });
             }
         }
-        Ok(Self {
-            lexer,
-            columns: names.fields,
-            is_over: false,
-        })
+        table.columns = fields;
+        Ok(table)
     }
 
     /// The names of the columns.
@@ -139,7 +160,7 @@ impl<R: BufRead> CsvReader<R> {
     }
 
     fn checked_record(&mut self) -> Result<Option<Record>, CsvError> {
-        let Some(record) = self.lexer.record()? else {
+        let Some(record) = self.record()? else {
             return Ok(None);
         };
         if record.fields.len() != self.columns.len() {
@@ -150,6 +171,26 @@ impl<R: BufRead> CsvReader<R> {
             });
         }
         Ok(Some(record))
+    }
+
+    fn record(&mut self) -> Result<Option<Record>, CsvError> {
+        let mut raw = std::mem::take(self.parser.get_mut()).into_inner();
+        let Some(line) = self.records.next_into(&mut raw)? else {
+            return Ok(None);
+        };
+        *self.parser.get_mut() = Cursor::new(raw);
+        self.parse(line)?;
+        let fields = self.parsed.iter().map(str::to_owned).collect();
+        Ok(Some(Record { line, fields }))
+    }
+
+    /// Parses what the cursor holds.
+    fn parse(&mut self, line: u64) -> Result<(), CsvError> {
+        // Memory can always be read and any number of fields is accepted, which leaves one error.
+        let read = self.parser.read_record(&mut self.parsed);
+        let is_read = read.map_err(|_| CsvError::NotUtf8 { line })?;
+        debug_assert!(is_read, "the record of line {line} is not an empty line");
+        Ok(())
     }
 }
 
@@ -166,9 +207,9 @@ impl<R: BufRead> Iterator for CsvReader<R> {
     }
 }
 
-/// Cuts bytes into records.
+/// Cuts bytes into records without parsing their fields.
 #[derive(Debug)]
-struct Lexer<R> {
+struct RawRecords<R> {
     reader: R,
     /// The line the next byte is on.
     line: u64,
@@ -176,99 +217,52 @@ struct Lexer<R> {
     after_cr: bool,
 }
 
-/// Where in a field the next byte stands.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
-    Start,
-    Plain,
-    Quoted,
-    /// After a quote inside quotes: the end of the field, or the first half of a doubled quote.
-    QuoteSeen,
-}
-
-impl<R: BufRead> Lexer<R> {
-    fn new(mut reader: R) -> Result<Self, CsvError> {
-        skip_mark(&mut reader)?;
-        Ok(Self {
-            reader,
-            line: 1,
-            after_cr: false,
-        })
-    }
-
-    /// The next record that is not an empty line.
-    fn record(&mut self) -> Result<Option<Record>, CsvError> {
-        loop {
-            let Some(raw) = self.raw_record()? else {
-                return Ok(None);
-            };
-            if !raw.is_blank {
-                return raw.into_record().map(Some);
-            }
-        }
-    }
-
-    fn raw_record(&mut self) -> Result<Option<RawRecord>, CsvError> {
-        let mut raw = RawRecord::default();
-        let mut place = Place::Start;
+impl<R: BufRead> RawRecords<R> {
+    /// Replaces `raw` by the next record that is not an empty line, with a line break after it.
+    /// Returns the line it begins on, or `None` at the end of the table.
+    fn next_into(&mut self, raw: &mut Vec<u8>) -> Result<Option<u64>, CsvError> {
+        raw.clear();
+        let mut first_line = self.line;
         let mut quote_line = 0;
+        let mut is_quoted = false;
         loop {
-            let Some(byte) = self.byte()? else {
-                return match place {
-                    Place::Quoted => Err(CsvError::UnclosedQuote { line: quote_line }),
-                    Place::Start if raw.line == 0 => Ok(None),
-                    _ => {
-                        raw.end_field(place);
-                        Ok(Some(raw))
+            let byte = self.byte()?;
+            let is_break = byte == Some(b'\r') || (byte == Some(b'\n') && !self.after_cr);
+            self.after_cr = byte == Some(b'\r');
+            if is_quoted {
+                match byte {
+                    None => return Err(CsvError::UnclosedQuote { line: quote_line }),
+                    Some(byte) => is_quoted = byte != b'"',
+                }
+            } else {
+                match (raw.last(), byte) {
+                    (None, None) => return Ok(None),
+                    // An empty line, or the second half of a line break.
+                    (None, Some(b'\r' | b'\n')) => {
+                        self.line += u64::from(is_break);
+                        first_line = self.line;
+                        continue;
                     }
-                };
-            };
-            // The second half of a line break that has been dealt with.
-            if byte == b'\n' && std::mem::take(&mut self.after_cr) {
-                if place == Place::Quoted {
-                    raw.bytes.push(byte);
-                }
-                continue;
-            }
-            self.after_cr = byte == b'\r';
-            if raw.line == 0 {
-                raw.line = self.line;
-            }
-            let is_break = byte == b'\n' || byte == b'\r';
-            match (place, byte) {
-                (Place::Quoted, b'"') => place = Place::QuoteSeen,
-                (Place::Quoted, _) => raw.bytes.push(byte),
-                (Place::QuoteSeen, b'"') => {
-                    raw.bytes.push(byte);
-                    place = Place::Quoted;
-                }
-                (Place::Start, b'"') => {
-                    quote_line = self.line;
-                    place = Place::Quoted;
-                }
-                (_, b',') => {
-                    raw.end_field(place);
-                    place = Place::Start;
-                    // A comma, so that this is no empty line.
-                    raw.is_blank = false;
-                }
-                (_, _) if is_break => {
-                    raw.end_field(place);
-                    self.line += 1;
-                    return Ok(Some(raw));
-                }
-                (Place::QuoteSeen, _) | (Place::Plain, b'"') => {
-                    return Err(CsvError::StrayQuote { line: self.line });
-                }
-                (Place::Start | Place::Plain, _) => {
-                    raw.bytes.push(byte);
-                    place = Place::Plain;
+                    (_, None | Some(b'\r' | b'\n')) => {
+                        self.line += u64::from(is_break);
+                        raw.push(b'\n');
+                        return Ok(Some(first_line));
+                    }
+                    (None | Some(b','), Some(b'"')) => (is_quoted, quote_line) = (true, self.line),
+                    // The second half of a doubled quote.
+                    (Some(b'"'), Some(b'"')) => is_quoted = true,
+                    (Some(b'"'), Some(b',')) => {}
+                    (Some(b'"'), _) | (_, Some(b'"')) => {
+                        return Err(CsvError::StrayQuote { line: self.line });
+                    }
+                    _ => {}
                 }
             }
             self.line += u64::from(is_break);
-            if raw.bytes.len() > RECORD_BYTES_MAX {
+            raw.extend(byte);
+            if raw.len() > RECORD_BYTES_MAX {
                 return Err(CsvError::RecordTooLong {
-                    line: raw.line,
+                    line: first_line,
                     n_bytes_max: RECORD_BYTES_MAX,
                 });
             }
@@ -298,48 +292,6 @@ fn skip_mark(reader: &mut impl BufRead) -> io::Result<()> {
         reader.consume(MARK.len());
     }
     Ok(())
-}
-
-/// The bytes of a record's fields one after another, and where each ends.
-struct RawRecord {
-    /// 0 before its first byte.
-    line: u64,
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-    is_blank: bool,
-}
-
-impl Default for RawRecord {
-    fn default() -> Self {
-        Self {
-            line: 0,
-            bytes: Vec::new(),
-            ends: Vec::new(),
-            is_blank: true,
-        }
-    }
-}
-
-impl RawRecord {
-    fn end_field(&mut self, place: Place) {
-        // An empty field in quotes is a field, an empty line is not.
-        self.is_blank &= place == Place::Start;
-        self.ends.push(self.bytes.len());
-    }
-
-    fn into_record(self) -> Result<Record, CsvError> {
-        let line = self.line;
-        let text = String::from_utf8(self.bytes).map_err(|_| CsvError::NotUtf8 { line })?;
-        let mut fields = Vec::with_capacity(self.ends.len());
-        let mut start = 0;
-        for end in self.ends {
-            // Two halves of one character on either side of a comma are no text either.
-            let field = text.get(start..end).ok_or(CsvError::NotUtf8 { line })?;
-            fields.push(field.to_owned());
-            start = end;
-        }
-        Ok(Record { line, fields })
-    }
 }
 
 #[cfg(test)]
@@ -378,6 +330,7 @@ mod tests {
         check("a,b\r1,2\r3,\r", &["a", "b"], &rows);
         check("\u{feff}a,b\n1,2\n3,", &["a", "b"], &rows);
         check("a,b\n\n1,2\r\n\r\n\n", &["a", "b"], &[(3, &["1", "2"])]);
+        check("\n\u{feff}\n1\n", &["\u{feff}"], &[(3, &["1"])]);
         check("a\n\n\"\"\n", &["a"], &[(3, &[""])]);
         check("a,b\n", &["a", "b"], &[]);
         check("a,b\n,\n", &["a", "b"], &[(2, &["", ""])]);

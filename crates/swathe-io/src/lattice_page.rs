@@ -8,10 +8,10 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, UInt64Type};
 use serde_json::{Value, json};
 
-use crate::arc_run::{read_columns, words};
 use crate::kept_rows::{N_ROWS_MAX, kept};
 use crate::report_page::significant;
 use crate::run_folder::FolderError;
+use crate::table_reader::{TableReader, number_column, string_column};
 use crate::timing_table::Timings;
 
 /// The data of the page.
@@ -73,22 +73,13 @@ const ANSWERS: [&str; 9] = [
 ];
 
 fn queries(run: &Path, timings: &Timings) -> Result<Vec<Query>, FolderError> {
-    const QUERIES: &str = "queries";
-    let damaged = |reason: String| FolderError::Damaged {
-        path: run.join(format!("{QUERIES}.parquet")),
-        reason,
-    };
     let mut columns = vec!["row", "query_id", "op", "sizes", "n_blocked"];
     columns.extend(ANSWERS);
     let mut queries = Vec::new();
-    for batch in read_columns(run, QUERIES, &columns)? {
-        let batch = batch.map_err(|error| damaged(error.to_string()))?;
-        let numbers = |name: &str| {
-            let found = batch.column_by_name(name);
-            let numbers = found.and_then(|column| column.as_primitive_opt::<UInt64Type>());
-            numbers.ok_or_else(|| damaged(format!("it has no numbers called {name}")))
-        };
-        let texts = |name: &str| words(&batch, name).map_err(damaged);
+    let table = TableReader::of_run(run, "queries")?.columns(&columns);
+    table.for_each(|batch| {
+        let numbers = |name: &str| number_column::<UInt64Type>(batch, name);
+        let texts = |name: &str| string_column(batch, name);
         let (row, n_blocked) = (numbers("row")?, numbers("n_blocked")?);
         let (id, op, sizes) = (texts("query_id")?, texts("op")?, texts("sizes")?);
         for at in 0..batch.num_rows() {
@@ -99,14 +90,15 @@ fn queries(run: &Path, timings: &Timings) -> Result<Vec<Query>, FolderError> {
                 id: id.value(at).to_owned(),
                 op: op.value(at).to_owned(),
                 n_vertices: n_vertices(sizes)
-                    .ok_or_else(|| damaged(format!("it has a lattice of {sizes:?}")))?,
+                    .ok_or_else(|| format!("it has a lattice of {sizes:?}"))?,
                 sizes: sizes.to_owned(),
                 n_blocked: n_blocked.value(at),
                 ms,
-                answer: answer(&batch, at),
+                answer: answer(batch, at),
             });
         }
-    }
+        Ok(())
+    })?;
     Ok(queries)
 }
 

@@ -1,6 +1,5 @@
 //! Answers about lattices as the rows of a table, and as values for people and programs.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{
@@ -11,6 +10,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use serde_json::{Value, json};
 use swathe_array::lattice::{Analysis, Answer, Layers, Operation, PathAnswer, UNREACHABLE};
 
+use crate::described_field::measured;
 use crate::lattice_queries::{Asked, LatticeQueries, QueryKind, sizes_text};
 use crate::rows::Rows;
 
@@ -136,30 +136,30 @@ fn reachable(distance: &u32) -> Option<u32> {
 /// The columns after `row`.
 fn fields(kind: QueryKind) -> Vec<Field> {
     use DataType::{Boolean, Float64, UInt32, UInt64, Utf8};
-    let from = || described("from", UInt64, "the vertex the walk begins at", "id");
+    let from = || measured("from", UInt64, "the vertex the walk begins at", "id");
     let mut fields = vec![
-        described("query_id", Utf8, "what the question is called", ""),
-        described("op", Utf8, "what was asked", ""),
-        described(
+        measured("query_id", Utf8, "what the question is called", ""),
+        measured("op", Utf8, "what was asked", ""),
+        measured(
             "sizes",
             Utf8,
             "vertices along each axis, as in 10x10x10",
             "vertices",
         ),
-        described("n_blocked", UInt64, "vertices that are blocked", "vertices"),
+        measured("n_blocked", UInt64, "vertices that are blocked", "vertices"),
     ];
     fields.extend(match kind {
         QueryKind::Analyze => {
             vec![
-            described("n_vertices", Utf8, "free vertices, in decimal", "vertices"),
-            described("n_edges", Utf8, "edges between free vertices, in decimal", "edges"),
-            described(
+            measured("n_vertices", Utf8, "free vertices, in decimal", "vertices"),
+            measured("n_edges", Utf8, "edges between free vertices, in decimal", "edges"),
+            measured(
                 "connected",
                 Boolean,
                 "whether every free vertex can be reached from every other",
                 "",
             ),
-            described(
+            measured(
                 "diameter",
                 UInt64,
                 "the greatest distance between two free vertices; null if they are not connected, \
@@ -167,28 +167,28 @@ fn fields(kind: QueryKind) -> Vec<Field> {
                 "edges",
             )
             .with_nullable(true),
-            described("average_degree", Float64, "edges per free vertex, from its view", "edges"),
-            described(
+            measured("average_degree", Float64, "edges per free vertex, from its view", "edges"),
+            measured(
                 "clustering_coefficient",
                 Float64,
                 "share of closed triangles: 0, as a lattice has none",
                 "1",
             ),
-            described("density", Float64, "edges as a share of all pairs of vertices", "1"),
+            measured("density", Float64, "edges as a share of all pairs of vertices", "1"),
         ]
         }
         QueryKind::Path => vec![
             from(),
-            described("to", UInt64, "the vertex the walk ends at", "id"),
-            described("found", Boolean, "whether there is a path", ""),
-            described(
+            measured("to", UInt64, "the vertex the walk ends at", "id"),
+            measured("found", Boolean, "whether there is a path", ""),
+            measured(
                 "length",
                 UInt64,
                 "edges of a shortest path; null if there is none",
                 "edges",
             )
             .with_nullable(true),
-            described(
+            measured(
                 "path",
                 list_type(UInt64, false),
                 "the vertices of a shortest path, both ends included; null if there is none",
@@ -199,19 +199,19 @@ fn fields(kind: QueryKind) -> Vec<Field> {
         QueryKind::Layers { with_distances } => {
             let mut fields = vec![
                 from(),
-                described(
+                measured(
                     "eccentricity",
                     UInt64,
                     "the distance of the farthest vertex that can be reached",
                     "edges",
                 ),
-                described(
+                measured(
                     "n_unreachable",
                     UInt64,
                     "free vertices that cannot be reached",
                     "vertices",
                 ),
-                described(
+                measured(
                     "counts",
                     list_type(UInt64, false),
                     "how many vertices lie at distance 0, 1, 2 and so on",
@@ -219,7 +219,7 @@ fn fields(kind: QueryKind) -> Vec<Field> {
                 ),
             ];
             if with_distances {
-                fields.push(described(
+                fields.push(measured(
                     "distances",
                     list_type(UInt32, true),
                     "the distance of each vertex by id; null if it is blocked or out of reach",
@@ -238,14 +238,6 @@ fn list_type(values: DataType, is_nullable: bool) -> DataType {
 
 fn element(values: DataType, is_nullable: bool) -> Field {
     Field::new("element", values, is_nullable)
-}
-
-fn described(name: &str, values: DataType, description: &str, unit: &str) -> Field {
-    let mut metadata = HashMap::from([("description".to_owned(), description.to_owned())]);
-    if !unit.is_empty() {
-        metadata.insert("unit".to_owned(), unit.to_owned());
-    }
-    Field::new(name, values, false).with_metadata(metadata)
 }
 
 /// What was asked.

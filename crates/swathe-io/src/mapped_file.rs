@@ -5,7 +5,8 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::ptr::NonNull;
+
+use memmap2::{MmapMut, MmapOptions};
 
 /// The beginning of a file as words of 64 bits, which can be changed in place.
 ///
@@ -25,10 +26,9 @@ use std::ptr::NonNull;
 /// ```
 #[derive(Debug)]
 pub struct MappedFile {
-    /// Keeps the lock.
+    mapping: MmapMut,
+    /// Keeps the lock, and is dropped after the mapping.
     _file: File,
-    start: NonNull<u64>,
-    n_words: usize,
 }
 
 /// Why a file cannot be used as memory. The caller knows the file's name and adds it.
@@ -62,16 +62,26 @@ pub enum MappedFileError {
 
 impl MappedFile {
     /// Maps the first `n_words` words of a file that has at least so many.
+    ///
+    /// The caller lends a file that nothing else writes while this value lives. The lock keeps away
+    /// programs and threads that ask for it; one that writes to the file or shortens it without
+    /// asking spoils what is computed from the words, and shortening may end the process.
     pub fn open(path: &Path, n_words: usize) -> Result<MappedFile, MappedFileError> {
         let file = OpenOptions::new()
             .read(true)
             .write(true)
             .open(path)
             .map_err(MappedFileError::Open)?;
-        let metadata = file.metadata().map_err(MappedFileError::Open)?;
-        if !metadata.is_file() {
+        if !file.metadata().map_err(MappedFileError::Open)?.is_file() {
             return Err(MappedFileError::NotAFile);
         }
+        // Before its length is looked at, which another holder of the lock may change.
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(MappedFileError::InUse),
+            Err(TryLockError::Error(error)) => return Err(MappedFileError::Map(error)),
+        }
+        let metadata = file.metadata().map_err(MappedFileError::Open)?;
         let n_bytes_min = (n_words as u64).saturating_mul(8);
         if metadata.len() < n_bytes_min {
             return Err(MappedFileError::TooShort {
@@ -79,86 +89,41 @@ impl MappedFile {
                 n_bytes_min,
             });
         }
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(MappedFileError::InUse),
-            Err(TryLockError::Error(error)) => return Err(MappedFileError::Map(error)),
-        }
         if metadata.blocks().saturating_mul(512) < metadata.len() {
             fill_holes(&file, n_bytes_min)?;
         }
-        let start = map(&file, n_words)?;
+        // SAFETY: no second mapping of the file is made in this process: the lock of the first
+        // refuses it, because every `File` that is opened has a lock of its own. The mapping ends
+        // before the lock does, in this value. The file covers the whole range and has no holes, so that
+        // an access cannot fail while the file keeps its length. Programs that ignore the lock
+        // could still change or cut off the file. No system call prevents that; `open` therefore
+        // asks the caller for a file that nothing else writes.
+        let mapping = unsafe {
+            MmapOptions::new()
+                .len(n_bytes_min as usize)
+                .map_mut(&file)
+                .map_err(MappedFileError::Map)?
+        };
         Ok(MappedFile {
+            mapping,
             _file: file,
-            start,
-            n_words,
         })
     }
 
     /// The words.
     pub fn words_mut(&mut self) -> &mut [u64] {
-        // SAFETY: `start` is aligned to a page and begins `n_words` mapped words (or dangles
-        // where there are none), which stay mapped while `self` is borrowed. Any bits are a `u64`.
-        // This mapping is private to `self`, and nobody else in this process has another: the lock
-        // refuses. Programs that ignore the lock can change the words; that spoils what is
-        // computed from them, as it would spoil the file.
-        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.n_words) }
+        bytemuck::cast_slice_mut(&mut self.mapping)
     }
 
     /// BLAKE3 of the words, to know later whether they are the same.
     pub fn fingerprint(&self) -> [u8; 32] {
-        let n_bytes = self.n_words * 8;
-        // SAFETY: as for `words_mut`, and bytes need no alignment; `self` is borrowed, so that
-        // nobody in this process changes them meanwhile.
-        let bytes = unsafe { std::slice::from_raw_parts(self.start.as_ptr().cast(), n_bytes) };
-        blake3::hash(bytes).into()
+        blake3::hash(&self.mapping).into()
     }
 
     /// Waits until the file's contents are on the disk.
     pub fn sync(&self) -> io::Result<()> {
-        if self.n_words == 0 {
-            return Ok(());
-        }
-        // SAFETY: the range is the one that was mapped.
-        let code =
-            unsafe { libc::msync(self.start.as_ptr().cast(), self.n_words * 8, libc::MS_SYNC) };
-        match code {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+        self.mapping.flush()
     }
-}
-
-impl Drop for MappedFile {
-    fn drop(&mut self) {
-        if self.n_words > 0 {
-            // SAFETY: the range is the one that was mapped, and nothing borrows from it any more.
-            unsafe { libc::munmap(self.start.as_ptr().cast(), self.n_words * 8) };
-        }
-    }
-}
-
-fn map(file: &File, n_words: usize) -> Result<NonNull<u64>, MappedFileError> {
-    // Nothing cannot be mapped, and need not be.
-    if n_words == 0 {
-        return Ok(NonNull::dangling());
-    }
-    let access = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: the system chooses an address where nothing is, so that no memory in use changes.
-    let start = unsafe {
-        libc::mmap(
-            std::ptr::null_mut(),
-            n_words * 8,
-            access,
-            libc::MAP_SHARED,
-            file.as_raw_fd(),
-            0,
-        )
-    };
-    if start == libc::MAP_FAILED {
-        return Err(MappedFileError::Map(io::Error::last_os_error()));
-    }
-    NonNull::new(start.cast()).ok_or_else(|| MappedFileError::Map(io::Error::last_os_error()))
 }
 
 /// Gives the holes of a sparse file room, without changing what is read from it: on a full disk a

@@ -61,17 +61,7 @@ pub(crate) fn read_data(
 /// The file's size is checked against the shape, so a header that was read is a promise that the
 /// data bytes are there.
 pub fn read_header(mut reader: impl Read, size_bytes: u64) -> Result<Header, NpyError> {
-    let header = header::read(&mut reader, size_bytes)?;
-    let expected_bytes = header.data_bytes();
-    let actual_bytes = size_bytes - header.data_offset;
-    match actual_bytes.checked_sub(expected_bytes) {
-        None => Err(NpyError::Truncated {
-            expected_bytes,
-            actual_bytes,
-        }),
-        Some(0) => Ok(header),
-        Some(n_bytes) => Err(NpyError::TrailingBytes { n_bytes }),
-    }
+    header::read(&mut reader, size_bytes, header::array_type)
 }
 
 /// Reads the array in the file at `path`.

@@ -4,6 +4,10 @@
 //! be; [`NpzWriter`] adds them one by one. Sizes an archive declares are claims: no more room is
 //! made than bytes really come out, and what deflate cannot do is refused before it is tried.
 //!
+//! The zip reader is our own for these two reasons: a general one lends one member at a time,
+//! because members share the file's position, and leaves it to its caller to distrust declared
+//! sizes. Only deflate itself comes from a library, `flate2`.
+//!
 //! ```
 //! use swathe_array::Array;
 //! use swathe_io::npz::{Compression, Npz, NpzWriter};

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{ArrayRef, Float32Array, Float64Array, RecordBatch, UInt32Array};
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::datatypes::{DataType, Schema};
 use swathe_array::Dtype;
 use swathe_ot::{Fields, Geometry, Link};
 
+use crate::described_field::described;
 use crate::npz::{Compression, NpzError, NpzWriter};
 use crate::ot_page::ViewFiles;
 use crate::run_folder::{FolderError, TableFile};
@@ -187,13 +188,13 @@ impl PairFiles {
         let relative = format!("{COUPLING_FOLDER}/{}.parquet", file_stem(id));
         let path = self.folder.join(&relative);
         let write = || {
-            let place = |name: &str, unit: &str| field(name, DataType::UInt32, unit);
+            let place = |name: &str, unit: &str| described(name, DataType::UInt32, unit);
             let schema = Arc::new(Schema::new(vec![
                 place("src_y", "px, row of the source pixel"),
                 place("src_x", "px, column of the source pixel"),
                 place("tgt_y", "px, row of the target pixel"),
                 place("tgt_x", "px, column of the target pixel"),
-                field("mass", DataType::Float64, "problem mass on the way"),
+                described("mass", DataType::Float64, "problem mass on the way"),
             ]));
             let mut file = TableFile::create(&path, Arc::clone(&schema))?;
             for some in links.chunks(1 << 14) {
@@ -300,10 +301,10 @@ impl PairFiles {
         } else {
             DataType::Float32
         };
-        let map = |name: &str, unit: &str| field(name, number.clone(), unit);
+        let map = |name: &str, unit: &str| described(name, number.clone(), unit);
         let schema = Arc::new(Schema::new(vec![
-            field("y", DataType::UInt32, "px, row in the frame"),
-            field("x", DataType::UInt32, "px, column in the frame"),
+            described("y", DataType::UInt32, "px, row in the frame"),
+            described("x", DataType::UInt32, "px, column in the frame"),
             map("velocity_y", "px per step; NaN off the source"),
             map("velocity_x", "px per step; NaN off the source"),
             map("created", "problem mass per px; NaN off the target"),
@@ -345,11 +346,6 @@ impl PairFiles {
         }
         file.commit().map(drop)
     }
-}
-
-fn field(name: &str, data_type: DataType, description: &str) -> Field {
-    let metadata = [("description".to_owned(), description.to_owned())];
-    Field::new(name, data_type, false).with_metadata(metadata.into())
 }
 
 /// The name of a pair's file without its extension: bytes outside `[A-Za-z0-9_-]`, and a dot at

@@ -1,16 +1,14 @@
 //! The record of a pair in a finished run: its row of `pairs.parquet` and its maps.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::Float64Type;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use swathe_ot::{Fields, Shape, Status};
 
 use crate::npz::{Npz, NpzError};
 use crate::pair_picture::PairFigures;
+use crate::table_reader::{TableReader, number_column, string_column};
 
 /// What the table says of a pair.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,7 +81,7 @@ impl PairRecord {
         let mut found = None;
         let mut near = Near::new(id);
         for_batches(&path, &COLUMNS, |batch| {
-            let ids = text(batch, "pair_id")?;
+            let ids = string_column(batch, "pair_id")?;
             for at in 0..batch.num_rows() {
                 if ids.value(at) == id {
                     found = Some(record(batch, at)?);
@@ -99,10 +97,10 @@ impl PairRecord {
         let mut message = None;
         if failures.exists() {
             for_batches(&failures, &["id", "message"], |batch| {
-                let ids = text(batch, "id")?;
+                let ids = string_column(batch, "id")?;
                 for at in 0..batch.num_rows() {
                     if ids.value(at) == id {
-                        message = Some(text(batch, "message")?.value(at).to_owned());
+                        message = Some(string_column(batch, "message")?.value(at).to_owned());
                     }
                 }
                 Ok(())
@@ -168,17 +166,15 @@ const COLUMNS: [&str; 10] = [
 
 fn record(batch: &RecordBatch, at: usize) -> Result<PairRecord, String> {
     let number = |name: &str| -> Result<f64, String> {
-        let column = column(batch, name)?;
-        let numbers = column
-            .as_primitive_opt::<Float64Type>()
-            .ok_or_else(|| format!("the column {name:?} does not hold numbers"))?;
+        let numbers = number_column::<Float64Type>(batch, name)?;
         Ok(if numbers.is_null(at) {
             f64::NAN
         } else {
             numbers.value(at)
         })
     };
-    let word = text(batch, "status")?.value(at);
+    let statuses = string_column(batch, "status")?;
+    let word = statuses.value(at);
     let all = [
         Status::Converged,
         Status::MaxIterations,
@@ -190,7 +186,7 @@ fn record(batch: &RecordBatch, at: usize) -> Result<PairRecord, String> {
     let fields_path = match batch.column_by_name("fields_path") {
         None => None,
         Some(_) => {
-            let paths = text(batch, "fields_path")?;
+            let paths = string_column(batch, "fields_path")?;
             (!paths.is_null(at)).then(|| paths.value(at).to_owned())
         }
     };
@@ -209,45 +205,17 @@ fn record(batch: &RecordBatch, at: usize) -> Result<PairRecord, String> {
     })
 }
 
-fn column<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a dyn Array, String> {
-    let column = batch.column_by_name(name);
-    let column = column.ok_or_else(|| format!("it has no column {name:?}"))?;
-    Ok(column.as_ref())
-}
-
-fn text<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a arrow::array::StringArray, String> {
-    column(batch, name)?
-        .as_string_opt::<i32>()
-        .ok_or_else(|| format!("the column {name:?} does not hold text"))
-}
-
-/// Passes some columns of a Parquet file on, a batch of rows at a time.
-pub(crate) fn for_batches(
+/// Passes some columns of a table on, a few rows at a time.
+fn for_batches(
     path: &Path,
     names: &[&str],
-    mut take: impl FnMut(&RecordBatch) -> Result<(), String>,
+    take: impl FnMut(&RecordBatch) -> Result<(), String>,
 ) -> Result<(), PairRecordError> {
-    let mut read = || -> Result<(), String> {
-        let file = File::open(path).map_err(|error| error.to_string())?;
-        let builder =
-            ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| error.to_string())?;
-        let wanted = builder.schema().fields().iter().enumerate();
-        let places: Vec<usize> = wanted
-            .filter(|(_, field)| names.contains(&field.name().as_str()))
-            .map(|(at, _)| at)
-            .collect();
-        let mask = ProjectionMask::roots(builder.parquet_schema(), places);
-        let reader = builder.with_projection(mask).build();
-        for batch in reader.map_err(|error| error.to_string())? {
-            take(&batch.map_err(|error| error.to_string())?)?;
-        }
-        Ok(())
-    };
-    // Damaged files can bring the decoder to panic; nothing of it is used afterwards.
-    let done = swathe::guarded(&mut read).unwrap_or_else(|_| Err("it is damaged".to_owned()));
-    done.map_err(|reason| PairRecordError::Table {
+    let table = TableReader::open(path).map(|table| table.columns(names));
+    let done = table.and_then(|table| table.for_each(take));
+    done.map_err(|error| PairRecordError::Table {
         path: path.to_owned(),
-        reason,
+        reason: error.reason(),
     })
 }
 

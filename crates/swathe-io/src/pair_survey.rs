@@ -3,8 +3,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use swathe::Stop;
@@ -12,7 +11,7 @@ use swathe_ot::{PixelBox, Shape};
 
 use crate::frame::FrameError;
 use crate::frame_cache::FrameCache;
-use crate::run_folder::InputFile;
+use crate::run_folder::{InputFile, on_threads};
 
 /// What is known of the frames of a run.
 #[derive(Debug)]
@@ -188,32 +187,12 @@ fn in_parallel<T: Send>(
     settings: &SurveySettings<'_>,
     work: impl Fn(usize) -> T + Sync,
 ) -> Option<Vec<T>> {
-    let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<(usize, T)>> = Mutex::new(Vec::with_capacity(n));
-    let claim = || {
-        while !settings.stop.is_cancelled() {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            if at >= n {
-                break;
-            }
-            let result = work(at);
-            done.lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push((at, result));
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..settings.n_threads.clamp(1, n.max(1)) {
-            let named = std::thread::Builder::new().name("swathe-survey".to_owned());
-            // Where the system has no thread to give, the others do the work.
-            let _ = named.spawn_scoped(scope, claim);
-        }
-        claim();
+    let done = on_threads("swathe-survey", settings.n_threads, n, &|at| match settings
+        .stop
+        .is_cancelled()
+    {
+        true => Err(()),
+        false => Ok(work(at)),
     });
-    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    if done.len() < n {
-        return None;
-    }
-    done.sort_unstable_by_key(|(at, _)| *at);
-    Some(done.into_iter().map(|(_, result)| result).collect())
+    done.ok()
 }

@@ -10,6 +10,7 @@ use arrow::array::{
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use swathe_ot::{Reference, Settings, Status};
 
+use crate::described_field::{described, measured};
 use crate::frame_cache::FrameCache;
 use crate::pair_files::PairFiles;
 use crate::pair_input::{CarriedColumn, NamedPair};
@@ -115,29 +116,12 @@ impl Rows for PairRows {
     }
 
     fn schema(&self) -> SchemaRef {
-        let described = |name: &str, data_type, nullable, unit: &str, description: &str| {
-            let mut metadata = vec![("description".to_owned(), description.to_owned())];
-            if !unit.is_empty() {
-                metadata.push(("unit".to_owned(), unit.to_owned()));
-            }
-            Field::new(name, data_type, nullable).with_metadata(metadata.into_iter().collect())
-        };
-        let id = described(
-            "pair_id",
-            DataType::Utf8,
-            false,
-            "",
-            "the pair's name in the input",
-        );
+        let id = described("pair_id", DataType::Utf8, "the pair's name in the input");
         let carried = self.carried.iter().map(|column| column.field.clone());
         let results = self.columns.iter().map(|column| {
-            described(
-                &column.name,
-                column.value.data_type(),
-                column.is_nullable,
-                column.unit,
-                &column.description,
-            )
+            let data_type = column.value.data_type();
+            measured(&column.name, data_type, &column.description, column.unit)
+                .with_nullable(column.is_nullable)
         });
         let fields: Vec<Field> = std::iter::once(id).chain(carried).chain(results).collect();
         Arc::new(Schema::new(fields))

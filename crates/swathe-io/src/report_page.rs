@@ -3,6 +3,10 @@
 //! Rust makes the data and the frame that needs no script; the scripts under `assets/` draw the
 //! rest. They are plain scripts that share the object `window.swathe` and are listed in [`SCRIPTS`]
 //! in the order they need each other.
+//!
+//! The charts are our own scripts, not a chart library: a page must open from a disk without any
+//! network, so that every page would hold a copy of the library, and most of what they draw is
+//! specific to runs (launches by worker, maps of pairs, grids of tasks).
 
 mod data;
 mod failures;

@@ -28,6 +28,7 @@ pub use hash::is_supported as can_be_in_a_table;
 pub use identity::{Identity, InputFile, RunJson, RunState};
 pub use manifest::{ManifestLine, Seal, Spans};
 pub use merge::{Merged, merge_shards};
+pub(crate) use on_threads::on_threads;
 pub use part::{Failure, Timing};
 pub(crate) use table_file::TableFile;
 
@@ -137,9 +138,29 @@ impl FolderError {
         move |source| FolderError::Write { path, source }
     }
 
-    fn read(path: &Path) -> impl FnOnce(io::Error) -> FolderError + use<> {
+    pub(crate) fn read(path: &Path) -> impl FnOnce(io::Error) -> FolderError + use<> {
         let path = path.to_owned();
         move |source| FolderError::Read { path, source }
+    }
+
+    /// A file is not what it should be.
+    pub(crate) fn damaged<E: std::fmt::Display>(
+        path: &Path,
+    ) -> impl FnOnce(E) -> FolderError + use<E> {
+        let path = path.to_owned();
+        move |error| FolderError::Damaged {
+            path,
+            reason: error.to_string(),
+        }
+    }
+
+    /// What is wrong with a table, without its path.
+    pub(crate) fn reason(self) -> String {
+        match self {
+            FolderError::Damaged { reason, .. } => reason,
+            FolderError::Read { source, .. } => source.to_string(),
+            other => other.to_string(),
+        }
     }
 }
 

@@ -8,9 +8,10 @@ use arrow::datatypes::{Int32Type, UInt32Type};
 use serde_json::{Value, json};
 use swathe_arc::grid_from_value;
 
-use crate::arc_run::{Ranked, ranking, read_columns, read_samples, words};
+use crate::arc_run::{Ranked, ranking, read_samples};
 use crate::arc_table::RESULTS;
 use crate::run_folder::{FolderError, write_file};
+use crate::table_reader::{TableReader, string_column};
 
 /// Writes `submission.json` of a complete run.
 ///
@@ -63,15 +64,8 @@ fn attempts(run: &Path) -> Result<Attempts, FolderError> {
         .collect();
     let mut attempts = Attempts::new();
     let columns = ["program", "task", "split", "index", "output"];
-    for batch in read_columns(run, RESULTS, &columns)? {
-        let added = batch
-            .map_err(|error| error.to_string())
-            .and_then(|batch| add(&mut attempts, &batch, &ranks));
-        added.map_err(|reason| FolderError::Damaged {
-            path: run.join(format!("{RESULTS}.parquet")),
-            reason,
-        })?;
-    }
+    let table = TableReader::of_run(run, RESULTS)?.columns(&columns);
+    table.for_each(|batch| add(&mut attempts, batch, &ranks))?;
     Ok(attempts)
 }
 
@@ -85,9 +79,9 @@ fn add(
         found.ok_or_else(|| format!("it has no column {name}"))
     };
     let (program, task, split) = (
-        words(batch, "program")?,
-        words(batch, "task")?,
-        words(batch, "split")?,
+        string_column(batch, "program")?,
+        string_column(batch, "task")?,
+        string_column(batch, "split")?,
     );
     let index = column("index")?
         .as_primitive_opt::<UInt32Type>()

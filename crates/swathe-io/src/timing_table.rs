@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use arrow::array::AsArray;
 use arrow::datatypes::{Float64Type, UInt64Type};
 
-use crate::arc_run::{read_columns, words};
 use crate::run_folder::FolderError;
+use crate::table_reader::{TableReader, number_column, string_column};
 
 /// The times of all problems that have an outcome.
 pub(crate) struct Timings {
@@ -19,36 +18,31 @@ pub(crate) struct Timings {
 
 impl Timings {
     pub(crate) fn read(run: &Path) -> Result<Timings, FolderError> {
-        const TIMING: &str = "timing";
-        let damaged = |reason: String| FolderError::Damaged {
-            path: run.join(format!("{TIMING}.parquet")),
-            reason,
-        };
         let mut timings = Timings {
             rows: Vec::new(),
             ms: Vec::new(),
             device_keys: Vec::new(),
             devices: Vec::new(),
         };
-        for batch in read_columns(run, TIMING, &["row", "device", "milliseconds"])? {
-            let batch = batch.map_err(|error| damaged(error.to_string()))?;
-            let row = (batch.column_by_name("row"))
-                .and_then(|column| column.as_primitive_opt::<UInt64Type>())
-                .ok_or_else(|| damaged("row is no number".to_owned()))?;
-            let ms = (batch.column_by_name("milliseconds"))
-                .and_then(|column| column.as_primitive_opt::<Float64Type>())
-                .ok_or_else(|| damaged("milliseconds is no number".to_owned()))?;
-            let device = words(&batch, "device").map_err(damaged)?;
+        let names = ["row", "device", "milliseconds"];
+        let table = TableReader::of_run(run, "timing")?.columns(&names);
+        table.for_each(|batch| {
+            let row = number_column::<UInt64Type>(batch, "row")?;
+            let ms = number_column::<Float64Type>(batch, "milliseconds")?;
+            let device = string_column(batch, "device")?;
+            let last = timings.rows.last().copied().unwrap_or(0);
+            let is_back = row.values().first().is_some_and(|&first| first < last);
+            if is_back || !row.values().is_sorted() {
+                return Err("its rows are not in order".to_owned());
+            }
             timings.rows.extend(row.values());
             timings.ms.extend(ms.values());
             for at in 0..batch.num_rows() {
-                let key = timings.key(device.value(at)).map_err(damaged)?;
+                let key = timings.key(device.value(at))?;
                 timings.device_keys.push(key);
             }
-        }
-        if !timings.rows.is_sorted() {
-            return Err(damaged("its rows are not in order".to_owned()));
-        }
+            Ok(())
+        })?;
         Ok(timings)
     }
 

@@ -1,6 +1,6 @@
 //! Turns: how much could have been solved at once, and how much was.
 
-use swathe::{DeviceId, Report};
+use swathe::{Cpu, DeviceId, DeviceUse, Report};
 
 /// The devices that solved anything, all together.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -86,9 +86,10 @@ impl Turns {
 
 /// Problems that the CPU solves at once.
 pub(super) fn n_threads(report: &Report) -> usize {
-    let cpu = report
-        .devices
-        .iter()
-        .find_map(|device| Some(device.cpu()?.n_threads));
-    cpu.unwrap_or(1)
+    cpu(report).map_or(1, |cpu| cpu.n_threads)
+}
+
+/// The CPU, if the run used it.
+pub(crate) fn cpu(report: &Report) -> Option<&Cpu> {
+    report.devices.iter().find_map(DeviceUse::cpu)
 }

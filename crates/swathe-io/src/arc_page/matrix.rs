@@ -1,12 +1,12 @@
 //! The matrix: what every program made of every task, a byte for each.
 
+use base64::prelude::{BASE64_STANDARD, Engine};
 use serde_json::{Value, json};
 
 use super::cell::{NOT_RUN, byte, codes};
 use super::samples::Samples;
 use super::tally::TaskCalls;
 use crate::arc_run::ProgramRow;
-use crate::base64;
 
 /// Some tasks and some programs, and a byte for each two.
 pub(super) struct Matrix {
@@ -70,7 +70,7 @@ impl Matrix {
             "programs": names,
             "n_tasks": samples.tasks.len(),
             "n_programs": programs.len(),
-            "cells": base64::encode(&self.cells),
+            "cells": BASE64_STANDARD.encode(&self.cells),
             "codes": codes(),
         })
     }

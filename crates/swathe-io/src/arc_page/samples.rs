@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use arrow::array::{Array, AsArray, StringArray};
+use arrow::array::Array;
 use arrow::datatypes::UInt32Type;
 
 use super::grid_text::short;
-use crate::arc_run::{read_columns, words};
 use crate::arc_table::SPLITS;
 use crate::run_folder::FolderError;
+use crate::table_reader::{TableReader, number_column, string_column};
 use crate::timing_table::Timings;
 
 /// The tasks of a run, in order.
@@ -122,20 +122,13 @@ fn each(
     run: &Path,
     mut add: impl FnMut(&str, bool, u32, &str, Option<&str>) -> Result<(), String>,
 ) -> Result<(), FolderError> {
-    const SAMPLES: &str = "samples";
-    let damaged = |reason: String| FolderError::Damaged {
-        path: run.join(format!("{SAMPLES}.parquet")),
-        reason,
-    };
     let columns = ["task", "split", "index", "input", "expected"];
-    for batch in read_columns(run, SAMPLES, &columns)? {
-        let batch = batch.map_err(|error| damaged(error.to_string()))?;
-        let column = |name: &str| words(&batch, name).map_err(damaged);
+    let table = TableReader::of_run(run, "samples")?.columns(&columns);
+    table.for_each(|batch| {
+        let column = |name: &str| string_column(batch, name);
         let (task, split) = (column("task")?, column("split")?);
-        let (input, expected): (StringArray, StringArray) = (column("input")?, column("expected")?);
-        let index = (batch.column_by_name("index"))
-            .and_then(|column| column.as_primitive_opt::<UInt32Type>())
-            .ok_or_else(|| damaged("index is no number".to_owned()))?;
+        let (input, expected) = (column("input")?, column("expected")?);
+        let index = number_column::<UInt32Type>(batch, "index")?;
         for at in 0..batch.num_rows() {
             add(
                 task.value(at),
@@ -143,9 +136,8 @@ fn each(
                 index.value(at),
                 input.value(at),
                 expected.is_valid(at).then(|| expected.value(at)),
-            )
-            .map_err(damaged)?;
+            )?;
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }

@@ -6,9 +6,10 @@ use std::path::Path;
 use arrow::array::{Array, AsArray, BooleanArray, Float64Array, RecordBatch};
 use arrow::datatypes::{Float64Type, UInt32Type};
 
-use crate::arc_run::{Words, read_columns};
+use crate::arc_run::Words;
 use crate::arc_table::{OUTCOMES, RESULTS, SPLITS};
 use crate::run_folder::FolderError;
+use crate::table_reader::TableReader;
 
 /// What became of all calls.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -68,10 +69,6 @@ pub(super) fn tally(
     programs: &HashMap<&str, u32>,
     mut close: impl FnMut(&TaskCalls<'_>),
 ) -> Result<Calls, FolderError> {
-    let damaged = |reason: String| FolderError::Damaged {
-        path: run.join(format!("{RESULTS}.parquet")),
-        reason,
-    };
     let columns = [
         "program",
         "task",
@@ -87,11 +84,8 @@ pub(super) fn tally(
         ..Open::default()
     };
     let mut calls = Calls::default();
-    for batch in read_columns(run, RESULTS, &columns)? {
-        let batch = batch.map_err(|error| damaged(error.to_string()))?;
-        open.add(&batch, programs, &mut calls, &mut close)
-            .map_err(damaged)?;
-    }
+    let table = TableReader::of_run(run, RESULTS)?.columns(&columns);
+    table.for_each(|batch| open.add(batch, programs, &mut calls, &mut close))?;
     open.close(&mut close);
     Ok(calls)
 }

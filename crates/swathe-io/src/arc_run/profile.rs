@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
-use arrow::datatypes::{DataType, Field};
+use arrow::datatypes::{DataType, Schema};
 use swathe_arc::StatementTime;
 
-use super::described;
+use crate::described_field::described;
 use crate::run_folder::{FolderError, write_table};
 
 /// What one primitive or one program took.
@@ -70,29 +70,27 @@ fn summed<'a>(
 
 /// Writes `profile.parquet`.
 pub fn write_profile(run: &Path, rows: &[ProfileRow]) -> Result<(), FolderError> {
-    let schema = described(vec![
-        (
-            Field::new("row", DataType::UInt64, false),
+    let schema = Schema::new(vec![
+        described(
+            "row",
+            DataType::UInt64,
             "the row's number: primitives first, then programs, the slowest of each first",
         ),
-        (
-            Field::new("kind", DataType::Utf8, false),
-            "primitive or program",
-        ),
-        (
-            Field::new("name", DataType::Utf8, false),
+        described("kind", DataType::Utf8, "primitive or program"),
+        described(
+            "name",
+            DataType::Utf8,
             "the primitive's or the program's name",
         ),
-        (
-            Field::new("calls", DataType::UInt64, false),
+        described(
+            "calls",
+            DataType::UInt64,
             "statements evaluated; one that several programs share counts for the first of them",
         ),
-        (
-            Field::new("milliseconds", DataType::Float64, false),
-            "time spent in them, ms",
-        ),
-        (
-            Field::new("share", DataType::Float64, false),
+        described("milliseconds", DataType::Float64, "time spent in them, ms"),
+        described(
+            "share",
+            DataType::Float64,
             "the fraction of the time of all statements",
         ),
     ]);
@@ -114,6 +112,7 @@ pub fn write_profile(run: &Path, rows: &[ProfileRow]) -> Result<(), FolderError>
             rows.iter().map(|row| row.share),
         )),
     ];
-    let batch = RecordBatch::try_new(schema, columns).expect("the columns have one length");
+    let batch =
+        RecordBatch::try_new(Arc::new(schema), columns).expect("the columns have one length");
     write_table(&run.join("profile.parquet"), &batch)
 }

@@ -7,11 +7,12 @@ use std::path::Path;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::Float64Type;
 
+use super::Ranking;
 use super::samples::{read_programs, read_samples};
 use super::words::Words;
-use super::{Ranking, read_columns};
 use crate::arc_table::RESULTS;
 use crate::run_folder::FolderError;
+use crate::table_reader::TableReader;
 
 /// How a program did at the demonstrations of one task.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,10 +89,6 @@ pub fn ranking(run: &Path) -> Result<Ranking, FolderError> {
         marks: vec![None; programs.len()],
     };
     let columns = ["program", "task", "split", "equal", "score"];
-    let damaged = |reason: String| FolderError::Damaged {
-        path: run.join(format!("{RESULTS}.parquet")),
-        reason,
-    };
     let mut close = |task: &str, marks: Vec<(usize, Mark)>| {
         let ranked = marks.into_iter().map(|(number, mark)| Ranked {
             program: programs[number].name.clone(),
@@ -105,10 +102,8 @@ pub fn ranking(run: &Path) -> Result<Ranking, FolderError> {
         ranked.sort_by(|a, b| a.standing().compare(&b.standing()));
         ranking.insert(task.to_owned(), ranked);
     };
-    for batch in read_columns(run, RESULTS, &columns)? {
-        let batch = batch.map_err(|error| damaged(error.to_string()))?;
-        tally.add(&batch, &numbers, &mut close).map_err(damaged)?;
-    }
+    let table = TableReader::of_run(run, RESULTS)?.columns(&columns);
+    table.for_each(|batch| tally.add(batch, &numbers, &mut close))?;
     if let Some(task) = tally.task.take() {
         close(&task, tally.take_marks());
     }

@@ -4,12 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray, UInt32Array, UInt64Array};
-use arrow::datatypes::{DataType, Field, UInt32Type, UInt64Type};
+use arrow::datatypes::{DataType, Schema, UInt32Type, UInt64Type};
 use swathe_arc::{Grid, Problem, grid_from_value};
 
-use super::{described, read_columns, words};
 use crate::arc_table::SPLITS;
+use crate::described_field::described;
 use crate::run_folder::{FolderError, write_file, write_table};
+use crate::table_reader::{TableReader, string_column};
 
 const SAMPLES: &str = "samples";
 const PROGRAMS: &str = "programs";
@@ -80,28 +81,34 @@ pub fn adopt_inputs(run: &Path) -> Result<(), FolderError> {
 }
 
 fn samples_batch(problems: &[Problem]) -> RecordBatch {
-    let schema = described(vec![
-        (
-            Field::new("row", DataType::UInt64, false),
+    let schema = Schema::new(vec![
+        described(
+            "row",
+            DataType::UInt64,
             "the sample's number, from 0: the row in timing.parquet",
         ),
-        (Field::new("task", DataType::Utf8, false), "the task's name"),
-        (
-            Field::new("split", DataType::Utf8, false),
+        described("task", DataType::Utf8, "the task's name"),
+        described(
+            "split",
+            DataType::Utf8,
             "train for a demonstration, test for a test",
         ),
-        (
-            Field::new("index", DataType::UInt32, false),
+        described(
+            "index",
+            DataType::UInt32,
             "its number among the task's demonstrations or tests, from 0",
         ),
-        (
-            Field::new("input", DataType::Utf8, false),
+        described(
+            "input",
+            DataType::Utf8,
             "the input grid, rows of colours as JSON",
         ),
-        (
-            Field::new("expected", DataType::Utf8, true),
+        described(
+            "expected",
+            DataType::Utf8,
             "the expected output; null if it is not known",
-        ),
+        )
+        .with_nullable(true),
     ]);
     let samples = || problems.iter().map(Problem::sample);
     let columns: Vec<ArrayRef> = vec![
@@ -124,29 +131,18 @@ fn samples_batch(problems: &[Problem]) -> RecordBatch {
             samples().map(|sample| sample.output.as_ref().map(json)),
         )),
     ];
-    RecordBatch::try_new(schema, columns).expect("the columns have one length")
+    RecordBatch::try_new(Arc::new(schema), columns).expect("the columns have one length")
 }
 
 fn programs_batch(programs: &[ProgramRow]) -> RecordBatch {
-    let schema = described(vec![
-        (
-            Field::new("row", DataType::UInt64, false),
-            "the program's number, from 0",
-        ),
-        (
-            Field::new("program", DataType::Utf8, false),
-            "the function's name",
-        ),
-        (
-            Field::new("file", DataType::Utf8, false),
-            "the file it is from",
-        ),
-        (
-            Field::new("line", DataType::UInt64, false),
-            "the line of its def, from 1",
-        ),
-        (
-            Field::new("statements", DataType::UInt64, false),
+    let schema = Schema::new(vec![
+        described("row", DataType::UInt64, "the program's number, from 0"),
+        described("program", DataType::Utf8, "the function's name"),
+        described("file", DataType::Utf8, "the file it is from"),
+        described("line", DataType::UInt64, "the line of its def, from 1"),
+        described(
+            "statements",
+            DataType::UInt64,
             "its calls, nested ones included",
         ),
     ]);
@@ -165,7 +161,7 @@ fn programs_batch(programs: &[ProgramRow]) -> RecordBatch {
             programs.iter().map(|program| program.n_statements),
         )),
     ];
-    RecordBatch::try_new(schema, columns).expect("the columns have one length")
+    RecordBatch::try_new(Arc::new(schema), columns).expect("the columns have one length")
 }
 
 /// A grid as tasks have it.
@@ -178,8 +174,14 @@ fn json(grid: &Grid) -> String {
 pub fn read_samples(run: &Path) -> Result<Vec<SampleRow>, FolderError> {
     let columns = ["task", "split", "index", "input", "expected"];
     read_rows(run, SAMPLES, &columns, |batch| {
-        let (task, split) = (words(batch, "task")?, words(batch, "split")?);
-        let (input, expected) = (words(batch, "input")?, words(batch, "expected")?);
+        let (task, split) = (
+            string_column(batch, "task")?,
+            string_column(batch, "split")?,
+        );
+        let (input, expected) = (
+            string_column(batch, "input")?,
+            string_column(batch, "expected")?,
+        );
         let index = column(batch, "index")?
             .as_primitive_opt::<UInt32Type>()
             .ok_or("index is no number")?;
@@ -204,7 +206,10 @@ pub fn read_samples(run: &Path) -> Result<Vec<SampleRow>, FolderError> {
 pub fn read_programs(run: &Path) -> Result<Vec<ProgramRow>, FolderError> {
     let columns = ["program", "file", "line", "statements"];
     read_rows(run, PROGRAMS, &columns, |batch| {
-        let (name, file) = (words(batch, "program")?, words(batch, "file")?);
+        let (name, file) = (
+            string_column(batch, "program")?,
+            string_column(batch, "file")?,
+        );
         let number = |name: &str| {
             let numbers = column(batch, name)?.as_primitive_opt::<UInt64Type>();
             numbers.ok_or_else(|| format!("{name} is no number"))
@@ -236,14 +241,11 @@ fn read_rows<T>(
     columns: &[&str],
     rows: impl Fn(&RecordBatch) -> Result<Vec<T>, String>,
 ) -> Result<Vec<T>, FolderError> {
-    let damaged = |reason: String| FolderError::Damaged {
-        path: run.join(format!("{table}.parquet")),
-        reason,
-    };
     let mut all = Vec::new();
-    for batch in read_columns(run, table, columns)? {
-        let batch = batch.map_err(|error| damaged(error.to_string()))?;
-        all.extend(rows(&batch).map_err(damaged)?);
-    }
+    let table = TableReader::of_run(run, table)?.columns(columns);
+    table.for_each(|batch| {
+        all.extend(rows(batch)?);
+        Ok(())
+    })?;
     Ok(all)
 }

@@ -1,19 +1,18 @@
 //! What there is to see of one task: its samples, and what a program made of them.
 
-use std::fs::File;
 use std::path::Path;
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, UInt32Type, UInt64Type};
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReaderBuilder, RowSelection, RowSelector};
+use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
 use swathe_arc::Grid;
 
+use super::ranking;
 use super::samples::read_samples;
-use super::{ranking, read_columns, words};
 use crate::arc_table::{RESULTS, SPLITS};
 use crate::run_folder::FolderError;
+use crate::table_reader::{TableReader, string_column};
 
 /// A task of a run and what one program made of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -145,16 +144,11 @@ struct ShownCall {
 /// The rows of one task and program. Their places are found by narrow columns first: outputs are
 /// long, and nearly all of them somebody else's.
 fn calls(run: &Path, task: &str, program: &str) -> Result<Vec<ShownCall>, FolderError> {
-    let path = run.join(format!("{RESULTS}.parquet"));
-    let damaged = |reason: String| FolderError::Damaged {
-        path: path.clone(),
-        reason,
-    };
     let mut selectors: Vec<RowSelector> = Vec::new();
-    for batch in read_columns(run, RESULTS, &["program", "task"])? {
-        let batch = batch.map_err(|error| damaged(error.to_string()))?;
-        let tasks = words(&batch, "task").map_err(damaged)?;
-        let programs = words(&batch, "program").map_err(damaged)?;
+    let places = TableReader::of_run(run, RESULTS)?.columns(&["program", "task"]);
+    places.for_each(|batch| {
+        let tasks = string_column(batch, "task")?;
+        let programs = string_column(batch, "program")?;
         selectors.extend((0..batch.num_rows()).map(|at| {
             if tasks.value(at) == task && programs.value(at) == program {
                 RowSelector::select(1)
@@ -162,14 +156,9 @@ fn calls(run: &Path, task: &str, program: &str) -> Result<Vec<ShownCall>, Folder
                 RowSelector::skip(1)
             }
         }));
-    }
-    let file = File::open(&path).map_err(|source| FolderError::Read {
-        path: path.clone(),
-        source,
+        Ok(())
     })?;
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file)
-        .map_err(|error| damaged(error.to_string()))?;
-    let columns = [
+    let mut table = TableReader::of_run(run, RESULTS)?.columns(&[
         "split",
         "index",
         "error_kind",
@@ -177,18 +166,14 @@ fn calls(run: &Path, task: &str, program: &str) -> Result<Vec<ShownCall>, Folder
         "score",
         "output",
         "output_bytes",
-    ];
-    let mask = ProjectionMask::columns(builder.parquet_schema(), columns);
-    let reader = builder
-        .with_projection(mask)
-        .with_row_selection(RowSelection::from(selectors))
-        .build()
-        .map_err(|error| damaged(error.to_string()))?;
+    ]);
+    let selection = RowSelection::from(selectors);
+    table.builder = table.builder.with_row_selection(selection);
     let mut calls = Vec::new();
-    for batch in reader {
-        let batch = batch.map_err(|error| damaged(error.to_string()))?;
-        calls.extend(calls_of(&batch).map_err(damaged)?);
-    }
+    table.for_each(|batch| {
+        calls.extend(calls_of(batch)?);
+        Ok(())
+    })?;
     Ok(calls)
 }
 
@@ -197,7 +182,10 @@ fn calls_of(batch: &RecordBatch) -> Result<Vec<ShownCall>, String> {
         let found = batch.column_by_name(name);
         found.ok_or_else(|| format!("it has no column {name}"))
     };
-    let (split, error_kind) = (words(batch, "split")?, words(batch, "error_kind")?);
+    let (split, error_kind) = (
+        string_column(batch, "split")?,
+        string_column(batch, "error_kind")?,
+    );
     let output =
         cast(column("output")?, &DataType::LargeUtf8).map_err(|error| error.to_string())?;
     let output = output.as_string::<i64>();

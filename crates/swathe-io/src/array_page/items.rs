@@ -5,8 +5,8 @@ use std::path::Path;
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::UInt64Type;
 
-use crate::arc_run::{read_columns, words};
 use crate::run_folder::FolderError;
+use crate::table_reader::{TableReader, number_column, string_column};
 use crate::timing_table::Timings;
 
 /// One item that has a result.
@@ -62,37 +62,30 @@ impl Kind {
 
 /// Reads all items; their elements stay where they are.
 pub(super) fn items(run: &Path, kind: Kind, timings: &Timings) -> Result<Vec<Item>, FolderError> {
-    const ITEMS: &str = "items";
-    let damaged = |reason: &str| FolderError::Damaged {
-        path: run.join(format!("{ITEMS}.parquet")),
-        reason: reason.to_owned(),
-    };
     let columns = ["row", "name", "dtype", "shape", "inner", "n_nan"];
     let mut items = Vec::new();
-    for batch in read_columns(run, ITEMS, &columns)? {
-        let batch = batch.map_err(|error| damaged(&error.to_string()))?;
-        let numbers = |name: &str| {
-            let found = batch.column_by_name(name);
-            let numbers = found.and_then(|column| column.as_primitive_opt::<UInt64Type>());
-            numbers.ok_or_else(|| damaged(&format!("it has no numbers called {name}")))
-        };
+    let table = TableReader::of_run(run, "items")?.columns(&columns);
+    table.for_each(|batch| {
+        let numbers = |name: &str| number_column::<UInt64Type>(batch, name);
         let (row, n_nan, inner) = (numbers("row")?, numbers("n_nan")?, numbers("inner")?);
-        let texts = |name: &str| words(&batch, name).map_err(|error| damaged(&error));
-        let (name, dtype) = (texts("name")?, texts("dtype")?);
+        let (name, dtype) = (
+            string_column(batch, "name")?,
+            string_column(batch, "dtype")?,
+        );
         let shape = (batch.column_by_name("shape"))
             .and_then(|column| column.as_list_opt::<i32>())
-            .ok_or_else(|| damaged("it has no lists called shape"))?;
+            .ok_or("it has no lists called shape")?;
         for at in 0..batch.num_rows() {
             let extents = shape.value(at);
             let extents = extents
                 .as_primitive_opt::<UInt64Type>()
-                .ok_or_else(|| damaged("a shape is no list of numbers"))?;
+                .ok_or("a shape is no list of numbers")?;
             let mut extents = extents.values().to_vec();
             if inner.is_valid(at) && kind == Kind::Product {
                 extents.insert(extents.len().min(1), inner.value(at));
             }
             let element_bytes = element_bytes(dtype.value(at))
-                .ok_or_else(|| damaged("it has elements of a type that is not known"))?;
+                .ok_or("it has elements of a type that is not known")?;
             let timing = timings.of(row.value(at));
             items.push(Item {
                 row: row.value(at),
@@ -105,7 +98,8 @@ pub(super) fn items(run: &Path, kind: Kind, timings: &Timings) -> Result<Vec<Ite
                 n_nan: n_nan.value(at),
             });
         }
-    }
+        Ok(())
+    })?;
     Ok(items)
 }
 

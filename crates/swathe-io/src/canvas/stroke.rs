@@ -1,6 +1,9 @@
 //! Lines, arrows and filled outlines. A pixel is covered by as much of a shape as lies within
 //! half a pixel of its centre, measured across the nearest edge: smooth, and exact on straight
 //! edges along the pixel grid.
+//!
+//! The few shapes that pictures need take some hundred lines. `tiny-skia` 0.12, a library for any
+//! path, has 22,500 together with `tiny-skia-path`.
 
 use super::{Canvas, Color, Point, Rect};
 

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use arrow::array::AsArray;
 use arrow::datatypes::UInt64Type;
 
 use crate::reported_run::ReportedRun;
 use crate::run_folder::{FolderError, RunState};
-use crate::table_reader::open;
+use crate::table_reader::{TableReader, number_column, string_column};
 
 /// Problems that ended otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -76,32 +75,15 @@ pub(super) fn outcomes(runs: [&ReportedRun; 2]) -> Result<Option<OutcomeChanges>
 /// Id and kind of every failure, by row.
 fn failures(path: &Path) -> Result<BTreeMap<u64, (String, String)>, FolderError> {
     let mut failures = BTreeMap::new();
-    let table = open(path, &|name| ["row", "id", "kind"].contains(&name))?;
-    for batch in table.reader {
-        let batch = batch.map_err(|error| FolderError::Damaged {
-            path: path.to_owned(),
-            reason: error.to_string(),
-        })?;
-        let column = |name: &str| batch.column_by_name(name);
-        let (Some(rows), Some(ids), Some(kinds)) = (column("row"), column("id"), column("kind"))
-        else {
-            return Err(FolderError::Damaged {
-                path: path.to_owned(),
-                reason: "it has no columns row, id and kind".to_owned(),
-            });
-        };
-        let rows = rows.as_primitive_opt::<UInt64Type>();
-        let (ids, kinds) = (ids.as_string_opt::<i32>(), kinds.as_string_opt::<i32>());
-        let (Some(rows), Some(ids), Some(kinds)) = (rows, ids, kinds) else {
-            return Err(FolderError::Damaged {
-                path: path.to_owned(),
-                reason: "its columns row, id and kind have other types".to_owned(),
-            });
-        };
+    let table = TableReader::open(path)?.columns(&["row", "id", "kind"]);
+    table.for_each(|batch| {
+        let rows = number_column::<UInt64Type>(batch, "row")?;
+        let (ids, kinds) = (string_column(batch, "id")?, string_column(batch, "kind")?);
         for at in 0..rows.len() {
             let told = (ids.value(at).to_owned(), kinds.value(at).to_owned());
             failures.insert(rows.value(at), told);
         }
-    }
+        Ok(())
+    })?;
     Ok(failures)
 }

@@ -5,12 +5,11 @@ use std::path::Path;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{SchemaRef, UInt64Type};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
-use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
 use super::outcomes::N_FIRST;
 use crate::reported_run::ReportedRun;
 use crate::run_folder::{FolderError, RunState};
-use crate::table_reader::open;
+use crate::table_reader::{Batches, TableReader};
 
 /// How the answers of two runs compare.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,8 +78,8 @@ const ID_NAMES: [&str; 6] = ["pair_id", "name", "id", "program", "task", "split"
 
 fn tables(paths: [&Path; 2]) -> Result<TableChanges, FolderError> {
     let schemas = [
-        open(paths[0], &|_| false)?.schema,
-        open(paths[1], &|_| false)?.schema,
+        TableReader::open(paths[0])?.builder.schema().clone(),
+        TableReader::open(paths[1])?.builder.schema().clone(),
     ];
     let is_common = |name: &str| {
         let types = schemas.each_ref().map(|schema| {
@@ -227,46 +226,36 @@ fn value_text(column: &dyn Array, at: usize) -> String {
 
 /// A table that is being read, a few rows at a time.
 struct Cursor {
-    path: std::path::PathBuf,
-    reader: ParquetRecordBatchReader,
+    batches: Batches,
     batch: RecordBatch,
     at: usize,
 }
 
 impl Cursor {
     fn open(path: &Path, keep: &dyn Fn(&str) -> bool) -> Result<Cursor, FolderError> {
-        let table = open(path, keep)?;
-        let cursor = Cursor {
-            path: path.to_owned(),
-            batch: RecordBatch::new_empty(table.schema),
-            reader: table.reader,
+        let table = TableReader::open(path)?;
+        Ok(Cursor {
+            batch: RecordBatch::new_empty(table.builder.schema().clone()),
+            batches: table.columns_where(keep).batches()?,
             at: 0,
-        };
-        Ok(cursor)
+        })
     }
 
     /// Reads on where the batch is used up.
     fn refill(&mut self) -> Result<(), FolderError> {
         while self.at >= self.batch.num_rows() {
-            let Some(batch) = self.reader.next() else {
+            let Some(batch) = self.batches.next().transpose()? else {
                 return Ok(());
             };
-            let batch = batch.map_err(|error| self.damaged(error.to_string()))?;
             let rows = batch.column_by_name("row");
             if rows.is_none_or(|rows| rows.as_primitive_opt::<UInt64Type>().is_none()) {
-                return Err(self.damaged("it has no column row of whole numbers".to_owned()));
+                let reason = "it has no column row of whole numbers";
+                return Err(self.batches.damaged(reason));
             }
             self.batch = batch;
             self.at = 0;
         }
         Ok(())
-    }
-
-    fn damaged(&self, reason: String) -> FolderError {
-        FolderError::Damaged {
-            path: self.path.clone(),
-            reason,
-        }
     }
 
     fn row(&self) -> Option<u64> {

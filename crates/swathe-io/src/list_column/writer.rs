@@ -1,6 +1,5 @@
 //! Writing arrays as a Parquet list column.
 
-use std::collections::HashMap;
 use std::io::Write;
 use std::mem;
 use std::path::Path;
@@ -20,6 +19,7 @@ use swathe_array::{Array, Dtype, Elements};
 
 use super::ListColumnError;
 use crate::atomic_file::AtomicFile;
+use crate::described_field::described;
 
 /// The largest array one row can hold: a row stands in one page, whose size has 31 bits.
 pub const ITEM_BYTES_MAX: u64 = 1 << 30;
@@ -61,19 +61,14 @@ impl<W: Write + Send> ListColumnWriter<W> {
     pub fn new(out: W, column: &str, dtype: Dtype) -> Result<Self, ListColumnError> {
         let item = Arc::new(Field::new("element", element_type(dtype), false));
         let schema = Arc::new(Schema::new(vec![
-            described(
-                "row",
-                DataType::UInt64,
-                false,
-                "number of the input, from 0",
-            ),
-            described("name", DataType::Utf8, false, "name of the input"),
+            described("row", DataType::UInt64, "number of the input, from 0"),
+            described("name", DataType::Utf8, "name of the input"),
             described(
                 column,
                 DataType::List(item.clone()),
-                true,
                 "elements of the result; null where there is none",
-            ),
+            )
+            .with_nullable(true),
         ]));
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
@@ -189,11 +184,6 @@ impl Pending {
     fn size_bytes(&self) -> usize {
         self.values.len() * self.values.dtype().size_bytes()
     }
-}
-
-fn described(name: &str, data_type: DataType, is_nullable: bool, description: &str) -> Field {
-    let metadata = HashMap::from([("description".into(), description.into())]);
-    Field::new(name, data_type, is_nullable).with_metadata(metadata)
 }
 
 fn element_type(dtype: Dtype) -> DataType {

@@ -81,11 +81,11 @@ fn read_as<T: Element>(
     header: &Header,
     growth: Growth,
 ) -> Result<Vec<T>, NpyError> {
-    let n_long_axes = header.shape.iter().filter(|&&extent| extent > 1).count();
-    if header.fortran_order && n_long_axes > 1 {
-        read_fortran(reader, header)
-    } else {
+    if header.is_row_major() {
         read_in_order(reader, header, growth)
+    } else {
+        let order = header.byte_order;
+        read_fortran(reader, header, |bytes, out| T::decode(bytes, order, out))
     }
 }
 
@@ -113,17 +113,21 @@ fn read_in_order<T: Element>(
 }
 
 /// Puts every element at its row-major place as it comes: no second copy of the array.
-fn read_fortran<T: Element>(reader: impl Read, header: &Header) -> Result<Vec<T>, NpyError> {
+pub(super) fn read_fortran<T: Copy + Default, D>(
+    reader: impl Read,
+    header: &Header<D>,
+    decode: impl Fn(&[u8], &mut Vec<T>),
+) -> Result<Vec<T>, NpyError> {
     let n = header.n_elements();
     let mut elements = Vec::new();
     make_room(&mut elements, n)?;
     elements.resize(n, T::default());
 
     let mut places = FortranPlaces::new(&header.shape);
-    let mut stage = Vec::with_capacity(STAGE_BYTES.min(n * T::N_BYTES) / T::N_BYTES);
+    let mut stage = Vec::new();
     for_each_stage(reader, header.data_bytes(), |bytes| {
         stage.clear();
-        T::decode(bytes, header.byte_order, &mut stage);
+        decode(bytes, &mut stage);
         let mut rest = &stage[..];
         while !rest.is_empty() {
             let run = places.take_run(rest.len());
@@ -139,7 +143,7 @@ fn read_fortran<T: Element>(reader: impl Read, header: &Header) -> Result<Vec<T>
 }
 
 /// Walks the row-major places of elements that come in Fortran order.
-pub(super) struct FortranPlaces<'s> {
+struct FortranPlaces<'s> {
     shape: &'s [usize],
     /// Row-major strides.
     strides: Vec<usize>,
@@ -148,14 +152,14 @@ pub(super) struct FortranPlaces<'s> {
 }
 
 /// Elements that follow one another along the first axis.
-pub(super) struct Run {
-    pub(super) first: usize,
-    pub(super) stride: usize,
-    pub(super) n: usize,
+struct Run {
+    first: usize,
+    stride: usize,
+    n: usize,
 }
 
 impl<'s> FortranPlaces<'s> {
-    pub(super) fn new(shape: &'s [usize]) -> FortranPlaces<'s> {
+    fn new(shape: &'s [usize]) -> FortranPlaces<'s> {
         let mut strides = vec![1; shape.len()];
         for axis in (1..shape.len()).rev() {
             strides[axis - 1] = strides[axis] * shape[axis];
@@ -168,7 +172,7 @@ impl<'s> FortranPlaces<'s> {
     }
 
     /// The places of the next elements, at most `n_max` of them and not beyond the first axis.
-    pub(super) fn take_run(&mut self, n_max: usize) -> Run {
+    fn take_run(&mut self, n_max: usize) -> Run {
         let first = self
             .index
             .iter()
@@ -219,7 +223,7 @@ pub(super) fn for_each_stage(
     Ok(())
 }
 
-pub(super) fn make_room<T>(elements: &mut Vec<T>, n_more: usize) -> Result<(), NpyError> {
+fn make_room<T>(elements: &mut Vec<T>, n_more: usize) -> Result<(), NpyError> {
     elements
         .try_reserve_exact(n_more)
         .map_err(|_| NpyError::OutOfMemory {

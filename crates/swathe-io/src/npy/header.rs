@@ -5,7 +5,7 @@ use std::io::{self, Read};
 
 use swathe_array::Dtype;
 
-use super::numbers::{NumberHeader, NumberType};
+use super::numbers::NumberType;
 use super::{Advice, NpyError, checked_volume};
 
 /// The longest header that is read. NumPy itself stops at 10,000 bytes.
@@ -13,13 +13,16 @@ pub const HEADER_BYTES_MAX: u64 = 1 << 20;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
-/// What a `.npy` file says of its array.
+/// What a `.npy` file says of its array, whose elements are of a [`Dtype`] or of any
+/// [`NumberType`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct Header<T = Dtype> {
     /// Extents, outermost first; their product with the element's size does not overflow.
     pub shape: Vec<usize>,
     /// The type of the elements.
-    pub dtype: Dtype,
+    pub dtype: T,
+    /// Bytes of one element.
+    element_bytes: usize,
     /// The byte order of the elements in the file.
     pub byte_order: ByteOrder,
     /// Whether the first axis, not the last, is the one that varies fastest in the file.
@@ -37,50 +40,55 @@ pub enum ByteOrder {
     Big,
 }
 
-impl Header {
+impl<T> Header<T> {
     /// How many elements the shape describes.
     pub fn n_elements(&self) -> usize {
         self.shape.iter().product()
     }
 
-    /// Bytes the elements occupy, in the file and in memory.
+    /// Bytes the elements occupy in the file.
     pub fn data_bytes(&self) -> u64 {
-        (self.n_elements() * self.dtype.size_bytes()) as u64
+        (self.n_elements() * self.element_bytes) as u64
+    }
+
+    /// Whether the elements stand in row-major order in the file.
+    pub(super) fn is_row_major(&self) -> bool {
+        !self.fortran_order || self.shape.iter().filter(|&&extent| extent > 1).count() < 2
     }
 }
 
-/// Reads and checks everything before the data. `size_bytes` bounds what is allocated.
-pub(super) fn read(reader: &mut impl Read, size_bytes: u64) -> Result<Header, NpyError> {
-    let (text, data_offset) = read_text(reader, size_bytes)?;
-    let described = parse(&text)?;
-    let (dtype, byte_order) = element_type(described.descr)?;
-    check_volume(&described.shape, dtype.size_bytes())?;
-    Ok(Header {
-        shape: described.shape,
-        dtype,
-        byte_order,
-        fortran_order: described.fortran_order,
-        data_offset,
-    })
-}
+/// An element type, its bytes and their order.
+pub(super) type Element<T> = (T, usize, ByteOrder);
 
-/// The same for an array of any real numbers, which need not be one of the five types that
-/// arrays have.
-pub(super) fn read_numbers(
+/// Reads and checks everything before the data of a file of `size_bytes`, and makes sure that the
+/// data are there. `element` decides which types are read.
+pub(super) fn read<T>(
     reader: &mut impl Read,
     size_bytes: u64,
-) -> Result<NumberHeader, NpyError> {
+    element: fn(Descr<'_>) -> Result<Element<T>, NpyError>,
+) -> Result<Header<T>, NpyError> {
     let (text, data_offset) = read_text(reader, size_bytes)?;
     let described = parse(&text)?;
-    let (number, byte_order) = number_type(described.descr)?;
-    check_volume(&described.shape, number.size_bytes())?;
-    Ok(NumberHeader {
+    let (dtype, element_bytes, byte_order) = element(described.descr)?;
+    check_volume(&described.shape, element_bytes)?;
+    let header = Header {
         shape: described.shape,
-        number,
+        dtype,
+        element_bytes,
         byte_order,
         fortran_order: described.fortran_order,
         data_offset,
-    })
+    };
+    let expected_bytes = header.data_bytes();
+    let actual_bytes = size_bytes - data_offset;
+    match actual_bytes.checked_sub(expected_bytes) {
+        None => Err(NpyError::Truncated {
+            expected_bytes,
+            actual_bytes,
+        }),
+        Some(0) => Ok(header),
+        Some(n_bytes) => Err(NpyError::TrailingBytes { n_bytes }),
+    }
 }
 
 /// The text of the header, and where the data begin.
@@ -261,7 +269,7 @@ fn fill<T>(key: &'static str, slot: &mut Option<T>, value: T) -> Result<(), NpyE
 
 /// The `descr` entry: its text, and whether it was a plain string.
 #[derive(Clone, Copy)]
-enum Descr<'t> {
+pub(super) enum Descr<'t> {
     Plain(&'t [u8]),
     Structured(&'t [u8]),
 }
@@ -291,12 +299,13 @@ fn code_of(descr: Descr<'_>) -> Result<(ByteOrder, &[u8], &[u8]), NpyError> {
     Ok((byte_order, code, text))
 }
 
-fn number_type(descr: Descr<'_>) -> Result<(NumberType, ByteOrder), NpyError> {
+/// Accepts any real number.
+pub(super) fn number_type(descr: Descr<'_>) -> Result<Element<NumberType>, NpyError> {
     let (byte_order, code, text) = code_of(descr)?;
     match NumberType::of_code(code) {
-        Some(number) => Ok((number, byte_order)),
+        Some(number) => Ok((number, number.size_bytes(), byte_order)),
         // What cannot be a number either is told in the words for arrays.
-        None => match element_type(descr) {
+        None => match array_type(descr) {
             Err(error) => Err(error),
             Ok(_) => Err(NpyError::UnsupportedDtype {
                 descr: shorten(text),
@@ -306,7 +315,8 @@ fn number_type(descr: Descr<'_>) -> Result<(NumberType, ByteOrder), NpyError> {
     }
 }
 
-fn element_type(descr: Descr<'_>) -> Result<(Dtype, ByteOrder), NpyError> {
+/// Accepts the five types that arrays have.
+pub(super) fn array_type(descr: Descr<'_>) -> Result<Element<Dtype>, NpyError> {
     let unsupported = |text, advice| NpyError::UnsupportedDtype {
         descr: shorten(text),
         advice,
@@ -333,7 +343,7 @@ fn element_type(descr: Descr<'_>) -> Result<(Dtype, ByteOrder), NpyError> {
         [b'c', ..] => return Err(unsupported(text, Advice::SplitComplex)),
         _ => return Err(unsupported(text, Advice::NotNumbers)),
     };
-    Ok((dtype, byte_order))
+    Ok((dtype, dtype.size_bytes(), byte_order))
 }
 
 /// The header's text and how far it has been read.

@@ -3,23 +3,11 @@
 
 use std::io::Read;
 
-use super::elements::{FortranPlaces, for_each_stage, make_room};
-use super::{ByteOrder, NpyError, header};
+use super::elements::{for_each_stage, read_fortran};
+use super::{ByteOrder, Header, NpyError, header};
 
 /// What a `.npy` file of numbers says of its array.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NumberHeader {
-    /// Extents, outermost first; their product with the element's size does not overflow.
-    pub shape: Vec<usize>,
-    /// The type of the elements in the file.
-    pub number: NumberType,
-    /// The byte order of the elements in the file.
-    pub byte_order: ByteOrder,
-    /// Whether the first axis, not the last, is the one that varies fastest in the file.
-    pub fortran_order: bool,
-    /// Where the data begin, from the start of the file.
-    pub data_offset: u64,
-}
+pub type NumberHeader = Header<NumberType>;
 
 /// A type of real numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,30 +38,13 @@ pub enum NumberType {
     F64,
 }
 
-impl NumberHeader {
-    /// Bytes the elements occupy in the file.
-    pub fn data_bytes(&self) -> u64 {
-        (self.shape.iter().product::<usize>() * self.number.size_bytes()) as u64
-    }
-}
-
 /// Reads everything before the data of a file of `size_bytes`, and makes sure that the data are
 /// there.
 pub(crate) fn read_number_header(
     mut reader: impl Read,
     size_bytes: u64,
 ) -> Result<NumberHeader, NpyError> {
-    let header = header::read_numbers(&mut reader, size_bytes)?;
-    let expected_bytes = header.data_bytes();
-    let actual_bytes = size_bytes - header.data_offset;
-    match actual_bytes.checked_sub(expected_bytes) {
-        None => Err(NpyError::Truncated {
-            expected_bytes,
-            actual_bytes,
-        }),
-        Some(0) => Ok(header),
-        Some(n_bytes) => Err(NpyError::TrailingBytes { n_bytes }),
-    }
+    header::read(&mut reader, size_bytes, header::number_type)
 }
 
 /// Hands the elements on in row-major order. Those in Fortran order are put in their places first.
@@ -82,37 +53,19 @@ pub(crate) fn for_each_number(
     header: &NumberHeader,
     take: &mut dyn FnMut(&[f64]),
 ) -> Result<(), NpyError> {
-    let n_long_axes = header.shape.iter().filter(|&&extent| extent > 1).count();
-    let mut stage = Vec::new();
-    if !header.fortran_order || n_long_axes < 2 {
-        return for_each_stage(reader, header.data_bytes(), |bytes| {
-            stage.clear();
-            header.number.decode(bytes, header.byte_order, &mut stage);
-            take(&stage);
-            Ok(())
-        });
+    let decode =
+        |bytes: &[u8], out: &mut Vec<f64>| header.dtype.decode(bytes, header.byte_order, out);
+    if !header.is_row_major() {
+        take(&read_fortran(reader, header, decode)?);
+        return Ok(());
     }
-    let n = header.shape.iter().product();
-    let mut elements = Vec::new();
-    make_room(&mut elements, n)?;
-    elements.resize(n, 0.0);
-    let mut places = FortranPlaces::new(&header.shape);
+    let mut stage = Vec::new();
     for_each_stage(reader, header.data_bytes(), |bytes| {
         stage.clear();
-        header.number.decode(bytes, header.byte_order, &mut stage);
-        let mut rest = &stage[..];
-        while !rest.is_empty() {
-            let run = places.take_run(rest.len());
-            let (now, later) = rest.split_at(run.n);
-            for (i, &element) in now.iter().enumerate() {
-                elements[run.first + i * run.stride] = element;
-            }
-            rest = later;
-        }
+        decode(bytes, &mut stage);
+        take(&stage);
         Ok(())
-    })?;
-    take(&elements);
-    Ok(())
+    })
 }
 
 impl NumberType {

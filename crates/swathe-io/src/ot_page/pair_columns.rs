@@ -9,10 +9,10 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use serde_json::{Map, Value, json};
 
 use super::choice::{Key, shown};
-use crate::pair_record::{PairRecordError, for_batches};
 use crate::pair_table::is_result_column;
 use crate::report_page::rounded;
 use crate::run_folder::FolderError;
+use crate::table_reader::{TableReader, column, number_column, string_column};
 
 /// The table of pairs.
 pub(super) const TABLE: &str = "pairs.parquet";
@@ -165,9 +165,13 @@ impl PairColumns {
         let mut names = vec!["row", "pair_id", "status", MAX_UM];
         names.extend(NUMBERS);
         names.extend(carried.iter().map(String::as_str));
-        read(&run.join(TABLE), &names, |batch| {
+        let table = TableReader::open(&run.join(TABLE))?.columns(&names);
+        table.for_each(|batch| {
             let places = places(batch, place_by_row)?;
-            let (ids, statuses) = (texts(batch, "pair_id")?, texts(batch, "status")?);
+            let (ids, statuses) = (
+                string_column(batch, "pair_id")?,
+                string_column(batch, "status")?,
+            );
             for &(from, to) in &places {
                 self.ids[to] = Value::from(ids.value(from));
                 self.statuses[to] = Value::from(statuses.value(from));
@@ -192,7 +196,8 @@ impl PairColumns {
         run: &Path,
         place_by_row: &HashMap<u64, usize>,
     ) -> Result<(), FolderError> {
-        read(&run.join(TIMING), &["row", "milliseconds"], |batch| {
+        let table = TableReader::open(&run.join(TIMING))?.columns(&["row", "milliseconds"]);
+        table.for_each(|batch| {
             let times = numbers(batch, "milliseconds")?;
             for (from, to) in places(batch, place_by_row)? {
                 if !times.is_null(from) {
@@ -215,8 +220,7 @@ impl Carried {
             }
             return Ok(());
         }
-        let column = batch.column_by_name(&self.name);
-        let column = column.ok_or_else(|| format!("it has no column {:?}", self.name))?;
+        let column = column(batch, &self.name)?;
         let options = FormatOptions::default().with_display_error(true);
         let texts = ArrayFormatter::try_new(column, &options).map_err(|error| error.to_string())?;
         for &(from, to) in places {
@@ -238,9 +242,13 @@ struct Failures {
 impl Failures {
     fn read(run: &Path) -> Result<Failures, FolderError> {
         let mut failures = Failures::default();
-        read(&run.join(FAILURES), &["row", "id", "message"], |batch| {
-            let rows = rows(batch)?;
-            let (ids, messages) = (texts(batch, "id")?, texts(batch, "message")?);
+        let table = TableReader::open(&run.join(FAILURES))?.columns(&["row", "id", "message"]);
+        table.for_each(|batch| {
+            let rows = number_column::<UInt64Type>(batch, "row")?;
+            let (ids, messages) = (
+                string_column(batch, "id")?,
+                string_column(batch, "message")?,
+            );
             for at in 0..batch.num_rows() {
                 let message = shortened(messages.value(at).to_owned());
                 let named = (ids.value(at).to_owned(), message);
@@ -257,8 +265,9 @@ fn solved_rows(run: &Path) -> Result<(Vec<u64>, Vec<Key>), FolderError> {
     let mut solved = Vec::new();
     let mut keys: Vec<Key> = KEYS.iter().map(|_| Key::new()).collect();
     let names: Vec<&str> = std::iter::once("row").chain(KEYS).collect();
-    read(&run.join(TABLE), &names, |batch| {
-        solved.extend_from_slice(rows(batch)?.values());
+    let table = TableReader::open(&run.join(TABLE))?.columns(&names);
+    table.for_each(|batch| {
+        solved.extend_from_slice(number_column::<UInt64Type>(batch, "row")?.values());
         for (key, name) in keys.iter_mut().zip(KEYS) {
             let numbers = numbers(batch, name)?;
             key.extend(numbers.iter().map(|number| number.unwrap_or(f64::NAN)));
@@ -270,17 +279,7 @@ fn solved_rows(run: &Path) -> Result<(Vec<u64>, Vec<Key>), FolderError> {
 
 /// The columns of the table that no solver made, yet without values.
 fn carried_columns(run: &Path, n_rows: usize) -> Result<Vec<Carried>, FolderError> {
-    let path = run.join(TABLE);
-    let damaged = |reason: String| FolderError::Damaged {
-        path: path.clone(),
-        reason,
-    };
-    let file = std::fs::File::open(&path).map_err(|source| FolderError::Read {
-        path: path.clone(),
-        source,
-    })?;
-    let builder = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file)
-        .map_err(|error| damaged(error.to_string()))?;
+    let builder = TableReader::open(&run.join(TABLE))?.builder;
     let fields = builder.schema().fields().iter();
     let carried = fields
         .filter(|field| !is_result_column(field.name()))
@@ -294,51 +293,22 @@ fn carried_columns(run: &Path, n_rows: usize) -> Result<Vec<Carried>, FolderErro
         .collect())
 }
 
-/// Reads a table of the run; one that cannot be read is damaged.
-fn read(
-    path: &Path,
-    names: &[&str],
-    take: impl FnMut(&RecordBatch) -> Result<(), String>,
-) -> Result<(), FolderError> {
-    for_batches(path, names, take).map_err(|error| FolderError::Damaged {
-        path: path.to_owned(),
-        reason: match error {
-            PairRecordError::Table { reason, .. } => reason,
-            error => error.to_string(),
-        },
-    })
-}
-
 /// Where the rows of a batch that are shown go: from, to.
 fn places(
     batch: &RecordBatch,
     place_by_row: &HashMap<u64, usize>,
 ) -> Result<Vec<(usize, usize)>, String> {
-    let rows = rows(batch)?.values().iter().enumerate();
+    let rows = number_column::<UInt64Type>(batch, "row")?;
+    let rows = rows.values().iter().enumerate();
     Ok(rows
         .filter_map(|(from, row)| Some((from, *place_by_row.get(row)?)))
         .collect())
 }
 
-fn rows(batch: &RecordBatch) -> Result<&arrow::array::UInt64Array, String> {
-    let column = batch.column_by_name("row");
-    column
-        .and_then(|column| column.as_primitive_opt::<UInt64Type>())
-        .ok_or_else(|| "it has no rows' numbers".to_owned())
-}
-
-fn texts<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a arrow::array::StringArray, String> {
-    let column = batch.column_by_name(name);
-    column
-        .and_then(|column| column.as_string_opt::<i32>())
-        .ok_or_else(|| format!("it has no texts {name:?}"))
-}
-
 /// A column of any kind of number.
 fn numbers(batch: &RecordBatch, name: &str) -> Result<arrow::array::Float64Array, String> {
-    let column = batch.column_by_name(name);
-    let column = column.ok_or_else(|| format!("it has no column {name:?}"))?;
-    let cast = arrow::compute::cast(column, &DataType::Float64).map_err(|e| e.to_string())?;
+    let cast = arrow::compute::cast(column(batch, name)?, &DataType::Float64);
+    let cast = cast.map_err(|error| error.to_string())?;
     Ok(cast.as_primitive::<Float64Type>().clone())
 }
 

@@ -1,10 +1,10 @@
 //! Views: a solved pair in a few kilobytes, made while its maps are in memory.
 
+use base64::prelude::{BASE64_STANDARD, Engine};
 use serde::Serialize;
 use swathe_ot::{Fields, Frame, Residuals, Solution, Summary};
 
 use super::shrink::{Bytes, Cells, signed, unsigned};
-use crate::base64;
 use crate::report_page::{rounded, significant};
 
 /// The longer side of a view's maps has so many cells at most …
@@ -164,7 +164,7 @@ impl PairView {
 impl ViewMap {
     fn new(map: &Bytes) -> ViewMap {
         ViewMap {
-            bytes: base64::encode(&map.bytes),
+            bytes: BASE64_STANDARD.encode(&map.bytes),
             full: significant(map.full),
             max: significant(map.max),
         }

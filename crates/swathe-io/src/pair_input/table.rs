@@ -1,17 +1,16 @@
 //! Tables of pairs: `pair_id`, `src`, `tgt`, and whatever else their author needs.
 
-use std::fs::File;
 use std::path::Path;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
 use arrow::compute::{cast, concat_batches};
 use arrow::datatypes::{DataType, Field};
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::{CarriedColumn, Collector, NamedPair, PairInput, PairInputError};
 use crate::csv::CsvReader;
 use crate::frame::{FrameFiles, FrameRef};
-use crate::run_folder::can_be_in_a_table;
+use crate::run_folder::{FolderError, can_be_in_a_table};
+use crate::table_reader::TableReader;
 
 /// The columns that say what a pair is; all others are carried.
 const NEEDED: [&str; 3] = ["pair_id", "src", "tgt"];
@@ -59,21 +58,13 @@ pub(super) fn from_parquet(path: &Path) -> Result<PairInput, PairInputError> {
         path: path.to_owned(),
         message,
     };
-    // A damaged file can bring the decoder to panic.
-    let read = || -> Result<RecordBatch, String> {
-        let text = |error: &dyn std::fmt::Display| error.to_string();
-        let file = File::open(path).map_err(|error| text(&error))?;
-        let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| text(&e))?;
-        let schema = reader.schema().clone();
-        let reader = reader.build().map_err(|error| text(&error))?;
-        let batches: Vec<RecordBatch> = reader
-            .collect::<Result<_, _>>()
-            .map_err(|error| text(&error))?;
-        concat_batches(&schema, &batches).map_err(|error| text(&error))
+    let read = || -> Result<RecordBatch, FolderError> {
+        let table = TableReader::open(path)?;
+        let schema = table.builder.schema().clone();
+        let batches: Vec<RecordBatch> = table.batches()?.collect::<Result<_, _>>()?;
+        concat_batches(&schema, &batches).map_err(FolderError::damaged(path))
     };
-    let batch = swathe::guarded(read)
-        .unwrap_or_else(|_| Err("it is damaged".to_owned()))
-        .map_err(unusable)?;
+    let batch = read().map_err(|error| unusable(error.reason()))?;
     let schema = batch.schema();
     let columns: Vec<String> = schema.fields().iter().map(|f| f.name().clone()).collect();
     let mut carried = Vec::new();

@@ -1,15 +1,14 @@
 //! Failures as columns: which problems have no answer, and why.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::path::Path;
 
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::UInt64Type;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Value, json};
 
 use crate::run_folder::FolderError;
+use crate::table_reader::TableReader;
 
 /// More rows than anybody pages through; all of them are in the file.
 const N_ROWS_MAX: usize = 20_000;
@@ -24,26 +23,16 @@ const N_CHARS_MAX: usize = 600;
 /// Messages stand in a list of their own: thousands of problems often fail for one reason.
 pub(super) fn columns(run: &Path) -> Result<Value, FolderError> {
     let path = run.join("failures.parquet");
-    let file = match File::open(&path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Value::Null),
-        Err(source) => return Err(FolderError::Read { path, source }),
-    };
-    let damaged = |reason: String| FolderError::Damaged {
-        path: path.clone(),
-        reason,
-    };
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file)
-        .map_err(|error| damaged(error.to_string()))?;
-    let n_rows = builder.metadata().file_metadata().num_rows();
-    let reader = builder
-        .build()
-        .map_err(|error| damaged(error.to_string()))?;
+    if !path.exists() {
+        return Ok(Value::Null);
+    }
+    let table = TableReader::open(&path)?;
+    let n_rows = table.builder.metadata().file_metadata().num_rows();
     let mut kept = Kept::default();
-    for batch in reader {
-        let batch = batch.map_err(|error| damaged(error.to_string()))?;
+    let mut batches = table.batches()?;
+    while let Some(batch) = batches.next().transpose()? {
         let took = kept.take(&batch);
-        if !took.ok_or_else(|| damaged("it has not the columns of failures".to_owned()))? {
+        if !took.ok_or_else(|| batches.damaged("it has not the columns of failures"))? {
             break;
         }
     }

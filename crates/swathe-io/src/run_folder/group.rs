@@ -10,13 +10,12 @@ use arrow::array::{AsArray, RecordBatch};
 use arrow::compute::{filter_record_batch, interleave_record_batch, is_not_null};
 use arrow::datatypes::{SchemaRef, UInt64Type};
 use arrow::error::ArrowError;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader};
 use parquet::file::statistics::Statistics;
 
 use super::FolderError;
-use super::table_file::{TableFile, damaged, n_rows_read, open_table};
+use super::table_file::TableFile;
+use crate::table_reader::{Batches, TableReader};
 
 /// Some ascending rows of a part. They are not open yet: a run has more parts than a process may
 /// have files.
@@ -37,7 +36,7 @@ pub(super) fn groups_of(path: &Path) -> Result<Vec<Group>, FolderError> {
     let file = File::open(path).map_err(FolderError::read(path))?;
     let metadata = ParquetMetaDataReader::new()
         .parse_and_finish(&file)
-        .map_err(damaged(path))?;
+        .map_err(FolderError::damaged(path))?;
     let path: Arc<Path> = path.into();
     let groups = metadata.row_groups().iter().enumerate();
     let groups = groups.map(|(number, group)| {
@@ -46,7 +45,7 @@ pub(super) fn groups_of(path: &Path) -> Result<Vec<Group>, FolderError> {
             _ => None,
         };
         let (first_row, last_row) =
-            rows.ok_or_else(|| damaged(&path)("it does not say which rows it has"))?;
+            rows.ok_or_else(|| FolderError::damaged(&path)("it does not say which rows it has"))?;
         Ok(Group {
             path: Arc::clone(&path),
             number,
@@ -172,7 +171,7 @@ impl Group {
         let metadata = ParquetMetaDataReader::new()
             .with_page_index_policy(PageIndexPolicy::Optional)
             .parse_and_finish(&file)
-            .map_err(damaged(&self.path))?;
+            .map_err(FolderError::damaged(&self.path))?;
         let copied = writer.copy_group(&file, &metadata, self.number);
         copied.map_err(write_error)
     }
@@ -180,8 +179,7 @@ impl Group {
 
 /// A group that is being read.
 struct Cursor {
-    path: Arc<Path>,
-    reader: ParquetRecordBatchReader,
+    batches: Batches,
     batch: RecordBatch,
     at: usize,
 }
@@ -203,24 +201,12 @@ fn rows_at(open: &[Cursor], picks: &[(usize, usize)]) -> Result<RecordBatch, Arr
 impl Cursor {
     /// Opens a group at its first row, with some of its columns.
     fn open(group: &Group, keep: &dyn Fn(&str) -> bool) -> Result<Option<Cursor>, FolderError> {
-        let path = &group.path;
-        let builder = open_table(path)?;
-        let names = builder.schema().fields().iter().enumerate();
-        let kept = names
-            .filter(|(_, field)| keep(field.name()))
-            .map(|(at, _)| at);
-        let mask = ProjectionMask::roots(builder.parquet_schema(), kept);
-        let n_rows_read = n_rows_read(builder.metadata().row_group(group.number));
-        let mut reader = builder
-            .with_row_groups(vec![group.number])
-            .with_projection(mask)
-            .with_batch_size(n_rows_read)
-            .build()
-            .map_err(damaged(path))?;
-        let first = reader.next().transpose().map_err(damaged(path))?;
+        let mut table = TableReader::open(&group.path)?.columns_where(keep);
+        table.builder = table.builder.with_row_groups(vec![group.number]);
+        let mut batches = table.batches()?;
+        let first = batches.next().transpose()?;
         Ok(first.map(|batch| Cursor {
-            path: Arc::clone(path),
-            reader,
+            batches,
             batch,
             at: 0,
         }))
@@ -235,8 +221,7 @@ impl Cursor {
     /// Reads on where the batch is used up.
     fn refill(&mut self) -> Result<(), FolderError> {
         while self.row().is_none() {
-            let next = self.reader.next().transpose();
-            let Some(batch) = next.map_err(damaged(&self.path))? else {
+            let Some(batch) = self.batches.next().transpose()? else {
                 break;
             };
             self.batch = batch;

@@ -12,12 +12,12 @@ use parquet::arrow::ProjectionMask;
 
 use super::FolderError;
 use super::on_threads::on_threads;
-use super::table_file::{damaged, n_rows_read, open_table};
+use crate::table_reader::TableReader;
 
 /// The hash of a table: over the hashes of its columns, each of which is over the column's name and
 /// its values in the order of the rows. Columns are hashed at the same time, on so many threads.
 pub(super) fn result_hash(table: &Path, n_threads: usize) -> Result<String, FolderError> {
-    let metadata = open_table(table)?;
+    let metadata = TableReader::open(table)?.builder;
     let n_columns = metadata.schema().fields().len();
     // The largest first, or the others would wait for it at the end.
     let groups = metadata.metadata().row_groups();
@@ -30,7 +30,7 @@ pub(super) fn result_hash(table: &Path, n_threads: usize) -> Result<String, Fold
     }
     let mut order: Vec<usize> = (0..n_columns).collect();
     order.sort_by_key(|&column| Reverse(n_bytes[column]));
-    let hashes = on_threads(n_threads, n_columns, &|number| {
+    let hashes = on_threads("swathe-merge", n_threads, n_columns, &|number| {
         let column = order[number];
         Ok((column, column_hash(table, column)?))
     })?;
@@ -44,18 +44,13 @@ pub(super) fn result_hash(table: &Path, n_threads: usize) -> Result<String, Fold
 }
 
 fn column_hash(table: &Path, column: usize) -> Result<blake3::Hash, FolderError> {
-    let builder = open_table(table)?;
+    let mut reader = TableReader::open(table)?;
+    let builder = reader.builder;
     let mut hash = ColumnHash::new(builder.schema().field(column).name());
     let mask = ProjectionMask::roots(builder.parquet_schema(), [column]);
-    let groups = builder.metadata().row_groups().iter();
-    let n_rows_read = groups.map(n_rows_read).min().unwrap_or(1);
-    let reader = builder
-        .with_projection(mask)
-        .with_batch_size(n_rows_read)
-        .build()
-        .map_err(damaged(table))?;
-    for batch in reader {
-        hash.update(batch.map_err(damaged(table))?.column(0));
+    reader.builder = builder.with_projection(mask);
+    for batch in reader.batches()? {
+        hash.update(batch?.column(0));
     }
     Ok(hash.finish())
 }

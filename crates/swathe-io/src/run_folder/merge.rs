@@ -15,7 +15,8 @@ use super::lock::FolderLock;
 use super::manifest::{Manifest, ManifestLine, Spans};
 use super::on_threads::on_threads;
 use super::part::{FOLDER_NAME, outcomes_name, outcomes_schema};
-use super::table_file::{check, open_table};
+use super::table_file::check;
+use crate::table_reader::TableReader;
 
 /// What a merge made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,7 +109,7 @@ pub fn merge_shards(run: &Path, n_threads: usize) -> Result<Merged, FolderError>
         .map(|(path, lines)| (path.clone(), lines.as_slice()))
         .collect();
     let (first_path, _) = &shards[0];
-    let first_table = open_table(&first_path.join(format!("{table}.parquet")))?;
+    let first_table = TableReader::of_run(first_path, &table)?.builder;
     let schema = Arc::clone(first_table.schema());
     let simd: BTreeSet<&String> = shards
         .iter()
@@ -163,7 +164,7 @@ pub(super) fn merge(
         lines.iter().map(move |line| (path(line), line))
     });
     let parts: Vec<(PathBuf, &ManifestLine)> = parts.collect();
-    let groups = on_threads(n_threads, parts.len(), &|number| {
+    let groups = on_threads("swathe-merge", n_threads, parts.len(), &|number| {
         let (path, line) = &parts[number];
         let outcomes_path = path.with_file_name(outcomes_name(&line.part));
         check(path, &line.rows)?;
@@ -176,7 +177,7 @@ pub(super) fn merge(
     let table = out.join(format!("{table}.parquet"));
     let timing = outcomes_columns(&["row", "device", "milliseconds", "attempts"]);
     let failures = outcomes_columns(&["row", "id", "kind", "message"]);
-    let n_written = on_threads(n_threads, 3, &|number| match number {
+    let n_written = on_threads("swathe-merge", n_threads, 3, &|number| match number {
         0 => merge_groups(rows.clone(), &table, &schema, Picked::All),
         1 => merge_groups(
             outcomes.clone(),

@@ -5,8 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 /// Does every job once, on so many threads at most, and returns what they made in the order of the
-/// jobs. The first job that fails ends it: those after it may not be done.
-pub(super) fn on_threads<T: Send, E: Send>(
+/// jobs. The first job that fails ends it: those after it may not be done. The threads that are
+/// started have the name `name`.
+pub(crate) fn on_threads<T: Send, E: Send>(
+    name: &str,
     n_threads: usize,
     n_jobs: usize,
     job: &(dyn Fn(usize) -> Result<T, E> + Sync),
@@ -30,7 +32,10 @@ pub(super) fn on_threads<T: Send, E: Send>(
     let mut done = thread::scope(|scope| {
         // A thread that the system refuses is done without: this one does what is left.
         let others: Vec<_> = (1..n_threads.min(n_jobs))
-            .filter_map(|_| thread::Builder::new().spawn_scoped(scope, work).ok())
+            .filter_map(|_| {
+                let thread = thread::Builder::new().name(name.to_owned());
+                thread.spawn_scoped(scope, work).ok()
+            })
             .collect();
         let mut done = work();
         for other in others {
@@ -49,9 +54,9 @@ mod tests {
     #[test]
     fn jobs_are_done_once_and_in_order_whatever_the_threads() {
         for n_threads in [0, 1, 2, 7] {
-            let made = on_threads(n_threads, 50, &|number| Ok::<_, ()>(number * 2));
+            let made = on_threads("test", n_threads, 50, &|number| Ok::<_, ()>(number * 2));
             assert_eq!(made, Ok((0..50).map(|number| number * 2).collect()));
-            let failed = on_threads(n_threads, 50, &|number| {
+            let failed = on_threads("test", n_threads, 50, &|number| {
                 if number % 20 == 13 {
                     Err(number)
                 } else {
@@ -60,6 +65,9 @@ mod tests {
             });
             assert_eq!(failed, Err(13), "{n_threads}");
         }
-        assert_eq!(on_threads(3, 0, &|_| Err::<(), _>(())), Ok(Vec::new()));
+        assert_eq!(
+            on_threads("test", 3, 0, &|_| Err::<(), _>(())),
+            Ok(Vec::new())
+        );
     }
 }

@@ -16,6 +16,7 @@ use swathe::{Faults, OutcomeKind, Point};
 use super::FolderError;
 use super::manifest::{ManifestLine, Seal, Spans};
 use super::table_file::{TableFile, check_length, row_bytes};
+use crate::described_field::described;
 use crate::rows::Rows;
 
 pub(super) const FOLDER_NAME: &str = "parts";
@@ -166,16 +167,11 @@ impl Contents {
 
 /// The schema of a table in the run folder: `row`, then the workload's columns.
 pub(super) fn table_schema(columns: &Schema) -> SchemaRef {
-    let row = described(Field::new("row", DataType::UInt64, false), ROW_DESCRIPTION);
+    let row = described("row", DataType::UInt64, ROW_DESCRIPTION);
     let fields: Vec<Field> = std::iter::once(row)
         .chain(columns.fields().iter().map(|field| field.as_ref().clone()))
         .collect();
     Arc::new(Schema::new(fields))
-}
-
-/// A field with a description in its metadata.
-fn described(field: Field, description: &str) -> Field {
-    field.with_metadata([("description".to_owned(), description.to_owned())].into())
 }
 
 /// The rows in ascending order: a merge reads parts front to back.
@@ -211,7 +207,7 @@ fn table_batch(
 /// The schema of a part's outcomes: the columns of `timing.parquet` and of `failures.parquet`.
 pub(super) fn outcomes_schema() -> SchemaRef {
     let field = |name: &str, data_type: DataType, nullable: bool, description: &str| {
-        described(Field::new(name, data_type, nullable), description)
+        described(name, data_type, description).with_nullable(nullable)
     };
     Arc::new(Schema::new(vec![
         field("row", DataType::UInt64, false, ROW_DESCRIPTION),

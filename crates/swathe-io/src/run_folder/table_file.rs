@@ -8,12 +8,11 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, SchemaRef};
 use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+use parquet::file::metadata::ParquetMetaData;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
@@ -193,32 +192,6 @@ pub(super) fn row_bytes(batch: &RecordBatch) -> usize {
     };
     let bytes = batch.columns().iter().map(column_bytes);
     bytes.fold(0, usize::saturating_add) / batch.num_rows().max(1)
-}
-
-/// Opens a table to be read.
-pub(super) fn open_table(
-    path: &Path,
-) -> Result<ParquetRecordBatchReaderBuilder<File>, FolderError> {
-    let file = File::open(path).map_err(FolderError::read(path))?;
-    ParquetRecordBatchReaderBuilder::try_new(file).map_err(damaged(path))
-}
-
-/// How many rows of a row group to read at a time: some, but not too many bytes; one row is read
-/// whatever its size.
-pub(super) fn n_rows_read(group: &RowGroupMetaData) -> usize {
-    const N_ROWS_MAX: u64 = 1024;
-    const N_BYTES_MAX: u64 = 4 << 20;
-    let row_bytes = group.total_byte_size().max(0) as u64 / group.num_rows().max(1) as u64;
-    (N_BYTES_MAX / row_bytes.max(1)).clamp(1, N_ROWS_MAX) as usize
-}
-
-/// A file that is not what it should be.
-pub(super) fn damaged<E: std::fmt::Display>(path: &Path) -> impl FnOnce(E) -> FolderError {
-    let path = path.to_owned();
-    move |error| FolderError::Damaged {
-        path,
-        reason: error.to_string(),
-    }
 }
 
 /// Whether a file is still what was written, to the last byte: a flipped bit in a Parquet file can

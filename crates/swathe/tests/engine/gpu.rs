@@ -492,7 +492,10 @@ fn a_device_that_fails_its_self_test_is_refused() {
     };
     let found = Gpus::find(&hung);
     assert!(found.usable.is_empty());
-    assert!(matches!(found.refused[0].reason, RefusedReason::Hung { .. }));
+    assert!(matches!(
+        found.refused[0].reason,
+        RefusedReason::Hung { .. }
+    ));
     let hardware = Gpus::find(&GpuSearch::default());
     let refused = hardware.refused.iter().map(|refused| &refused.reason);
     assert!(refused.into_iter().any(|r| *r == RefusedReason::Software));

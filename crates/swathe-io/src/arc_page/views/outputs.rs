@@ -1,22 +1,20 @@
 //! The outputs that a page shows: a few rows of a long table.
 
-use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, UInt64Type};
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReaderBuilder, RowSelection};
+use parquet::arrow::arrow_reader::RowSelection;
 use parquet::file::metadata::ParquetMetaData;
 use serde_json::{Value, json};
 
 use super::super::grid_text::short;
 use crate::arc_picture::SIDE_DRAWN_MAX;
-use crate::arc_run::words;
 use crate::arc_table::RESULTS;
 use crate::run_folder::FolderError;
+use crate::table_reader::{TableReader, string_column};
 
 /// A call whose output would be shown.
 #[derive(Clone, Copy, Debug)]
@@ -40,18 +38,8 @@ pub(super) fn outputs(run: &Path, wanted: &[Wanted]) -> Result<Vec<(Wanted, Valu
     if wanted.is_empty() {
         return Ok(Vec::new());
     }
-    let path = run.join(format!("{RESULTS}.parquet"));
-    let damaged = |reason: String| FolderError::Damaged {
-        path: path.clone(),
-        reason,
-    };
-    let file = File::open(&path).map_err(|source| FolderError::Read {
-        path: path.clone(),
-        source,
-    })?;
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file)
-        .map_err(|error| damaged(error.to_string()))?;
-    let groups = groups(builder.metadata(), wanted);
+    let mut table = TableReader::of_run(run, RESULTS)?;
+    let groups = groups(table.builder.metadata(), wanted);
     let chosen = chosen(&groups, N_BYTES_MAX);
     let mut read: Vec<Wanted> = Vec::new();
     let mut positions: Vec<usize> = Vec::new();
@@ -65,21 +53,16 @@ pub(super) fn outputs(run: &Path, wanted: &[Wanted]) -> Result<Vec<(Wanted, Valu
     }
     let ranges = positions.into_iter().map(|position| position..position + 1);
     let selection = RowSelection::from_consecutive_ranges(ranges, n_rows);
-    let mask = ProjectionMask::columns(
-        builder.parquet_schema(),
-        ["error_kind", "output", "output_bytes"],
-    );
-    let reader = builder
-        .with_projection(mask)
+    table.builder = table
+        .builder
         .with_row_groups(chosen)
-        .with_row_selection(selection)
-        .build()
-        .map_err(|error| damaged(error.to_string()))?;
+        .with_row_selection(selection);
     let mut outputs = Vec::with_capacity(read.len());
-    for batch in reader {
-        let batch = batch.map_err(|error| damaged(error.to_string()))?;
-        outputs.extend(outputs_of(&batch).map_err(damaged)?);
-    }
+    let table = table.columns(&["error_kind", "output", "output_bytes"]);
+    table.for_each(|batch| {
+        outputs.extend(outputs_of(batch)?);
+        Ok(())
+    })?;
     Ok(read.into_iter().zip(outputs).collect())
 }
 
@@ -148,7 +131,7 @@ fn outputs_of(batch: &RecordBatch) -> Result<Vec<Value>, String> {
         let found = batch.column_by_name(name);
         found.ok_or_else(|| format!("it has no column {name}"))
     };
-    let error_kind = words(batch, "error_kind")?;
+    let error_kind = string_column(batch, "error_kind")?;
     let output =
         cast(column("output")?, &DataType::LargeUtf8).map_err(|error| error.to_string())?;
     let output = output.as_string::<i64>();
