@@ -19,18 +19,18 @@ mod workspace;
 
 use std::process::ExitCode;
 
-use flags::{Chore, Usage};
+use flags::{Asked, Chore};
 use workspace::Workspace;
 
 fn main() -> ExitCode {
-    let chore = match flags::parse(std::env::args().skip(1)) {
-        Ok(chore) => chore,
-        Err(Usage::Asked(text)) => {
+    let chore = match flags::parse(lexopt::Parser::from_env()) {
+        Ok(Asked::Chore(chore)) => chore,
+        Ok(Asked::Help(text)) => {
             println!("{text}");
             return ExitCode::SUCCESS;
         }
-        Err(Usage::Wrong { message, text }) => {
-            eprintln!("error: {message}\n\n{text}");
+        Err(error) => {
+            eprintln!("error: {error}\n\n`cargo xtask --help` lists the commands.");
             return ExitCode::from(2);
         }
     };
