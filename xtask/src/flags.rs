@@ -98,7 +98,7 @@ Usage: cargo xtask COMMAND
 Commands:
   test [--fast] [--no-install]  set up, then check everything: what CI runs
   setup                         only the set-up
-  tidy                          the repository's rules: layers, printing, names, papers
+  tidy                          the repository's rules: layers, names, papers
   soak [FILTER]                 the tests that are too long for CI
   bench [NAME] [-- ARGS]        list the benchmarks, or run those whose name contains NAME
   docs [--program FILE]         make the pictures of the documents again
@@ -148,9 +148,9 @@ Checks the repository's rules and says for each breach the file, the line and wh
 Usage: cargo xtask tidy
 
 Rules: crates depend only on lower layers; ARCHITECTURE.md names the crates and paths that exist;
-libraries do not print; no todo!() or unimplemented!(); no file called utils, helpers, common or
-base; no path of somebody's machine; manifests inherit from the workspace; CHANGELOG.md has an
-Unreleased section. Files over 700 lines are warned about.
+no file called utils, helpers, common or base; no path of somebody's machine; manifests inherit
+from the workspace; CHANGELOG.md has an Unreleased section. Files over 700 lines are warned about.
+Clippy checks the rest, such as that libraries do not print.
 
 The files are those git tracks or would add.";
 

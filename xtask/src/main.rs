@@ -3,12 +3,17 @@
 //! Everything a contributor or continuous integration needs beyond plain cargo stands here, so
 //! that there is one way to do it and it can be read. `cargo xtask --help` lists the commands.
 
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "chores tell what they do"
+)]
+
 mod bench;
 mod docs;
 mod flags;
 mod machine;
 mod process;
-mod rust_code;
 mod setup;
 mod skipped;
 mod soak;

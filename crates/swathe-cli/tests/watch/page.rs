@@ -9,6 +9,7 @@ use crate::folders::{LINE, Unfinished, with_inputs};
 use crate::watching::{Run, Watch, signal};
 
 /// A browser; without one the test is skipped, but not where nothing may be.
+#[expect(clippy::print_stdout, reason = "a skipped test says so")]
 fn browser() -> Option<Browser> {
     match Browser::find() {
         Ok(_) => Some(Browser::start().unwrap()),
