@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use swathe::{Costs, DeviceId, Gpu, Routing, Settings, Size, Source, Workload};
 use swathe_array::{Array, ArrayWorkload, Item, Key, MapKind, Operation};
+use swathe_io::array_limits::Limits;
 use swathe_io::cost_file;
 
 use crate::fault::{Code, Fault};
@@ -17,8 +18,8 @@ struct Sample {
     n_items: usize,
 }
 
-/// Measures a few kinds of problems on the CPU and on every graphics processor, keeps what they
-/// took for later runs, and prints it.
+/// Measures a few kinds of problems on the CPU and on every graphics processor, and what one thread
+/// can do at best; keeps it for later runs, and prints it.
 pub(super) fn calibrate(gpus: &[Gpu]) -> Result<Code, Fault> {
     let infos: Vec<_> = gpus.iter().map(|gpu| gpu.info().clone()).collect();
     let mut costs = cost_file::load(&infos);
@@ -35,7 +36,18 @@ pub(super) fn calibrate(gpus: &[Gpu]) -> Result<Code, Fault> {
         print_costs(&sample, &costs, &ids)?;
     }
     cost_file::save(&costs, &infos);
-    eprintln!("kept for later runs; times on the CPU are for one thread");
+    let limits = Limits::measure();
+    limits.keep();
+    eprintln!("kept for later runs; times on the CPU are for one thread, whose limits are:");
+    for (rate, unit, what) in [
+        (limits.product_f32_gflops, "GFLOP/s", "products of float32"),
+        (limits.product_f64_gflops, "GFLOP/s", "products of float64"),
+        (limits.cache_copy_gb_s, "GB/s", "copies in the first cache"),
+        (limits.memory_copy_gb_s, "GB/s", "copies in memory"),
+    ] {
+        let rate = rate.unwrap_or(f64::NAN);
+        eprintln!("{rate:>8.1} {unit:<7} {what}");
+    }
     Ok(Code::Solved)
 }
 
