@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: the benchmarks there are, and their figures with the circumstances.
 
+use std::ffi::OsString;
 use std::process::Command;
 
 use crate::machine::Circumstances;
@@ -7,7 +8,7 @@ use crate::process::{self, cargo};
 use crate::workspace::Workspace;
 
 /// Lists the benchmarks, or runs those whose name contains `name`; true when all ran.
-pub(crate) fn bench(workspace: &Workspace, name: Option<&str>, passed_on: &[String]) -> bool {
+pub(crate) fn bench(workspace: &Workspace, name: Option<&str>, passed_on: &[OsString]) -> bool {
     let benchmarks = benchmarks(workspace);
     let Some(name) = name else {
         if benchmarks.is_empty() {

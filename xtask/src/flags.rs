@@ -1,6 +1,10 @@
 //! What was asked for on the command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
+
+use lexopt::Parser;
+use lexopt::prelude::*;
 
 /// A chore with its options.
 #[derive(Debug, PartialEq, Eq)]
@@ -13,7 +17,7 @@ pub(crate) enum Chore {
     },
     Bench {
         name: Option<String>,
-        passed_on: Vec<String>,
+        passed_on: Vec<OsString>,
     },
     Docs {
         /// A swathe that is built already.
@@ -22,108 +26,67 @@ pub(crate) enum Chore {
 }
 
 /// How much `cargo xtask test` does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TestOptions {
     /// Leave out what is slow.
     pub(crate) fast: bool,
-    /// Whether anything may be installed, the virtual environment included.
-    pub(crate) may_install: bool,
+    /// Install nothing, not even the virtual environment.
+    pub(crate) no_install: bool,
 }
 
-/// Why there is no chore to do.
+/// What a command line asks for.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Usage {
-    /// The help text was asked for.
-    Asked(&'static str),
-    /// The command line cannot be understood; `text` is the help that fits.
-    Wrong { message: String, text: &'static str },
+pub(crate) enum Asked {
+    Help(&'static str),
+    Chore(Chore),
 }
 
-/// Reads a command line, without the program's name.
-pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Chore, Usage> {
-    let mut words = words.into_iter();
-    let Some(command) = words.next() else {
-        return Err(Usage::Asked(HELP));
+/// Reads a command line.
+pub(crate) fn parse(mut args: Parser) -> Result<Asked, lexopt::Error> {
+    let command = match args.next()? {
+        None | Some(Long("help") | Short('h')) => return Ok(Asked::Help(HELP)),
+        Some(Value(command)) => command.string()?,
+        Some(flag) => return Err(flag.unexpected()),
     };
-    let rest: Vec<String> = words.collect();
-    let help = match command.as_str() {
-        "setup" => SETUP_HELP,
-        "test" => TEST_HELP,
-        "tidy" => TIDY_HELP,
-        "soak" => SOAK_HELP,
-        "bench" => BENCH_HELP,
-        "docs" => DOCS_HELP,
-        "help" | "--help" | "-h" => return Err(Usage::Asked(HELP)),
-        other => {
-            return Err(Usage::Wrong {
-                message: format!("there is no command `{other}`"),
-                text: HELP,
-            });
+    let (mut chore, help) = match command.as_str() {
+        "setup" => (Chore::Setup, SETUP_HELP),
+        "test" => (Chore::Test(TestOptions::default()), TEST_HELP),
+        "tidy" => (Chore::Tidy, TIDY_HELP),
+        "soak" => (Chore::Soak { filter: None }, SOAK_HELP),
+        "bench" => {
+            let (name, passed_on) = (None, Vec::new());
+            (Chore::Bench { name, passed_on }, BENCH_HELP)
         }
+        "docs" => (Chore::Docs { program: None }, DOCS_HELP),
+        "help" => return Ok(Asked::Help(HELP)),
+        other => return Err(format!("there is no command `{other}`").into()),
     };
-    // What follows `--` belongs to the benchmark, its `--help` included.
-    let ours = rest
-        .iter()
-        .position(|word| word == "--")
-        .unwrap_or(rest.len());
-    if rest[..ours]
-        .iter()
-        .any(|word| word == "--help" || word == "-h")
-    {
-        return Err(Usage::Asked(help));
-    }
-    let wrong = |word: &str| Usage::Wrong {
-        message: format!("`cargo xtask {command}` does not understand `{word}`"),
-        text: help,
-    };
-    match command.as_str() {
-        "test" => {
-            let mut options = TestOptions {
-                fast: false,
-                may_install: true,
-            };
-            for word in &rest {
-                match word.as_str() {
-                    "--fast" => options.fast = true,
-                    "--no-install" => options.may_install = false,
-                    _ => return Err(wrong(word)),
+    loop {
+        if let Chore::Bench { passed_on, .. } = &mut chore
+            && let Some(mut rest) = args.try_raw_args()
+            && rest.next_if(|word| word == "--").is_some()
+        {
+            *passed_on = rest.collect();
+        }
+        let Some(arg) = args.next()? else {
+            return Ok(Asked::Chore(chore));
+        };
+        match (&mut chore, arg) {
+            (_, Long("help") | Short('h')) => return Ok(Asked::Help(help)),
+            (Chore::Test(options), Long("fast")) => options.fast = true,
+            (Chore::Test(options), Long("no-install")) => options.no_install = true,
+            (Chore::Docs { program }, Long("program")) => *program = Some(args.value()?.into()),
+            (
+                Chore::Soak {
+                    filter: name @ None,
                 }
-            }
-            Ok(Chore::Test(options))
+                | Chore::Bench {
+                    name: name @ None, ..
+                },
+                Value(word),
+            ) => *name = Some(word.string()?),
+            (_, other) => return Err(other.unexpected()),
         }
-        "soak" => Ok(Chore::Soak {
-            filter: at_most_one_name(&rest).map_err(wrong)?,
-        }),
-        "bench" => Ok(Chore::Bench {
-            name: at_most_one_name(&rest[..ours]).map_err(wrong)?,
-            passed_on: rest.into_iter().skip(ours + 1).collect(),
-        }),
-        "docs" => match rest.as_slice() {
-            [] => Ok(Chore::Docs { program: None }),
-            [flag, program] if flag == "--program" => Ok(Chore::Docs {
-                program: Some(program.into()),
-            }),
-            [flag] if flag == "--program" => Err(wrong("--program without a file")),
-            [flag, _, word, ..] if flag == "--program" => Err(wrong(word)),
-            [word, ..] => Err(wrong(word)),
-        },
-        nothing_more => match rest.first() {
-            Some(word) => Err(wrong(word)),
-            None if nothing_more == "setup" => Ok(Chore::Setup),
-            None => Ok(Chore::Tidy),
-        },
-    }
-}
-
-/// The one name among `words`, or the first word that is too many or a flag.
-fn at_most_one_name(words: &[String]) -> Result<Option<String>, &str> {
-    match words
-        .iter()
-        .enumerate()
-        .find(|(i, word)| *i > 0 || word.starts_with('-'))
-    {
-        Some((_, word)) => Err(word),
-        None => Ok(words.first().cloned()),
     }
 }
 
@@ -135,7 +98,7 @@ Usage: cargo xtask COMMAND
 Commands:
   test [--fast] [--no-install]  set up, then check everything: what CI runs
   setup                         only the set-up
-  tidy                          the repository's rules: layers, printing, names, papers
+  tidy                          the repository's rules: layers, names, papers
   soak [FILTER]                 the tests that are too long for CI
   bench [NAME] [-- ARGS]        list the benchmarks, or run those whose name contains NAME
   docs [--program FILE]         make the pictures of the documents again
@@ -185,9 +148,9 @@ Checks the repository's rules and says for each breach the file, the line and wh
 Usage: cargo xtask tidy
 
 Rules: crates depend only on lower layers; ARCHITECTURE.md names the crates and paths that exist;
-libraries do not print; no todo!() or unimplemented!(); no file called utils, helpers, common or
-base; no path of somebody's machine; manifests inherit from the workspace; CHANGELOG.md has an
-Unreleased section. Files over 700 lines are warned about.
+no file called utils, helpers, common or base; no path of somebody's machine; manifests inherit
+from the workspace; CHANGELOG.md has an Unreleased section. Files over 700 lines are warned about.
+Clippy checks the rest, such as that libraries do not print.
 
 The files are those git tracks or would add.";
 
@@ -229,65 +192,71 @@ The browser is chromium, chromium-browser or google-chrome in PATH, or what SWAT
 mod tests {
     use super::*;
 
-    fn parsed(line: &str) -> Result<Chore, Usage> {
-        parse(line.split_whitespace().map(str::to_owned))
+    fn parsed(line: &str) -> Result<Asked, lexopt::Error> {
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        parse(Parser::from_args(words))
+    }
+
+    #[track_caller]
+    fn check(line: &str, chore: Chore) {
+        assert_eq!(parsed(line).unwrap(), Asked::Chore(chore), "{line}");
     }
 
     #[test]
     fn chores_are_understood() {
-        let test = |fast, may_install| Ok(Chore::Test(TestOptions { fast, may_install }));
-        assert_eq!(parsed("test"), test(false, true));
-        assert_eq!(parsed("test --no-install --fast"), test(true, false));
-        assert_eq!(parsed("setup"), Ok(Chore::Setup));
-        assert_eq!(parsed("tidy"), Ok(Chore::Tidy));
-        assert_eq!(
-            parsed("soak kill"),
-            Ok(Chore::Soak {
-                filter: Some("kill".to_owned())
-            })
-        );
-        assert_eq!(
-            parsed("bench plan -- --help"),
-            Ok(Chore::Bench {
-                name: Some("plan".to_owned()),
-                passed_on: vec!["--help".to_owned()]
-            })
-        );
-    }
-
-    #[test]
-    fn pictures_are_made_by_a_new_or_a_given_program() {
-        assert_eq!(parsed("docs"), Ok(Chore::Docs { program: None }));
+        let test = |fast, no_install| Chore::Test(TestOptions { fast, no_install });
+        check("test", test(false, false));
+        check("test --no-install --fast", test(true, true));
+        check("setup", Chore::Setup);
+        check("tidy", Chore::Tidy);
+        let filter = Some("kill".to_owned());
+        check("soak kill", Chore::Soak { filter });
+        check("docs", Chore::Docs { program: None });
         let program = Some(PathBuf::from("a/swathe"));
-        assert_eq!(
-            parsed("docs --program a/swathe"),
-            Ok(Chore::Docs { program })
-        );
+        check("docs --program a/swathe", Chore::Docs { program });
+        for (line, name, passed_on) in [
+            ("bench", None, &[][..]),
+            ("bench plan", Some("plan"), &[]),
+            ("bench plan -- --help x", Some("plan"), &["--help", "x"]),
+            ("bench -- --help", None, &["--help"]),
+        ] {
+            let name = name.map(str::to_owned);
+            let passed_on = passed_on.iter().map(OsString::from).collect();
+            check(line, Chore::Bench { name, passed_on });
+        }
     }
 
     #[test]
     fn help_fits_the_command() {
-        assert_eq!(parsed(""), Err(Usage::Asked(HELP)));
-        assert_eq!(parsed("test --fast --help"), Err(Usage::Asked(TEST_HELP)));
-        assert_eq!(parsed("bench -h"), Err(Usage::Asked(BENCH_HELP)));
+        for (line, help) in [
+            ("", HELP),
+            ("--help", HELP),
+            ("help", HELP),
+            ("test --fast --help", TEST_HELP),
+            ("bench -h", BENCH_HELP),
+        ] {
+            assert_eq!(parsed(line).unwrap(), Asked::Help(help), "{line}");
+        }
     }
 
     #[test]
     fn bad_usage_names_the_word() {
         for (line, word) in [
             ("tets", "`tets`"),
-            ("test --slow", "`--slow`"),
-            ("tidy now", "`now`"),
-            ("soak a b", "`b`"),
-            ("bench --all", "`--all`"),
-            ("docs now", "`now`"),
-            ("docs --program", "`--program without a file`"),
-            ("docs --program a b", "`b`"),
+            ("--fast", "--fast"),
+            ("test --slow", "--slow"),
+            ("test --fast=yes", "--fast"),
+            ("tidy now", "now"),
+            ("tidy -- now", "now"),
+            ("soak a b", "b"),
+            ("bench --all", "--all"),
+            ("bench a b", "b"),
+            ("docs now", "now"),
+            ("docs --program", "--program"),
+            ("docs --program a b", "b"),
         ] {
-            match parsed(line) {
-                Err(Usage::Wrong { message, .. }) => assert!(message.contains(word), "{message}"),
-                other => panic!("{line}: {other:?}"),
-            }
+            let message = parsed(line).unwrap_err().to_string();
+            assert!(message.contains(word), "{line}: {message}");
         }
     }
 }

@@ -3,12 +3,17 @@
 //! Everything a contributor or continuous integration needs beyond plain cargo stands here, so
 //! that there is one way to do it and it can be read. `cargo xtask --help` lists the commands.
 
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "chores tell what they do"
+)]
+
 mod bench;
 mod docs;
 mod flags;
 mod machine;
 mod process;
-mod rust_code;
 mod setup;
 mod skipped;
 mod soak;
@@ -19,18 +24,18 @@ mod workspace;
 
 use std::process::ExitCode;
 
-use flags::{Chore, Usage};
+use flags::{Asked, Chore};
 use workspace::Workspace;
 
 fn main() -> ExitCode {
-    let chore = match flags::parse(std::env::args().skip(1)) {
-        Ok(chore) => chore,
-        Err(Usage::Asked(text)) => {
+    let chore = match flags::parse(lexopt::Parser::from_env()) {
+        Ok(Asked::Chore(chore)) => chore,
+        Ok(Asked::Help(text)) => {
             println!("{text}");
             return ExitCode::SUCCESS;
         }
-        Err(Usage::Wrong { message, text }) => {
-            eprintln!("error: {message}\n\n{text}");
+        Err(error) => {
+            eprintln!("error: {error}\n\n`cargo xtask --help` lists the commands.");
             return ExitCode::from(2);
         }
     };

@@ -29,7 +29,7 @@ pub(crate) fn test(workspace: &Workspace, options: TestOptions) -> bool {
     steps.gate(
         "set-up",
         "what the tests need beyond cargo",
-        || match setup::set_up(root, options.may_install) {
+        || match setup::set_up(root, !options.no_install) {
             Ok(found) => {
                 ready = found;
                 set_up_verdict(&ready)

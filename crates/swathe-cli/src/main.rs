@@ -3,6 +3,11 @@
 //! Three layers: `flags` says what can be typed, `settings` decides what it means (flags beat
 //! `SWATHE_*` variables, which beat `swathe.toml`), and `commands` has a file for each verb.
 
+#![expect(
+    clippy::print_stderr,
+    reason = "stderr is where the program talks to its user"
+)]
+
 mod allocator;
 mod commands;
 mod fault;

@@ -1,25 +1,26 @@
-//! The machine's limits: what one thread here can multiply and move at best, measured right after a
-//! run, so that its rates have something to be compared with.
+//! The machine's limits: what one thread here can multiply and move at best, so that the rates of a
+//! run have something to be compared with.
 //!
-//! They stand in `limits.json` of the run folder: whoever makes the page again shows the same.
+//! They are measured once and kept in the user's cache folder, beside the measured costs. A run
+//! copies them into its folder as `limits.json`, so that its page can be made again anywhere.
 
 use std::hint::black_box;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use swathe::Budget;
-use swathe_array::matmul::{ProductShape, SCRATCH_BYTES_MAX, Scratch, matmul_into};
-use swathe_array::{Float, Operation, Simd};
+use swathe::Cpu;
+use swathe_array::matmul::{ProductShape, Scratch, matmul_into};
+use swathe_array::{Float, Simd};
 
 use crate::run_folder::{FolderError, write_file};
 
-/// What one thread of a machine can do. Each is the best of several trials; nothing is known of
-/// what was not measured.
+/// What one thread of a machine can do. Each is the best of several trials. Folders of earlier
+/// versions have only what mattered to the operation of the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Products of two 256 × 256 matrices of `f32` by the kernel that the run used.
+    /// Products of two 256 × 256 matrices of `f32`.
     pub product_f32_gflops: Option<f64>,
     /// The same of `f64`.
     pub product_f64_gflops: Option<f64>,
@@ -33,47 +34,73 @@ pub struct Limits {
     pub memory_copy_bytes: u64,
     /// The largest cache of the first processor, where the system tells.
     pub cache_bytes: Option<u64>,
-    /// The processor's time all this took.
-    pub took_ms: f64,
+}
+
+/// Limits in the cache folder, with what they hold for.
+#[derive(Serialize, Deserialize)]
+struct KnownLimits {
+    version: String,
+    simd: String,
+    n_threads: usize,
+    limits: Limits,
 }
 
 impl Limits {
-    /// What they are called in a run folder.
+    /// The file's name, in a run folder and in the cache folder.
     pub const NAME: &'static str = "limits.json";
 
     /// Rows and columns of the products.
     pub const SIDE: usize = 256;
 
-    /// Measures what matters to an operation, in some 20 milliseconds. The memory is reserved from
-    /// the run's budget; where that has no room for buffers longer than the caches, the memory's
-    /// rate is left unknown.
-    pub fn measure(operation: &Operation, memory: &Budget) -> Limits {
-        let begin = thread_time();
-        let mut limits = Limits {
+    /// Measures, in a fraction of a second.
+    pub fn measure() -> Limits {
+        let cache_bytes = largest_cache();
+        let memory_copy_bytes = memory_copy_bytes(cache_bytes);
+        Limits {
+            product_f32_gflops: Some(product::<f32>()),
+            product_f64_gflops: Some(product::<f64>()),
+            cache_copy_gb_s: Some(copy(CACHE_COPY_BYTES, TRIALS_TIME)),
             cache_copy_bytes: CACHE_COPY_BYTES as u64,
-            cache_bytes: largest_cache(),
-            ..Limits::default()
-        };
-        if *operation == Operation::Matmul {
-            limits.product_f32_gflops = product::<f32>(memory);
-            limits.product_f64_gflops = product::<f64>(memory);
-        } else {
-            limits.cache_copy_gb_s = copy(CACHE_COPY_BYTES, CACHE_TIME, memory);
-            limits.memory_copy_bytes = memory_copy_bytes(limits.cache_bytes);
-            limits.memory_copy_gb_s = copy(limits.memory_copy_bytes as usize, MEMORY_TIME, memory);
+            memory_copy_gb_s: Some(copy(memory_copy_bytes as usize, 2 * TRIALS_TIME)),
+            memory_copy_bytes,
+            cache_bytes,
         }
-        limits.took_ms = thread_time().saturating_sub(begin).as_secs_f64() * 1e3;
-        limits
+    }
+
+    /// What was measured on this machine; none if nothing was, or by another version or on another
+    /// processor.
+    pub fn known() -> Option<Limits> {
+        let text = std::fs::read_to_string(cache_path()?).ok()?;
+        let known: KnownLimits = serde_json::from_str(&text).ok()?;
+        let cpu = Cpu::detect();
+        let applies = known.version == env!("CARGO_PKG_VERSION")
+            && known.simd == cpu.simd
+            && known.n_threads == cpu.n_threads;
+        applies.then_some(known.limits)
+    }
+
+    /// Keeps them for later runs. Where that is not possible, pages do without.
+    pub fn keep(&self) {
+        let Some(path) = cache_path() else { return };
+        let cpu = Cpu::detect();
+        let known = KnownLimits {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            simd: cpu.simd,
+            n_threads: cpu.n_threads,
+            limits: self.clone(),
+        };
+        if let Some(folder) = path.parent() {
+            let _ = std::fs::create_dir_all(folder);
+        }
+        let _ = write_file(&path, json_text(&known).as_bytes());
     }
 
     /// Writes them into a run folder.
     pub fn write(&self, run: &Path) -> Result<(), FolderError> {
-        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
-        text.push('\n');
-        write_file(&run.join(Self::NAME), text.as_bytes())
+        write_file(&run.join(Self::NAME), json_text(self).as_bytes())
     }
 
-    /// Those of a run folder, if they were measured.
+    /// Those of a run folder, if it has any.
     pub fn read(run: &Path) -> Result<Option<Limits>, FolderError> {
         let path = run.join(Self::NAME);
         let text = match std::fs::read_to_string(&path) {
@@ -89,11 +116,27 @@ impl Limits {
     }
 }
 
+fn json_text(value: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// In the user's cache folder, where measured costs are; none where there is no such thing.
+fn cache_path() -> Option<PathBuf> {
+    let absolute = |name: &str| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
+    Some(cache.join("swathe").join(Limits::NAME))
+}
+
 /// Half of the smallest first cache in use, so that source and target lie in it together.
 const CACHE_COPY_BYTES: usize = 8 << 10;
-const CACHE_TIME: Duration = Duration::from_millis(2);
-const MEMORY_TIME: Duration = Duration::from_millis(12);
-const PRODUCT_TIME: Duration = Duration::from_millis(4);
+/// How long each limit is tried for, by the thread's own time.
+const TRIALS_TIME: Duration = Duration::from_millis(60);
 
 /// Longer than the largest cache, so that source and target together are twice that; but not so
 /// long that copying takes longer than it is worth.
@@ -138,10 +181,8 @@ fn thread_time() -> Duration {
 }
 
 /// Billions of operations a second, a product of n × n matrices being 2 n³ of them.
-fn product<T: Float + From<f32> + Default>(memory: &Budget) -> Option<f64> {
+fn product<T: Float + From<f32> + Default>() -> f64 {
     const N: usize = Limits::SIDE * Limits::SIDE;
-    let n_bytes = 2 * N * size_of::<T>() + SCRATCH_BYTES_MAX;
-    let _held = memory.try_reserve(n_bytes as u64).ok()?;
     let shape = ProductShape {
         n_rows: Limits::SIDE,
         n_inner: Limits::SIDE,
@@ -151,7 +192,7 @@ fn product<T: Float + From<f32> + Default>(memory: &Budget) -> Option<f64> {
     let operand: Vec<T> = (0..N).map(|k| T::from((k % 7) as f32 - 3.0)).collect();
     let mut out = vec![T::default(); N];
     let (mut scratch, simd) = (Scratch::new(), Simd::detect());
-    let took = best_of(PRODUCT_TIME, || {
+    let took = best_of(TRIALS_TIME, || {
         let done = matmul_into(
             black_box(&operand),
             black_box(&operand),
@@ -162,12 +203,11 @@ fn product<T: Float + From<f32> + Default>(memory: &Budget) -> Option<f64> {
         );
         black_box((&mut out, done.is_ok()));
     });
-    Some(2.0 * (Limits::SIDE as f64).powi(3) / took.as_secs_f64() / 1e9)
+    2.0 * (Limits::SIDE as f64).powi(3) / took.as_secs_f64() / 1e9
 }
 
 /// Billions of bytes a second, read and written, of copying a buffer of so many bytes.
-fn copy(n_bytes: usize, time: Duration, memory: &Budget) -> Option<f64> {
-    let _held = memory.try_reserve(2 * n_bytes as u64).ok()?;
+fn copy(n_bytes: usize, time: Duration) -> f64 {
     // Zeros would not do: the system lends one page for all of them.
     let source = vec![1u8; n_bytes];
     let mut target = vec![2u8; n_bytes];
@@ -178,7 +218,7 @@ fn copy(n_bytes: usize, time: Duration, memory: &Budget) -> Option<f64> {
             black_box(&mut target);
         }
     });
-    Some(2.0 * (n_copies * n_bytes) as f64 / took.as_secs_f64() / 1e9)
+    2.0 * (n_copies * n_bytes) as f64 / took.as_secs_f64() / 1e9
 }
 
 /// Short copies are repeated until a trial is long enough for the clock.
@@ -200,26 +240,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_matters_to_an_operation_is_measured() {
-        let memory = Budget::new(1 << 30);
-        let product = Limits::measure(&Operation::Matmul, &memory);
-        assert!(product.product_f32_gflops.is_some_and(|rate| rate > 0.0));
-        assert!(product.product_f64_gflops.is_some_and(|rate| rate > 0.0));
-        assert_eq!(product.memory_copy_gb_s, None);
-        let map = Limits::measure(&Operation::Map(swathe_array::MapKind::Sqrt), &memory);
-        assert!(map.memory_copy_gb_s.is_some_and(|rate| rate > 0.0));
-        assert!(map.cache_copy_gb_s.is_some_and(|rate| rate > 0.0));
-        assert_eq!(map.product_f32_gflops, None);
-        assert_eq!(memory.used_bytes(), 0, "everything is given back");
-    }
-
-    #[test]
-    fn a_budget_without_room_leaves_the_memory_unmeasured() {
-        let memory = Budget::new(1 << 20);
-        let map = Limits::measure(&Operation::Map(swathe_array::MapKind::Sqrt), &memory);
-        assert_eq!(map.memory_copy_gb_s, None);
-        assert!(map.cache_copy_gb_s.is_some());
-        assert!(memory.peak_bytes() <= 1 << 20);
+    fn everything_is_measured() {
+        let limits = Limits::measure();
+        for rate in [
+            limits.product_f32_gflops,
+            limits.product_f64_gflops,
+            limits.cache_copy_gb_s,
+            limits.memory_copy_gb_s,
+        ] {
+            assert!(rate.is_some_and(|rate| rate > 0.0), "{limits:?}");
+        }
+        assert!(limits.memory_copy_bytes > limits.cache_copy_bytes);
     }
 
     #[test]
@@ -228,7 +259,7 @@ mod tests {
         assert_eq!(Limits::read(folder.path()).unwrap(), None);
         let limits = Limits {
             product_f32_gflops: Some(101.25),
-            took_ms: 12.5,
+            cache_copy_bytes: 8192,
             ..Limits::default()
         };
         limits.write(folder.path()).unwrap();

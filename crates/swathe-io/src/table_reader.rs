@@ -1,7 +1,6 @@
 //! Table readers: the rows of a Parquet file, a few at a time, with the wanted columns only.
 
 use std::fs::File;
-use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 
 use arrow::array::{Array, AsArray, PrimitiveArray, RecordBatch, StringArray};

@@ -1,11 +1,9 @@
-//! Rules about source files: printing, unfinished code, names, sizes, paths of one machine.
+//! Rules about source files: names, sizes, paths of one machine. Clippy has the rules about code:
+//! no printing in libraries, no `todo!`, no `dbg!`.
 
 use super::Finding;
 use super::tree::Tree;
-use crate::rust_code::{code_only, macro_calls, without_test_items};
 
-const PRINTING: &[&str] = &["println", "eprintln", "print", "eprint", "dbg"];
-const UNFINISHED: &[&str] = &["todo", "unimplemented"];
 const NAMELESS: &[&str] = &["utils.rs", "helpers.rs", "common.rs", "base.rs"];
 const N_LINES_MAX: usize = 700;
 /// The folders in which people and machines keep their checkouts.
@@ -14,9 +12,6 @@ const PRIVATE_FOLDERS: &[&str] = &["home", "root", "work"];
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in tree.texts() {
-        if path.ends_with(".rs") {
-            check_rust(path, text, &mut findings);
-        }
         check_size(path, text, &mut findings);
         check_private_paths(path, text, &mut findings);
     }
@@ -29,32 +24,6 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
         }
     }
     findings
-}
-
-fn check_rust(path: &str, text: &str, findings: &mut Vec<Finding>) {
-    let code = code_only(text);
-    for (line, name) in macro_calls(&code, UNFINISHED) {
-        let message = format!("`{name}!`: finish it, or return an error that says what is absent");
-        findings.push(Finding::new("unfinished", path, line, message));
-    }
-    if is_library(path) {
-        for (line, name) in macro_calls(&without_test_items(&code), PRINTING) {
-            let message = format!(
-                "`{name}!` in a library: return the value, or report it as a progress event; \
-                 only swathe-cli talks to users"
-            );
-            findings.push(Finding::new("printing", path, line, message));
-        }
-    }
-}
-
-/// Whether a source file belongs to a library and is no test, benchmark, example or build script.
-fn is_library(path: &str) -> bool {
-    let mut folders = path.split('/');
-    folders.next() == Some("crates")
-        && folders.next().is_some_and(|name| name != "swathe-cli")
-        && folders.next() == Some("src")
-        && !folders.any(|name| name == "tests" || name == "tests.rs")
 }
 
 fn check_size(path: &str, text: &str, findings: &mut Vec<Finding>) {
@@ -106,55 +75,6 @@ mod tests {
             .iter()
             .map(|finding| (finding.rule, finding.line))
             .collect()
-    }
-
-    #[test]
-    fn libraries_do_not_print() {
-        for name in PRINTING {
-            let text = format!("fn f() {{\n    {name}!(\"x\");\n}}\n");
-            assert_eq!(
-                broken("crates/swathe/src/plan.rs", &text),
-                [("printing", 2)]
-            );
-        }
-    }
-
-    #[test]
-    fn binaries_tests_examples_and_doc_comments_may_print() {
-        let prints = "fn f() { println!() }\n";
-        for path in [
-            "crates/swathe-cli/src/main.rs",
-            "xtask/src/main.rs",
-            "crates/swathe/tests/faults.rs",
-            "crates/swathe/benches/overhead.rs",
-            "crates/swathe/examples/hello.rs",
-            "crates/swathe/src/plan/tests.rs",
-            "crates/swathe/build.rs",
-        ] {
-            assert_eq!(broken(path, prints), [], "{path}");
-        }
-        let inside = "/// println!()\nfn f() {}\n#[cfg(test)]\nmod tests { fn g() { print!() } }\n";
-        assert_eq!(broken("crates/swathe/src/plan.rs", inside), []);
-    }
-
-    #[test]
-    fn unfinished_code_is_found_everywhere() {
-        for path in [
-            "crates/swathe-cli/src/main.rs",
-            "crates/swathe/tests/a.rs",
-            "xtask/src/a.rs",
-        ] {
-            assert_eq!(
-                broken(path, "\nfn f() { todo!() }"),
-                [("unfinished", 2)],
-                "{path}"
-            );
-            assert_eq!(
-                broken(path, "fn f() { unimplemented!() }"),
-                [("unfinished", 1)]
-            );
-            assert_eq!(broken(path, "// todo!()\n"), []);
-        }
     }
 
     #[test]

@@ -363,8 +363,7 @@ impl Batch {
         if let Some(extents) = self.inner_extents {
             rows = rows.with_inner(extents);
         }
-        let (folder, memory) = (run.output.folder(), run.engine.memory.clone());
-        let operation = self.workload.operation();
+        let folder = run.output.folder();
         sweep_then(
             &Arc::new(AsSolved(Arc::clone(&self.workload))),
             &self.source,
@@ -374,11 +373,11 @@ impl Batch {
             LastSteps {
                 beside: None,
                 alone: Some(Box::new(|finished| {
-                    // Rates are compared with what the machine can do: measured now, as it is now.
-                    if finished.merged.is_some() {
-                        Limits::measure(operation, &memory).write(&folder)?;
+                    // What rates are compared with on the page, if this machine was calibrated.
+                    match (&finished.merged, Limits::known()) {
+                        (Some(_), Some(limits)) => limits.write(&folder),
+                        _ => Ok(()),
                     }
-                    Ok(())
                 })),
             },
         )

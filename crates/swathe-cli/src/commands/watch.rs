@@ -11,12 +11,11 @@ mod run_file;
 mod token;
 mod view;
 
-use std::io::{self, Write as _};
+use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, ToSocketAddrs as _};
 use std::path::Path;
 use std::time::Duration;
 
-use futures_util::future::{Either, select};
 use swathe_io::run_folder::{FolderError, RunJson};
 
 use crate::fault::{Code, Fault};
@@ -43,11 +42,7 @@ pub(crate) fn watch(flags: &WatchFlags) -> Result<Code, Fault> {
         "watching {}; Ctrl-C ends the watching, not the run",
         flags.run.display()
     );
-    let mut stdout = io::stdout().lock();
-    writeln!(stdout, "{url}")
-        .and_then(|()| stdout.flush())
-        .map_err(|error| Fault::new(Code::Output, format!("cannot print the address: {error}")))?;
-    drop(stdout);
+    crate::stdout::line(url)?;
     serve(listener, Served::new(flags.run.clone(), access, snapshots)).map_err(system_fault)?;
     Ok(Code::Solved)
 }
@@ -173,14 +168,11 @@ fn serve(listener: TcpListener, served: Served) -> io::Result<()> {
         .build()?;
     let served = runtime.block_on(async {
         let listener = BoundedListener::new(tokio::net::TcpListener::from_std(listener)?);
-        let server = axum::serve(listener, routes::router(served));
-        let (server, interrupted) = (std::pin::pin!(server.into_future()), interrupted());
-        match select(server, std::pin::pin!(interrupted)).await {
-            Either::Left((ended, _)) => ended,
-            Either::Right(((), _)) => Ok(()),
-        }
+        tokio::spawn(axum::serve(listener, routes::router(served)).into_future());
+        interrupted().await;
+        Ok(())
     });
-    // Live pages never end by themselves, so they are not waited for.
+    // A report that is being read from a slow disk is not waited for.
     runtime.shutdown_background();
     served
 }

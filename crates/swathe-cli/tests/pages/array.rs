@@ -8,6 +8,7 @@ use arrow::datatypes::{Float64Type, UInt64Type};
 use serde_json::Value;
 use swathe_array::Array;
 use swathe_io::report_page::{PageData, page};
+use tempfile::TempDir;
 
 use crate::program::{Random, json, save, swathe, table};
 use crate::run_page::RunPage;
@@ -22,9 +23,15 @@ fn own_figure(run: &RunPage, name: &str) -> f64 {
     value.as_f64().unwrap()
 }
 
-/// Twenty products of several shapes.
-fn products() -> Option<RunPage> {
+/// A folder in which runs know what the machine can do at best.
+fn calibrated() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
+    swathe(folder.path(), "devices --calibrate").expect(0);
+    folder
+}
+
+/// Twenty products of several shapes.
+fn products(folder: TempDir) -> Option<RunPage> {
     let mut random = Random(5);
     let (mut left, mut right) = (Vec::new(), Vec::new());
     for k in 0..20 {
@@ -109,7 +116,7 @@ fn shown_rates(run: &RunPage, column: usize) -> Vec<(String, f64)> {
 
 #[test]
 fn rates_of_products_are_those_of_the_tables() {
-    let Some(run) = products() else {
+    let Some(run) = products(calibrated()) else {
         return;
     };
     let items = items(&run.run);
@@ -135,8 +142,11 @@ fn rates_of_products_are_those_of_the_tables() {
     let n_in_buckets =
         run.value("swathe.data.workload_page.buckets.rows.reduce((n, bucket) => n + bucket.n, 0)");
     assert_eq!(n_in_buckets, 20);
-    // The limits are what was measured.
+    // The limits are those that were measured before the run.
     let limits = json(&run.run.join("limits.json"));
+    let known = json(&run.run.with_file_name("cache").join("swathe/limits.json"));
+    assert_eq!(limits, known["limits"]);
+    assert_eq!(n_limit_lines(&run), 1);
     let limit = limits["product_f32_gflops"].as_f64().unwrap();
     assert!(limit > 0.0);
     let words = run.text("#array-limits");
@@ -149,26 +159,60 @@ fn rates_of_products_are_those_of_the_tables() {
     run.assert_sound();
 }
 
+/// The lines to compare with in the chart of rates.
+fn n_limit_lines(run: &RunPage) -> Value {
+    run.value("document.querySelectorAll('#array svg line.mark').length")
+}
+
+#[test]
+fn without_calibration_the_page_says_how_to_get_limits() {
+    let Some(run) = products(tempfile::tempdir().unwrap()) else {
+        return;
+    };
+    assert!(!run.run.join("limits.json").exists(), "a run measures none");
+    assert!(run.text("#array").contains("swathe devices --calibrate"));
+    assert_eq!(n_limit_lines(&run), 0);
+    assert!(!run.text("#array").contains("Dashed"));
+    assert_eq!(shown_rates(&run, 5).len(), 20);
+    run.assert_sound();
+}
+
+#[test]
+fn limits_of_another_version_or_processor_are_not_used() {
+    let folder = calibrated();
+    let cached = folder.path().join("cache/swathe/limits.json");
+    let known = json(&cached);
+    let arrays = [("a".to_owned(), Random(3).floats(&[8]))];
+    save(folder.path(), "in.npz", &arrays);
+    for (name, other) in [
+        ("version", Value::from("0.0.0")),
+        ("simd", Value::from("other")),
+        ("n_threads", Value::from(100_000)),
+    ] {
+        let mut foreign = known.clone();
+        foreign[name] = other;
+        std::fs::write(&cached, foreign.to_string()).unwrap();
+        swathe(
+            folder.path(),
+            &format!("array map sqrt in.npz --out {name}"),
+        )
+        .expect(0);
+        assert!(!folder.path().join(name).join("limits.json").exists());
+    }
+}
+
 #[test]
 fn the_page_can_be_made_again() {
-    let Some(run) = products() else {
+    let Some(run) = products(calibrated()) else {
         return;
     };
     let made = std::fs::read_to_string(run.run.join("report.html")).unwrap();
     assert_eq!(page(&PageData::read(&run.run).unwrap()), made);
-    // Without its limits it still has its rates, and says what is absent.
-    std::fs::remove_file(run.run.join("limits.json")).unwrap();
-    let without = page(&PageData::read(&run.run).unwrap());
-    assert!(without.contains("\"limits\":null"));
-    std::fs::write(run.run.join("report.html"), without).unwrap();
-    run.reload();
-    assert!(run.text("#array").contains("were not measured"));
-    assert_eq!(shown_rates(&run, 5).len(), 20);
 }
 
 #[test]
 fn rates_of_maps_are_bytes_read_and_written() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = calibrated();
     let mut random = Random(7);
     let mut arrays: Vec<(String, Array)> = (0..12)
         .map(|k| (format!("item {k}"), random.floats(&[50 + k, 20])))
@@ -191,6 +235,7 @@ fn rates_of_maps_are_bytes_read_and_written() {
     let words = run.text("#array-limits");
     assert!(words.contains("from memory to memory"), "{words}");
     assert!(words.contains("inside the first cache"), "{words}");
+    assert_eq!(n_limit_lines(&run), 2);
     assert!(run.text("#array .intro").contains("its bytes twice"));
     run.assert_sound();
 }
@@ -205,7 +250,7 @@ fn two_operands_are_both_read() {
     save(folder.path(), "in.npz", &arrays);
     swathe(
         folder.path(),
-        "array map add in.npz --with in.npz --out RUN --memory 8MiB",
+        "array map add in.npz --with in.npz --out RUN",
     )
     .expect(0);
     let Some(run) = RunPage::open(folder, "RUN") else {
@@ -215,18 +260,12 @@ fn two_operands_are_both_read() {
     let (shown_name, rate) = shown_rates(&run, 5).remove(0);
     assert_eq!(name, shown_name);
     assert_close(rate, 3.0 * 4.0 * extents[0] as f64 / ms / 1e6, 4);
-    // A budget of 8 MiB has no room for buffers longer than the caches.
-    assert_eq!(
-        json(&run.run.join("limits.json"))["memory_copy_gb_s"],
-        Value::Null
-    );
-    assert!(!run.text("#array-limits").contains("from memory to memory"));
     run.assert_sound();
 }
 
 #[test]
 fn names_of_items_stay_text() {
-    let Some(run) = products() else {
+    let Some(run) = products(tempfile::tempdir().unwrap()) else {
         return;
     };
     assert_eq!(run.text("#array-items tbody tr:first-child th"), MARKUP);

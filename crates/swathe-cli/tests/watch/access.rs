@@ -23,7 +23,7 @@ fn other_names_are_refused() {
         format!("127.0.0.1:{}", port ^ 1),
         String::new(),
     ] {
-        for path in ["/", "/data.json", "/events", "/healthz", "/nothing"] {
+        for path in ["/", "/data.json", "/healthz", "/nothing"] {
             let refused = ask(watch.server, "GET", path, &[("Host", &host)]).expect(421);
             assert!(!refused.body.contains("state"), "{host} {path}");
         }
@@ -42,7 +42,7 @@ fn foreign_pages_are_refused() {
         ("Origin", "http://127.0.0.1:1"),
         ("Sec-Fetch-Site", "cross-site"),
     ] {
-        for path in ["/data.json", "/events", "/metrics"] {
+        for path in ["/data.json", "/metrics"] {
             ask(watch.server, "GET", path, &[(name, value)]).expect(403);
         }
     }
@@ -56,14 +56,7 @@ fn check_token(watch: &Watch, token: &str) {
         watch.url
     );
     let port = watch.server.port();
-    for path in [
-        "/",
-        "/data.json",
-        "/events",
-        "/report",
-        "/metrics",
-        "/nothing",
-    ] {
+    for path in ["/", "/data.json", "/report", "/metrics", "/nothing"] {
         let refused = get(watch.server, path).expect(401);
         assert!(refused.header("www-authenticate").is_some());
         get(watch.server, &format!("{path}?token=wrong")).expect(401);

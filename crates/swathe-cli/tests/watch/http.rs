@@ -1,10 +1,12 @@
 //! Plain HTTP over TCP, as little of it as is needed to ask for anything.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
+
+use crate::watching::wait_for;
 
 /// Nothing takes longer on the slowest machine; what does hangs.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
@@ -97,64 +99,45 @@ fn parse(text: &str) -> Answer {
     }
 }
 
-/// Somebody who listens to `/events`.
-pub(crate) struct Listener {
-    lines: BufReader<TcpStream>,
-    pub(crate) status: u16,
-    pub(crate) head: String,
+/// Somebody who asks for `/data.json` again and again, as the page does.
+pub(crate) struct Viewer {
+    server: SocketAddr,
+    etag: String,
 }
 
-/// What is heard there.
-#[derive(Debug, PartialEq)]
-pub(crate) enum Heard {
-    View(Value),
-    Heartbeat,
-}
-
-impl Listener {
-    pub(crate) fn start(server: SocketAddr) -> Listener {
-        let mut stream = connect(server);
-        send(&mut stream, server, "GET", "/events", &[]);
-        let mut lines = BufReader::new(stream);
-        let mut head = String::new();
-        while !head.ends_with("\r\n\r\n") {
-            assert_ne!(lines.read_line(&mut head).unwrap(), 0, "{head}");
-        }
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        Listener {
-            lines,
-            status,
-            head: head.to_ascii_lowercase(),
+impl Viewer {
+    pub(crate) fn new(server: SocketAddr) -> Viewer {
+        Viewer {
+            server,
+            etag: String::new(),
         }
     }
 
-    /// The next message; what goes before its data is passed over.
-    pub(crate) fn next(&mut self) -> Heard {
-        loop {
-            let mut line = String::new();
-            assert_ne!(self.lines.read_line(&mut line).unwrap(), 0, "it ended");
-            if let Some(data) = line.strip_prefix("data: ") {
-                return Heard::View(serde_json::from_str(data).unwrap());
-            }
-            if line.starts_with(':') {
-                return Heard::Heartbeat;
-            }
+    /// The view, if it is another than the last one.
+    #[track_caller]
+    pub(crate) fn poll(&mut self) -> Option<Value> {
+        let known = [("If-None-Match", self.etag.as_str())];
+        let answer = ask(self.server, "GET", "/data.json", &known);
+        if answer.status == 304 {
+            assert_eq!(answer.header("etag"), Some(self.etag.as_str()));
+            assert_eq!(answer.body, "");
+            return None;
         }
+        let answer = answer.expect(200);
+        let etag = answer.header("etag").unwrap().to_owned();
+        assert_ne!(etag, self.etag, "the same figures are sent again");
+        self.etag = etag;
+        Some(answer.json())
     }
 
-    /// The first view of which something holds.
+    /// The next view of which something holds.
     #[track_caller]
     pub(crate) fn until(&mut self, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
-        let since = Instant::now();
-        let mut last = Value::Null;
-        while since.elapsed() < LIMIT {
-            if let Heard::View(view) = self.next() {
-                if holds(&view) {
-                    return view;
-                }
-                last = view;
-            }
-        }
-        panic!("{what} was not heard of; last {last}");
+        let mut found = None;
+        wait_for(what, || {
+            found = self.poll().filter(&holds);
+            found.is_some()
+        });
+        found.unwrap_or_default()
     }
 }

@@ -5,10 +5,12 @@ use std::time::Duration;
 use swathe::{DeviceId, Phase, Remedy, Setback, SetbackCause, WorkerNow};
 use swathe_browser::{Browser, Page};
 
-use crate::folders::{LINE, Unfinished, with_inputs};
+use crate::folders::{LINE, Unfinished, with_finished_run, with_inputs};
+use crate::http::connect;
 use crate::watching::{Run, Watch, signal};
 
 /// A browser; without one the test is skipped, but not where nothing may be.
+#[expect(clippy::print_stdout, reason = "a skipped test says so")]
 fn browser() -> Option<Browser> {
     match Browser::find() {
         Ok(_) => Some(Browser::start().unwrap()),
@@ -212,22 +214,38 @@ fn a_browser_with_the_token_gets_in_and_others_do_not() {
 }
 
 #[test]
-fn more_viewers_than_places_still_see_the_figures() {
+fn open_connections_of_others_do_not_keep_figures_from_a_page() {
     let Some(browser) = browser() else { return };
     let unfinished = Unfinished::beating();
     let watch = Watch::start(unfinished.path(), "run");
-    let _listeners: Vec<_> = (0..64)
-        .map(|_| crate::http::Listener::start(watch.server))
-        .collect();
-    let page = open(&browser, &watch.url);
-    wait_for_state(&page, "running");
+    let _silent: Vec<_> = (0..200).map(|_| connect(watch.server)).collect();
+    let pages = [
+        open(&browser, &watch.url),
+        open(&browser, &watch.url),
+        open(&browser, &watch.url),
+    ];
     unfinished.change(|live| live.counts.n_solved += 5);
-    page.wait_for("document.querySelector('[data-figure=n_done]').dataset.value === '25'")
-        .unwrap();
-    assert!(
-        page.evaluate("document.querySelector('.lost').hidden")
-            .unwrap()
-            == true
-    );
+    for page in &pages {
+        wait_for_state(page, "running");
+        page.wait_for("document.querySelector('[data-figure=n_done]').dataset.value === '25'")
+            .unwrap();
+        let lost = page.evaluate("document.querySelector('.lost').hidden");
+        assert_eq!(lost.unwrap(), true);
+    }
     signal(&watch.child, libc::SIGINT);
+}
+
+#[test]
+fn figures_that_have_not_changed_are_not_sent_again() {
+    let Some(browser) = browser() else { return };
+    let folder = with_finished_run();
+    let watch = Watch::start(folder.path(), "run");
+    let page = open(&browser, &watch.url);
+    wait_for_state(&page, "finished");
+    let statuses = "performance.getEntriesByType('resource')\
+        .filter(entry => entry.name.endsWith('/data.json'))\
+        .map(entry => entry.responseStatus).join(' ')";
+    page.wait_for(&format!("({statuses}).startsWith('200 304 304')"))
+        .unwrap();
+    assert_eq!(page.troubles(), [""; 0]);
 }

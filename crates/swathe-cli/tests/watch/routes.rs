@@ -5,14 +5,7 @@ use crate::http::{ask, get};
 use crate::program::json;
 use crate::watching::Watch;
 
-const PATHS: [&str; 6] = [
-    "/",
-    "/data.json",
-    "/events",
-    "/report",
-    "/metrics",
-    "/healthz",
-];
+const PATHS: [&str; 5] = ["/", "/data.json", "/report", "/metrics", "/healthz"];
 
 #[test]
 fn a_finished_run_is_told_with_its_report() {

@@ -1,7 +1,7 @@
 //! Real runs, watched while they go on, die, are resumed and end.
 
 use crate::folders::{LINE, with_inputs};
-use crate::http::{Listener, get};
+use crate::http::{Viewer, connect, get};
 use crate::program::{announced, result_hash};
 use crate::watching::{Run, Watch, signal, swathe};
 
@@ -10,7 +10,7 @@ fn a_run_is_watched_to_its_end() {
     let folder = with_inputs();
     let mut run = Run::start(folder.path(), LINE, 600);
     let watch = Watch::start(folder.path(), "run");
-    let mut viewer = Listener::start(watch.server);
+    let mut viewer = Viewer::new(watch.server);
     let done = |view: &serde_json::Value| view["n_done"].as_u64().unwrap();
     let first = viewer.until("outcomes", |view| {
         done(view) > 0 && view["state"] == "running"
@@ -80,8 +80,8 @@ fn ctrl_c_ends_the_watching_and_not_the_run() {
     let folder = with_inputs();
     let mut run = Run::start(folder.path(), LINE, 200);
     let watch = Watch::start(folder.path(), "run");
-    let viewer = Listener::start(watch.server);
-    assert_eq!(viewer.status, 200);
-    assert_eq!(watch.interrupt(), Some(0), "although somebody is looking");
+    watch.data();
+    let _open = connect(watch.server);
+    assert_eq!(watch.interrupt(), Some(0), "although somebody is connected");
     assert_eq!(run.wait(), Some(0));
 }

@@ -1,54 +1,62 @@
 //! Many who look at once cost no more than one.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use crate::folders::{Unfinished, with_finished_run};
-use crate::http::{Heard, Listener, get};
-use crate::watching::{Watch, wait_for};
-
-/// As many as are told of every change.
-const N_VIEWERS_MAX: usize = 64;
+use crate::http::{Viewer, connect, get};
+use crate::watching::Watch;
 
 #[test]
-fn viewers_hear_at_once_then_of_changes_and_otherwise_a_heartbeat() {
+fn figures_are_sent_at_once_and_again_only_when_they_change() {
     let unfinished = Unfinished::silent();
     let watch = Watch::start(unfinished.path(), "run");
-    let mut viewer = Listener::start(watch.server);
-    assert_eq!(viewer.status, 200);
-    let kind = "content-type: text/event-stream\r\n";
-    assert!(viewer.head.contains(kind), "{}", viewer.head);
-    assert!(matches!(viewer.next(), Heard::View(view) if view["n_done"] == 20));
-    assert_eq!(viewer.next(), Heard::Heartbeat, "nothing has changed");
+    let mut viewer = Viewer::new(watch.server);
+    assert_eq!(viewer.poll().unwrap()["n_done"], 20);
+    for _ in 0..3 {
+        // Longer than it takes to look at the run again.
+        std::thread::sleep(Duration::from_millis(700));
+        assert_eq!(viewer.poll(), None, "nothing has changed");
+    }
     unfinished.change(|live| live.counts.n_solved += 5);
     viewer.until("the change", |view| view["n_done"] == 25);
+    assert_eq!(viewer.poll(), None);
+    let mut newcomer = Viewer::new(watch.server);
+    assert_eq!(newcomer.poll().unwrap()["n_done"], 25);
 }
 
 #[test]
-fn a_bounded_number_is_told_of_every_change_and_the_others_can_ask() {
+fn another_server_of_the_same_figures_sends_nothing_new() {
+    let folder = with_finished_run();
+    let etag = || {
+        let watch = Watch::start(folder.path(), "run");
+        let answer = get(watch.server, "/data.json").expect(200);
+        answer.header("etag").unwrap().to_owned()
+    };
+    assert_eq!(etag(), etag());
+}
+
+/// More than the server has connections at a time.
+const N_VIEWERS: usize = 300;
+
+#[test]
+fn viewers_that_keep_their_connections_open_keep_nobody_out() {
     let folder = with_finished_run();
     let watch = Watch::start(folder.path(), "run");
-    let mut viewers: Vec<Listener> = (0..N_VIEWERS_MAX)
-        .map(|_| Listener::start(watch.server))
-        .collect();
-    for viewer in &mut viewers {
-        assert_eq!(viewer.status, 200);
-        assert!(matches!(viewer.next(), Heard::View(view) if view["state"] == "finished"));
-    }
-    let refused = get(watch.server, "/events").expect(503);
-    assert!(refused.body.contains("/data.json"), "{}", refused.body);
-    assert!(refused.header("retry-after").is_some());
-    assert_eq!(watch.data()["state"], "finished");
-    viewers.truncate(N_VIEWERS_MAX / 2);
-    // That they are gone is noticed with the next heartbeat at the latest.
-    wait_for("a free place", || {
-        Listener::start(watch.server).status == 200
-    });
-    for viewer in &mut viewers {
-        assert_eq!(
-            viewer.next(),
-            Heard::Heartbeat,
-            "the others go on listening"
+    let mut connections: Vec<TcpStream> = Vec::new();
+    for _ in 0..N_VIEWERS {
+        let mut connection = connect(watch.server);
+        let request = format!(
+            "GET /data.json HTTP/1.1\r\nHost: {}\r\nConnection: keep-alive\r\n\r\n",
+            watch.server
         );
+        connection.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+        assert!(answer.contains("\"state\":\"finished\""), "{answer}");
+        connections.push(connection);
     }
 }
 
@@ -56,7 +64,6 @@ fn a_bounded_number_is_told_of_every_change_and_the_others_can_ask() {
 #[test]
 #[cfg(target_os = "linux")]
 fn the_run_is_read_twice_a_second_however_many_look() {
-    use std::io::Read as _;
     use std::os::fd::{FromRawFd as _, OwnedFd};
 
     let unfinished = Unfinished::silent();
@@ -76,12 +83,14 @@ fn the_run_is_read_twice_a_second_however_many_look() {
     let added = unsafe { libc::inotify_add_watch(descriptor, path.as_ptr(), kinds) };
     assert!(added >= 0);
     let since = Instant::now();
-    let viewers: Vec<Listener> = (0..40).map(|_| Listener::start(watch.server)).collect();
+    let mut viewers: Vec<Viewer> = (0..40).map(|_| Viewer::new(watch.server)).collect();
     let mut n_asked = 0;
     while since.elapsed() < Duration::from_secs(3) || n_asked < 200 {
-        watch.data();
+        for viewer in &mut viewers {
+            viewer.poll();
+        }
         get(watch.server, "/metrics").expect(200);
-        n_asked += 2;
+        n_asked += viewers.len() + 1;
     }
     let waited = since.elapsed();
     let mut events = Vec::new();
@@ -98,5 +107,4 @@ fn the_run_is_read_twice_a_second_however_many_look() {
         (n_opened as f64) <= n_most,
         "{n_opened} in {waited:?} for {n_asked} requests"
     );
-    drop(viewers);
 }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use swathe::{Costs, Device, DeviceId, Gpu, Routing, Settings, Size, Source, Workload};
 use swathe_array::{Array, ArrayWorkload, Item, Key, MapKind, Operation};
+use swathe_io::array_limits::Limits;
 use swathe_io::cost_file;
 
 use crate::fault::{Code, Fault};
-use crate::interrupt;
+use crate::{interrupt, stdout};
 
 /// A kind of problem that is measured.
 struct Sample {
@@ -17,28 +18,36 @@ struct Sample {
     n_items: usize,
 }
 
-/// Measures a few kinds of problems on the CPU and on every graphics processor, keeps what they
-/// took for later runs, and prints it.
+/// Measures a few kinds of problems on the CPU and on every graphics processor, and what one thread
+/// can do at best; keeps it for later runs, and prints it.
 pub(super) fn calibrate(gpus: &[Gpu]) -> Result<Code, Fault> {
     let infos: Vec<_> = gpus.iter().map(|gpu| gpu.info().clone()).collect();
     let mut costs = cost_file::load(&infos);
     let ids: Vec<DeviceId> = std::iter::once(DeviceId::Cpu)
         .chain(infos.iter().map(|info| DeviceId::Gpu(info.number)))
         .collect();
-    print!("{:<10} {:>14}", "operation", "shape");
-    for id in &ids {
-        print!(" {:>14}", format!("{id}, us"));
-    }
-    println!("  fastest for many");
+    let heads = ids.iter().map(|id| format!("{id}, us")).collect();
+    table_line("operation", "shape", heads, "fastest for many")?;
     for sample in samples() {
         costs = measure(&sample, costs, &[], Routing::Measured)?;
         for gpu in gpus {
             costs = measure(&sample, costs, std::slice::from_ref(gpu), Routing::Launch)?;
         }
-        tell(&sample, &costs, &ids);
+        print_costs(&sample, &costs, &ids)?;
     }
     cost_file::save(&costs, &infos);
-    eprintln!("kept for later runs; times on the CPU are for one thread");
+    let limits = Limits::measure();
+    limits.keep();
+    eprintln!("kept for later runs; times on the CPU are for one thread, whose limits are:");
+    for (rate, unit, what) in [
+        (limits.product_f32_gflops, "GFLOP/s", "products of float32"),
+        (limits.product_f64_gflops, "GFLOP/s", "products of float64"),
+        (limits.cache_copy_gb_s, "GB/s", "copies in the first cache"),
+        (limits.memory_copy_gb_s, "GB/s", "copies in memory"),
+    ] {
+        let rate = rate.unwrap_or(f64::NAN);
+        eprintln!("{rate:>8.1} {unit:<7} {what}");
+    }
     Ok(Code::Solved)
 }
 
@@ -73,27 +82,31 @@ fn measure(sample: &Sample, costs: Costs, gpus: &[Gpu], routing: Routing) -> Res
     Ok(costs)
 }
 
-fn tell(sample: &Sample, costs: &Costs, ids: &[DeviceId]) {
+fn print_costs(sample: &Sample, costs: &Costs, ids: &[DeviceId]) -> Result<(), Fault> {
     let size = sample.workload.size(&sample.item);
-    let operation = sample.workload.operation().to_string();
-    print!("{operation:<10} {:>14}", size.shape.to_string());
     let n_threads = Settings::default().n_threads;
     let mut best: Option<(f64, DeviceId)> = None;
+    let mut cells = Vec::new();
     for &id in ids {
-        let lane = lane(sample, costs, &size, id);
-        match lane {
-            None => print!(" {:>14}", "cannot"),
-            Some(lane_us) => {
-                print!(" {lane_us:>14.2}");
-                let n_at_once = if id == DeviceId::Cpu { n_threads } else { 1 };
-                let shared = lane_us / n_at_once as f64;
-                if best.is_none_or(|(least, _)| shared < least) {
-                    best = Some((shared, id));
-                }
-            }
+        let Some(lane_us) = lane(sample, costs, &size, id) else {
+            cells.push("cannot".to_owned());
+            continue;
+        };
+        cells.push(format!("{lane_us:.2}"));
+        let n_at_once = if id == DeviceId::Cpu { n_threads } else { 1 };
+        let shared = lane_us / n_at_once as f64;
+        if best.is_none_or(|(least, _)| shared < least) {
+            best = Some((shared, id));
         }
     }
-    println!("  {}", best.map_or(String::new(), |(_, id)| id.to_string()));
+    let operation = sample.workload.operation().to_string();
+    let fastest = best.map_or(String::new(), |(_, id)| id.to_string());
+    table_line(&operation, &size.shape.to_string(), cells, &fastest)
+}
+
+fn table_line(first: &str, second: &str, cells: Vec<String>, last: &str) -> Result<(), Fault> {
+    let cells: String = cells.iter().map(|cell| format!(" {cell:>14}")).collect();
+    stdout::line(format_args!("{first:<10} {second:>14}{cells}  {last}"))
 }
 
 fn lane(sample: &Sample, costs: &Costs, size: &Size, id: DeviceId) -> Option<f64> {

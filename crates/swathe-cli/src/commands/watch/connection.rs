@@ -15,7 +15,7 @@ use tokio::time::{Instant, Sleep, sleep};
 
 /// More than this many wait until others go: a process may have about a thousand files open.
 const N_CONNECTIONS_MAX: usize = 256;
-/// A connection on which nothing moves is closed. Live pages get a heartbeat more often.
+/// A connection on which nothing moves is closed.
 const IDLE_MAX: Duration = Duration::from_secs(30);
 
 /// Accepts connections, but not too many.

@@ -1,11 +1,13 @@
 //! The reader: one thread that looks at the run's files, however many people look at the page.
 
 use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use axum::body::Bytes;
+use axum::http::HeaderValue;
 use swathe_io::live_file::{Live, Presence};
 use swathe_io::run_folder::RunJson;
 use tokio::sync::watch;
@@ -19,8 +21,8 @@ use super::view::{Doing, ReportFacts, RunFacts, Seen, SeenLive, View, view};
 pub(crate) struct Snapshot {
     /// For `/data.json`.
     pub(crate) json: Bytes,
-    /// For `/events`: the same as a server-sent event.
-    pub(crate) event: Bytes,
+    /// Tells this document from others, also those of a server that was here before.
+    pub(crate) etag: HeaderValue,
     /// For `/metrics`.
     pub(crate) metrics: Bytes,
 }
@@ -65,8 +67,11 @@ pub(crate) fn start(
 impl Snapshot {
     fn of(view: &View) -> Snapshot {
         let json = serde_json::to_string(view).unwrap_or_default();
+        let mut hasher = DefaultHasher::new();
+        json.hash(&mut hasher);
+        let etag = format!("\"{:016x}\"", hasher.finish());
         Snapshot {
-            event: format!("data: {json}\n\n").into(),
+            etag: HeaderValue::from_str(&etag).expect("hexadecimal digits in quotes"),
             metrics: metrics::text(view).into(),
             json: json.into(),
         }

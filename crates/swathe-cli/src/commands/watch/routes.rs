@@ -2,18 +2,15 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use futures_util::stream;
-use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, watch};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::sync::{Mutex, watch};
 
 use super::access::{Access, Pass, Refusal};
 use super::metrics;
@@ -26,28 +23,12 @@ pub(crate) struct Served {
     access: Access,
     page: Bytes,
     snapshots: watch::Receiver<Snapshot>,
-    /// Places for those who get every change.
-    viewers: Arc<Semaphore>,
     /// The report that was served last; one request at a time reads a new one.
     report: Mutex<Option<(Stamp, Bytes)>>,
 }
 
-/// Who comes when so many are served already is told to ask again now and then instead.
-const N_VIEWERS_MAX: usize = 64;
-/// How often a viewer hears of changes.
-const TELL_EVERY: Duration = Duration::from_secs(1);
-/// How often a viewer hears that there are none, so that both sides notice when the other is gone.
-const HEARTBEAT_EVERY: Duration = Duration::from_secs(5);
-
 /// All addresses there are; only these are answered, and only to these a token is exchanged.
-const PATHS: [&str; 6] = [
-    "/",
-    "/data.json",
-    "/events",
-    "/report",
-    "/metrics",
-    OPEN_PATH,
-];
+const PATHS: [&str; 5] = ["/", "/data.json", "/report", "/metrics", OPEN_PATH];
 /// Says no more than that somebody is there, and so to everybody.
 const OPEN_PATH: &str = "/healthz";
 
@@ -62,7 +43,6 @@ impl Served {
             access,
             page: swathe_io::report_page::live_page().into(),
             snapshots,
-            viewers: Arc::new(Semaphore::new(N_VIEWERS_MAX)),
             report: Mutex::new(None),
         }
     }
@@ -74,9 +54,8 @@ pub(crate) fn router(served: Served) -> Router {
     Router::new()
         .route(PATHS[0], get(page))
         .route(PATHS[1], get(data))
-        .route(PATHS[2], get(events))
-        .route(PATHS[3], get(report))
-        .route(PATHS[4], get(metrics))
+        .route(PATHS[2], get(report))
+        .route(PATHS[3], get(metrics))
         .route(OPEN_PATH, get(async || text(StatusCode::OK, "ok\n")))
         .fallback(async || text(StatusCode::NOT_FOUND, "there is nothing here\n"))
         .layer(from_fn_with_state(Arc::clone(&served), guard))
@@ -167,6 +146,8 @@ fn set_headers(headers: &mut HeaderMap) {
         .or_insert(HeaderValue::from_static(DATA_POLICY));
     for (name, value) in [
         (header::CACHE_CONTROL, "no-store"),
+        // Connections are few: one that waits for the next question would keep another viewer out.
+        (header::CONNECTION, "close"),
         (header::REFERRER_POLICY, "no-referrer"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::X_FRAME_OPTIONS, "DENY"),
@@ -187,9 +168,15 @@ async fn page(State(served): State<Arc<Served>>) -> Response {
     html(served.page.clone(), PAGE_POLICY)
 }
 
-async fn data(State(served): State<Arc<Served>>) -> Response {
-    let json = served.snapshots.borrow().json.clone();
-    ([(header::CONTENT_TYPE, "application/json")], json).into_response()
+/// The page asks for this every second, and gets it only if it has changed.
+async fn data(State(served): State<Arc<Served>>, headers: HeaderMap) -> Response {
+    let Snapshot { json, etag, .. } = served.snapshots.borrow().clone();
+    let is_known = headers.get(header::IF_NONE_MATCH) == Some(&etag);
+    let tag = [(header::ETAG, etag)];
+    match is_known {
+        true => (StatusCode::NOT_MODIFIED, tag).into_response(),
+        false => (tag, [(header::CONTENT_TYPE, "application/json")], json).into_response(),
+    }
 }
 
 async fn metrics(State(served): State<Arc<Served>>) -> Response {
@@ -221,56 +208,6 @@ async fn report(State(served): State<Arc<Served>>) -> Response {
             StatusCode::NOT_FOUND,
             "there is no report yet: it is written when the run ends\n",
         ),
-    }
-}
-
-/// Every change as a server-sent event, as long as somebody listens.
-async fn events(State(served): State<Arc<Served>>) -> Response {
-    let Ok(place) = Arc::clone(&served.viewers).try_acquire_owned() else {
-        let why = "too many are watching already: ask /data.json now and then instead\n";
-        let mut response = text(StatusCode::SERVICE_UNAVAILABLE, why);
-        let after = HeaderValue::from_static("5");
-        response.headers_mut().insert(header::RETRY_AFTER, after);
-        return response;
-    };
-    let viewer = Viewer {
-        snapshots: served.snapshots.clone(),
-        told: None,
-        _place: place,
-    };
-    let told = stream::unfold(viewer, async |mut viewer| {
-        let message = viewer.next().await?;
-        Some((Ok::<Bytes, std::convert::Infallible>(message), viewer))
-    });
-    let headers = [(header::CONTENT_TYPE, "text/event-stream")];
-    (headers, Body::from_stream(told)).into_response()
-}
-
-/// Somebody who is told of every change.
-struct Viewer {
-    snapshots: watch::Receiver<Snapshot>,
-    /// When something was told last.
-    told: Option<Instant>,
-    _place: OwnedSemaphorePermit,
-}
-
-impl Viewer {
-    /// The next message; `None` if there will be none. One who reads slowly misses views, but
-    /// makes none of them wait.
-    async fn next(&mut self) -> Option<Bytes> {
-        let Some(told) = self.told else {
-            self.told = Some(Instant::now());
-            let first = self.snapshots.borrow_and_update().event.clone();
-            return Some([b"retry: 2000\n".as_slice(), &first].concat().into());
-        };
-        sleep_until(told + TELL_EVERY).await;
-        let message = match timeout(HEARTBEAT_EVERY - TELL_EVERY, self.snapshots.changed()).await {
-            Ok(Ok(())) => self.snapshots.borrow_and_update().event.clone(),
-            Ok(Err(_)) => return None,
-            Err(_) => Bytes::from_static(b": still here\n\n"),
-        };
-        self.told = Some(Instant::now());
-        Some(message)
     }
 }
 

@@ -42,15 +42,15 @@
       : `An item counts as its bytes twice: it is read, and the result is written. A key that is made of a seed, or that is short and repeats, and a single number are not counted. ${time}`;
   };
 
-  /** Lines to compare with: each measured on this machine right after the run. */
+  /** Lines to compare with, if the machine was calibrated. */
   const limitsOf = ({ limits, is_product: isProduct }, items, rate) => {
     if (!limits) return [];
     const dtypes = new Set(items.map((item) => item.dtype));
     const side = 256;
     const found = isProduct
       ? [
-        dtypes.has("float32") && { y: limits.product_f32_gflops, name: `float32 limit`, words: `${side} × ${side} products of float32 in the kernel of the run` },
-        dtypes.has("float64") && { y: limits.product_f64_gflops, name: `float64 limit`, words: `${side} × ${side} products of float64 in the kernel of the run` },
+        dtypes.has("float32") && { y: limits.product_f32_gflops, name: `float32 limit`, words: `${side} × ${side} products of float32` },
+        dtypes.has("float64") && { y: limits.product_f64_gflops, name: `float64 limit`, words: `${side} × ${side} products of float64` },
       ]
       : [
         { y: limits.memory_copy_gb_s, name: "memory", words: `copies of ${S.format.bytes(limits.memory_copy_bytes)} from memory to memory${limits.cache_bytes ? ` (the largest cache holds ${S.format.bytes(limits.cache_bytes)})` : ""}` },
@@ -60,17 +60,17 @@
   };
 
   const limitWords = ({ limits, is_product: isProduct }, lines, rate) => {
-    if (!limits) return S.note("The limits of the machine were not measured: that is done at the end of a run, not when runs are merged.");
-    if (lines.length === 0) return S.note("The limits of the machine are not known: there was no room for them in the memory budget.");
+    if (!limits) return S.note("swathe devices --calibrate measures what one thread of this machine can do at best; the charts of later runs show it.");
+    if (lines.length === 0) return null;
     const parts = lines.map((line) => `${rate(line.y)} for ${line.words}`);
     const also = isProduct
       ? "Graphics processors may be faster than that."
       : "Small items stay in the caches and can be faster than memory; several threads share the memory.";
     return h("p", { class: "note", id: "array-limits" },
-      `What one thread of this machine can do at best, measured in ${S.format.ms(limits.took_ms)} when the run had ended, the best of several trials by the time the thread had the processor: ${parts.join("; ")}. ${also}`);
+      `What one thread of this machine can do at best, as swathe devices --calibrate measured it, the best of several trials by the time the thread had the processor: ${parts.join("; ")}. ${also}`);
   };
 
-  // Limits are measured in a few milliseconds: on a busy machine an item may have had more of it.
+  // Limits are measured in a fraction of a second: on a busy machine an item may have had more of it.
   const beside = (rate, limit) =>
     rate > limit ? "more than the limit: the machine was busy when that was measured" : `${S.format.percent(rate / limit)} of the highest limit`;
 
@@ -90,12 +90,13 @@
     const timed = items.filter((item) => typeof item.rate === "number" && item.rate > 0 && item.work > 0);
     if (timed.length === 0) return null;
     const step = Math.max(1, Math.ceil(timed.length / N_POINTS_MAX));
+    const dashed = limits.length ? " Dashed: what one thread can do at best." : "";
     const points = timed.filter((_, at) => at % step === 0).map((item) => ({
       x: item.work, y: item.rate, name: `${item.name}, ${item.shape} ${item.dtype}, ${S.format.ms(item.ms)}`, group: `${item.dtype} on ${item.device}`,
     }));
     return S.chart.scatter({
       title: `${unit} by work`,
-      desc: step > 1 ? `One in ${step} items is drawn. Dashed: what one thread can do at best.` : "A mark for each item. Dashed: what one thread can do at best.",
+      desc: step > 1 ? `One in ${step} items is drawn.${dashed}` : `A mark for each item.${dashed}`,
       points,
       marks: limits,
       x: { label: data.is_product ? "operations of the item" : "bytes the item moves", format: work, log: true },

@@ -19,10 +19,10 @@
   const GOING_ON = new Set(["running", "stalled", "merging"]);
   const PHASES = { idle: "idle", memory: "waits for memory", load: "loads", turn: "waits for its turn", solve: "solves", deliver: "delivers" };
 
-  /** No figures for so long, while a run goes on, is as good as no connection. */
-  const SILENCE_MS_MAX = 15000;
-  /** How often figures are asked for where the server has no place for one more listener. */
-  const POLL_MS = 5000;
+  /** How often figures are asked for. */
+  const POLL_MS = 1000;
+  /** A server that takes longer to answer is as good as none. */
+  const ANSWER_MS_MAX = 15000;
   /** A chart in which somebody reads is left alone for so long. */
   const READING_MS = 5000;
 
@@ -84,52 +84,32 @@
     };
     // What grows by itself between two figures.
     setInterval(() => view && page.tick(view, heardAt), 1000);
-    listen(show, page.lost, () => view && GOING_ON.has(view.state) && Date.now() - heardAt > SILENCE_MS_MAX);
+    poll(show, page.lost);
   };
 
-  /** Hears of every change, and comes back whenever the server does. */
-  const listen = (show, lost, isTooSilent) => {
-    let source = null;
-    let timer = null;
-    const again = (ms) => {
-      clearTimeout(timer);
-      timer = setTimeout(connect, ms);
-    };
-    const connect = () => {
-      source?.close();
-      source = new EventSource("/events");
-      source.onmessage = (event) => {
-        lost(null);
-        show(JSON.parse(event.data));
-      };
-      source.onerror = () => {
-        // While it is connecting the browser tries again by itself; otherwise it was refused.
-        if (source.readyState !== EventSource.CLOSED) return lost("gone");
-        ask();
-      };
-    };
-    // Without a place among the listeners the figures can still be asked for.
-    const ask = async () => {
-      try {
-        const answer = await fetch("/data.json", { cache: "no-store" });
-        if (answer.ok) {
-          lost(null);
-          show(await answer.json());
-          return again(POLL_MS);
-        }
-        lost(answer.status === 401 ? "token" : "gone");
-      } catch {
-        lost("gone");
+  /** Asks for figures again and again, whether or not the server answers. */
+  const poll = async (show, lost) => {
+    let etag = "";
+    for (;;) {
+      const [status, view, tag] = await ask(etag);
+      lost(status === 200 || status === 304 ? null : status === 401 ? "token" : "gone");
+      if (view) {
+        etag = tag;
+        show(view);
       }
-      again(2000);
-    };
-    setInterval(() => {
-      if (source?.readyState === EventSource.OPEN && isTooSilent()) {
-        lost("gone");
-        connect();
-      }
-    }, 2000);
-    connect();
+      await new Promise((done) => setTimeout(done, POLL_MS));
+    }
+  };
+
+  /** The status of the answer, with the view and its tag if the server has another than `etag`. */
+  const ask = async (etag) => {
+    try {
+      const headers = { "If-None-Match": etag };
+      const answer = await fetch("/data.json", { cache: "no-store", headers, signal: AbortSignal.timeout(ANSWER_MS_MAX) });
+      return [answer.status, answer.ok ? await answer.json() : null, answer.headers.get("ETag")];
+    } catch {
+      return [0, null, null];
+    }
   };
 
   /** Everything on the page, made once. `update(view)` writes what is new into it. */
