@@ -1,4 +1,4 @@
-"""The jobs of crates/swathe-array/benches/kernels.rs, done by NumPy and PyTorch on one thread.
+"""The jobs of workloads/array/solver/benches/kernels.rs, done by NumPy and PyTorch on one thread.
 
 usage: python benches/peers/arrays.py [NAME...]     (needs numpy and torch)
 

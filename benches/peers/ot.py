@@ -1,4 +1,4 @@
-"""The pairs of crates/swathe-ot/examples/bench.rs, solved by swathe, OTT-JAX and POT in turn.
+"""The pairs of workloads/ot/solver/examples/bench.rs, solved by swathe, OTT-JAX and POT in turn.
 
 usage: cargo build --release -p swathe-ot --example bench
        python benches/peers/ot.py target/release/examples/bench [SHAPE [PAIR...]]

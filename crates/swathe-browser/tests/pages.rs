@@ -12,6 +12,7 @@ use tempfile::TempDir;
 
 /// The browser that the tests share. Without one a test is skipped, but never where everything
 /// has to run.
+#[expect(clippy::print_stdout, reason = "a skipped test says so")]
 fn browser() -> Option<&'static Browser> {
     static BROWSER: OnceLock<Browser> = OnceLock::new();
     if let Err(reason) = Browser::find() {

@@ -2,24 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use swathe_command::program::programs;
 
-pub(crate) use arc::{
-    ArcAskedFlags, ArcExplainFlags, ArcFlags, ArcShowFlags, ArcVerb, OrderName, OutputsName,
-    PairingName,
-};
-pub(crate) use array::{ArrayFlags, ArrayVerb, MapName};
-pub(crate) use lattice::{LatticeFlags, LatticeVerb, QuestionFlags};
-pub(crate) use ot::{
-    OtFlags, OtProblemFlags, OtRunFlags, OtShowFlags, OtSuggestFlags, OtSynthFlags, OtVerb,
-};
 pub(crate) use report::ReportFlags;
 pub(crate) use watch::WatchFlags;
 
-mod arc;
-mod array;
-mod lattice;
-mod ot;
 mod report;
 mod watch;
 
@@ -30,9 +18,28 @@ mod watch;
 /// of how it went.
 #[derive(Debug, Parser)]
 #[command(name = "swathe", version, max_term_width = 100, after_help = EXAMPLES)]
-pub(crate) struct Cli {
+struct Cli {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    command: Command,
+}
+
+/// The whole command line: the workloads' commands first, then those that they share.
+pub(crate) fn command() -> clap::Command {
+    let shared = Cli::command();
+    let names: Vec<String> = shared
+        .get_subcommands()
+        .map(|command| command.get_name().to_owned())
+        .collect();
+    let n_programs = programs().len();
+    let programs = programs().iter().enumerate();
+    let mut command = shared.subcommands(programs.map(|(at, program)| {
+        // clap numbers what has no place of its own from 0 on.
+        (program.command)().display_order(at)
+    }));
+    for (at, name) in names.into_iter().enumerate() {
+        command = command.mut_subcommand(name, |its| its.display_order(n_programs + at));
+    }
+    command
 }
 
 const EXAMPLES: &str = "\
@@ -55,14 +62,6 @@ Exit status: 0 all solved, 1 some failed, 2 bad usage or input, 3 verification m
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Solve optimal transport between frames: how mass moved, appeared and vanished
-    Ot(Box<OtFlags>),
-    /// Run grid programs in the ARC DSL on tasks, and see which program solves what
-    Arc(Box<ArcFlags>),
-    /// XOR, multiply or map many arrays of different shapes
-    Array(ArrayFlags),
-    /// Analyze lattices, find shortest paths in them, count vertices by distance
-    Lattice(LatticeFlags),
     /// Show the devices of this machine and what swathe would use
     Devices(DevicesFlags),
     /// Make sample data, run the workloads on it, and show where the report is
@@ -113,59 +112,4 @@ pub(crate) struct CompletionsFlags {
     /// The shell
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
-}
-
-/// Flags that every run has. They are kept as text: the same setting can come from a variable or
-/// from `swathe.toml`, and is then understood by the same code.
-#[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "How to run")]
-pub(crate) struct RunFlags {
-    /// Where to run: auto (whatever was measured to be fastest), cpu, gpu, or some of several GPUs: gpu:0,2 [default: auto]
-    #[arg(long, value_name = "WHICH")]
-    pub(crate) device: Option<String>,
-    /// Problems solved at once; 0 means all cores [default: 0]
-    #[arg(long, value_name = "N")]
-    pub(crate) threads: Option<String>,
-    /// Problems in a batch: auto or a number [default: auto]
-    #[arg(long, value_name = "N")]
-    pub(crate) batch_size: Option<String>,
-    /// Problems in a batch at most [default: 4096]
-    #[arg(long, value_name = "N")]
-    pub(crate) batch_size_max: Option<String>,
-    /// Shapes that problems are padded to for GPU launches: auto, exact, or a list such as 128x256,256x512
-    #[arg(long, value_name = "SHAPES")]
-    pub(crate) buckets: Option<String>,
-    /// Memory to use, such as 512MiB or 4GB [default: 80 % of what is available]
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) memory: Option<String>,
-    /// Time one problem may take, such as 300s, 500ms or 2m [default: 300s]
-    #[arg(long, value_name = "TIME")]
-    pub(crate) time_limit: Option<String>,
-    /// Batches loaded ahead of those being solved [default: one for each thread, none for arc]
-    #[arg(long, value_name = "N")]
-    pub(crate) prefetch: Option<String>,
-    /// Print what would run where, and run nothing
-    #[arg(long)]
-    pub(crate) explain: bool,
-    /// Solve N problems again, chosen by the seed, and compare [default: 0]
-    #[arg(long, value_name = "N")]
-    pub(crate) verify: Option<String>,
-    /// Go on with the run in --out where it was stopped
-    #[arg(long)]
-    pub(crate) resume: bool,
-    /// Only the i-th of n parts of the input (from 1); put together by `swathe merge`
-    #[arg(long, value_name = "i/n")]
-    pub(crate) shard: Option<String>,
-    /// Seed of every random choice [default: 0]
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<String>,
-    /// How to show progress: auto, bar, plain, json or none [default: auto]
-    #[arg(long, value_name = "HOW")]
-    pub(crate) progress: Option<String>,
-    /// Draw where the time went, down to single operations, into this file
-    #[arg(long, value_name = "SVG")]
-    pub(crate) flame: Option<PathBuf>,
-    /// Settings file [default: ./swathe.toml, if there is one]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
 }

@@ -78,6 +78,6 @@ fn console_examples_print_what_they_say() {
 /// The README's Rust is compiled and run with the documentation's examples.
 #[test]
 fn rust_examples_are_doc_tests() {
-    let lib = Path::new(env!("CARGO_MANIFEST_DIR")).join("../swathe-array/src/lib.rs");
+    let lib = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs");
     assert!(fs::read_to_string(lib).unwrap().contains("README.md"));
 }

@@ -12,8 +12,8 @@ use std::process::Stdio;
 
 use program::{Ended, command, json, many_floats, swathe, swathe_with};
 use serde_json::Value;
-use swathe_io::quantity::{bytes, count, percent, rate, time};
-use swathe_io::report_file::ReportFile;
+use swathe_run::explain::quantity::{bytes, count, percent, rate, time};
+use swathe_run::store::report_file::ReportFile;
 
 /// A folder with a finished run in `run`.
 fn finished() -> (tempfile::TempDir, ReportFile) {

@@ -3,6 +3,8 @@
 //! `cargo bench -p swathe --bench engine` prints a line for each figure: the best of several
 //! runs, because whatever else the machine does only ever makes a run longer.
 
+#![expect(clippy::print_stdout, reason = "the figures are its output")]
+
 use std::convert::Infallible;
 use std::hint::black_box;
 use std::ops::ControlFlow;

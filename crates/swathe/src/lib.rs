@@ -75,6 +75,7 @@
 //! assert_eq!((report.counts.n_solved, report.counts.n_failed), (3, 1));
 //! ```
 
+pub mod array;
 mod bucket;
 mod cost;
 mod device;

@@ -37,6 +37,23 @@ pub fn draw(state: &mut u64) -> u64 {
     drawn
 }
 
+/// The next number in [0, 1) of the stream that SplitMix64 makes from this state.
+pub fn unit(state: &mut u64) -> f64 {
+    (draw(state) >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// The next whole number between two bounds, its logarithm evenly spread.
+///
+/// ```
+/// let mut state = 3;
+/// let drawn: Vec<usize> = (0..100).map(|_| swathe::seed::log_uniform(&mut state, 4.0, 128.0)).collect();
+/// assert!(drawn.iter().all(|n| (4..=128).contains(n)));
+/// assert!(drawn.iter().filter(|&&n| n < 23).count() > 30);
+/// ```
+pub fn log_uniform(state: &mut u64, low: f64, high: f64) -> usize {
+    (low * (high / low).powf(unit(state))).round() as usize
+}
+
 /// `n_chosen` of the numbers below `n`, ascending; all of them if there are not so many.
 pub fn choose(n: usize, n_chosen: usize, seed: u64) -> Vec<usize> {
     if n_chosen >= n {

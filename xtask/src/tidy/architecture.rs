@@ -1,4 +1,4 @@
-//! Rule: ARCHITECTURE.md names exactly the crates that exist, and paths that exist.
+//! Rule: ARCHITECTURE.md names every crate and every folder of modules, and only paths that exist.
 
 use std::collections::BTreeSet;
 
@@ -9,9 +9,18 @@ const PATH: &str = "ARCHITECTURE.md";
 const RULE: &str = "architecture";
 
 /// Words that begin so are paths from the root.
-const FROM_ROOT: &[&str] = &["crates/", "xtask/", "python/", "docs/", ".ci/", ".cargo/"];
+const FROM_ROOT: &[&str] = &[
+    "crates/",
+    "workloads/",
+    "examples/",
+    "xtask/",
+    "python/",
+    "docs/",
+    ".ci/",
+    ".cargo/",
+];
 /// Words that begin so are paths from the root or inside some crate.
-const FROM_CRATE: &[&str] = &["src/", "tests/", "benches/", "examples/"];
+const FROM_CRATE: &[&str] = &["src/", "tests/", "benches/"];
 /// Words that end so are files somewhere in the tree.
 const SOURCE_ENDS: &[&str] = &[".rs", ".wgsl", ".py"];
 
@@ -23,17 +32,16 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut named = BTreeSet::new();
     for (line, word) in words(text) {
-        if let Some(rest) = word.strip_prefix("crates/") {
-            named.insert(rest.split('/').next().unwrap_or(rest).to_owned());
-        }
+        named.insert(word.trim_end_matches('/').to_owned());
         if !exists(tree, &word) {
             let message = format!("`{word}` does not exist; correct the path, or take it out");
             findings.push(Finding::new(RULE, PATH, line, message));
         }
     }
-    for name in tree.crates() {
-        if !named.contains(name) {
-            let message = format!("`crates/{name}` is not described; say what it is for");
+    let folders = tree.crates().into_iter().chain(tree.module_folders());
+    for folder in folders {
+        if !named.contains(folder) {
+            let message = format!("`{folder}` is not described; say what it is for");
             findings.push(Finding::new(RULE, PATH, 1, message));
         }
     }
@@ -123,26 +131,26 @@ mod tests {
 
     #[test]
     fn a_document_that_names_what_exists_passes() {
-        let text = "`crates/a`: `crates/a/src/plan.rs`, [b](crates/b/), `src/{plan,gpu/launch}.rs`, \
+        let text = "`crates/a`: `crates/a/src/plan.rs`, `crates/a/src/gpu/`, [b](crates/b/), `src/{plan,gpu/launch}.rs`, \
                     `plan.rs`, `src/gpu/`, `.ci/run`; and/or `report.html`, `crates/<name>/src/*.rs`.";
         assert_eq!(findings(text), []);
     }
 
     #[test]
     fn a_crate_that_is_not_there_is_named_with_its_line() {
-        let text = "crates/a crates/b\n\nand `crates/c`.";
+        let text = "crates/a crates/a/src/gpu crates/b\n\nand `crates/c`.";
         assert_eq!(findings(text), [(3, "crates/c".to_owned())]);
     }
 
     #[test]
     fn a_crate_that_is_not_described_is_named() {
-        assert_eq!(findings("only `crates/a/`"), [(1, "crates/b".to_owned())]);
+        let expected = ["crates/b", "crates/a/src/gpu"].map(|name| (1, name.to_owned()));
+        assert_eq!(findings("only `crates/a/`"), expected);
     }
 
     #[test]
     fn stale_paths_are_named() {
-        let text =
-            "crates/a crates/b\n`crates/a/src/old.rs`\n`src/{plan,gone}.rs`\n`lost.wgsl`\n`xtask/`";
+        let text = "crates/a crates/b crates/a/src/gpu\n`crates/a/src/old.rs`\n`src/{plan,gone}.rs`\n`lost.wgsl`\n`xtask/`";
         let expected = [
             (2, "crates/a/src/old.rs"),
             (3, "src/gone.rs"),

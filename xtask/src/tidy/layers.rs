@@ -1,56 +1,66 @@
-//! Rule: crates depend only on lower layers, workloads never on each other, and only tests on tools.
+//! Rule: crates depend only on lower layers, workloads never on each other, only tests on tools, and
+//! shared ground names no workload. A crate's layer is told by its folder.
 
 use super::Finding;
 use super::tree::Tree;
 use crate::workspace::Package;
 
-/// The layers from the bottom. A new crate is a new name here.
-const LAYERS: &[&[&str]] = &[
-    &["swathe"],
-    &["swathe-ot", "swathe-arc", "swathe-array"],
-    &["swathe-io"],
-    &["swathe-cli", "swathe-py"],
-];
+/// What a crate is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role<'a> {
+    /// Shared ground, from the bottom: `swathe ← swathe-formats ← swathe-run ← swathe-command`.
+    Ground(usize),
+    /// `workloads/NAME/solver`.
+    Solver(&'a str),
+    /// `workloads/NAME/program`, and `python` beside it.
+    Program(&'a str),
+    /// Where everything is put together.
+    Edge,
+    /// For tests and chores; no part of the product.
+    Tool,
+    /// Shows how a program of one's own is made.
+    Example,
+    /// `xtask`.
+    Chores,
+}
 
-/// Tools for tests and chores, which use no crate of ours and are no part of the product.
-const TOOLS: &[&str] = &["swathe-browser"];
+const GROUND: [&str; 4] = ["swathe", "swathe-formats", "swathe-run", "swathe-command"];
+const EDGES: [&str; 2] = ["swathe-cli", "swathe-py"];
+const TOOLS: [&str; 2] = ["swathe-browser", "swathe-testing"];
+
+/// The layers as they are drawn in ARCHITECTURE.md.
+const CHAIN: &str = "swathe ← swathe-formats ← swathe-run ← swathe-command ← \
+                     workloads/*/program ← {swathe-cli, swathe-py}, and swathe ← \
+                     workloads/*/solver ← workloads/*/program";
 
 pub(super) fn check(tree: &Tree, packages: &[Package]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    // The chores in xtask stand outside: they use tools alone, and no crate uses them.
     for package in packages {
-        let layer = layer(&package.name);
-        let is_crate = package.manifest.starts_with("crates/");
-        if layer.is_none() && is_crate && !is_tool(&package.name) {
+        let Some(role) = role(package) else {
             let message = format!(
-                "`{}` has no layer; add it to LAYERS in xtask/src/tidy/layers.rs",
+                "`{}` is in no folder that has a layer ({CHAIN})",
                 package.name
             );
             findings.push(Finding::new("layers", &package.manifest, 1, message));
             continue;
-        }
+        };
         for dependency in &package.dependencies {
-            if !packages.iter().any(|package| package.name == *dependency) {
+            let Some(below) = packages.iter().find(|other| other.name == *dependency) else {
                 continue;
-            }
-            let is_allowed = if is_tool(dependency) {
-                !is_crate || package.dev_only.contains(dependency)
-            } else {
-                matches!(
-                    (self::layer(dependency), layer),
-                    (Some(below), Some(own)) if below < own
-                )
             };
-            if !is_allowed {
+            let Some(below) = self::role(below) else {
+                continue;
+            };
+            if !may_use(role, below, package.dev_only.contains(dependency)) {
                 let text = tree.text(&package.manifest).unwrap_or_default();
-                let why = if is_tool(dependency) {
-                    "it is for tests and chores; put it under [dev-dependencies]".to_owned()
-                } else {
-                    format!(
-                        "crates depend only on lower layers ({}); move what is shared down, or \
-                         what needs both up",
-                        chain()
-                    )
+                let why = match below {
+                    Role::Tool => {
+                        "it is for tests and chores; put it under [dev-dependencies]".to_owned()
+                    }
+                    _ => format!(
+                        "crates depend only on lower layers ({CHAIN}); move what is shared down, \
+                         or what needs both up"
+                    ),
                 };
                 let message = format!("`{}` may not depend on `{dependency}`: {why}", package.name);
                 let line = line_of(text, dependency);
@@ -58,24 +68,68 @@ pub(super) fn check(tree: &Tree, packages: &[Package]) -> Vec<Finding> {
             }
         }
     }
+    findings.extend(named_workloads(tree, packages));
     findings
 }
 
-fn layer(name: &str) -> Option<usize> {
-    LAYERS.iter().position(|names| names.contains(&name))
+fn role(package: &Package) -> Option<Role<'_>> {
+    let name = package.name.as_str();
+    let mut folders = package.manifest.split('/');
+    match (folders.next()?, folders.next()?, folders.next()?) {
+        ("crates", ..) if TOOLS.contains(&name) => Some(Role::Tool),
+        ("crates", ..) if EDGES.contains(&name) => Some(Role::Edge),
+        ("crates", ..) => GROUND
+            .iter()
+            .position(|&known| known == name)
+            .map(Role::Ground),
+        ("workloads", workload, "solver") => Some(Role::Solver(workload)),
+        ("workloads", workload, "program" | "python") => Some(Role::Program(workload)),
+        ("examples", ..) => Some(Role::Example),
+        _ => None,
+    }
+    .or_else(|| (package.manifest == "xtask/Cargo.toml").then_some(Role::Chores))
 }
 
-fn is_tool(name: &str) -> bool {
-    TOOLS.contains(&name)
+/// Whether a crate may use another, for its tests alone or at all.
+fn may_use(role: Role<'_>, below: Role<'_>, in_tests: bool) -> bool {
+    match (role, below) {
+        (Role::Chores, Role::Tool) => true,
+        (Role::Tool | Role::Chores, _) => false,
+        (_, Role::Tool) => in_tests,
+        (Role::Ground(own), Role::Ground(below)) => below < own,
+        (Role::Solver(_), Role::Ground(below)) => below == 0,
+        (Role::Program(_) | Role::Edge | Role::Example, Role::Ground(_)) => true,
+        (Role::Program(own), Role::Solver(below) | Role::Program(below)) => own == below,
+        (Role::Edge, Role::Program(_)) => true,
+        (Role::Edge, Role::Solver(_)) => in_tests,
+        _ => false,
+    }
 }
 
-/// The layers as they are drawn in ARCHITECTURE.md.
-fn chain() -> String {
-    let layers = LAYERS.iter().map(|names| match names {
-        [name] => (*name).to_owned(),
-        names => format!("{{{}}}", names.join(", ")),
+/// Sources of shared ground that name a workload's crate. The register is there for that.
+fn named_workloads(tree: &Tree, packages: &[Package]) -> Vec<Finding> {
+    let crates = packages.iter().filter_map(|package| match role(package)? {
+        Role::Solver(_) | Role::Program(_) => Some(package.name.replace('-', "_")),
+        _ => None,
     });
-    layers.collect::<Vec<_>>().join(" ← ")
+    let crates: Vec<String> = crates.collect();
+    let mut findings = Vec::new();
+    for (path, text) in tree.texts() {
+        let is_ground = path.starts_with("crates/") && path.contains("/src/");
+        if !is_ground || path.ends_with("/workloads.rs") {
+            continue;
+        }
+        for (at, line) in text.lines().enumerate() {
+            if let Some(name) = crates
+                .iter()
+                .find(|name| line.contains(&format!("{name}::")))
+            {
+                let message = format!("shared ground names no workload, and here is `{name}`");
+                findings.push(Finding::new("layers", path, at + 1, message));
+            }
+        }
+    }
+    findings
 }
 
 /// The line of a manifest where a dependency is declared, as a key or as a section.
@@ -94,84 +148,143 @@ fn line_of(manifest: &str, dependency: &str) -> usize {
 mod tests {
     use super::*;
 
-    fn package(name: &str, dependencies: &[&str]) -> Package {
+    fn package(folder: &str, name: &str, dependencies: &[&str]) -> Package {
         Package {
             name: name.to_owned(),
-            manifest: format!("crates/{name}/Cargo.toml"),
+            manifest: format!("{folder}/Cargo.toml"),
             dependencies: dependencies.iter().map(|&name| name.to_owned()).collect(),
             ..Package::default()
         }
     }
 
-    /// Checks one package among all that have a layer; the findings' lines.
-    fn lines(checked: Package, manifest: &str) -> Vec<usize> {
+    /// A crate of every kind.
+    fn all() -> Vec<Package> {
+        let mut all: Vec<Package> = GROUND
+            .iter()
+            .chain(&EDGES)
+            .chain(&TOOLS)
+            .map(|name| package(&format!("crates/{name}"), name, &[]))
+            .collect();
+        for (folder, name) in [
+            ("workloads/a/solver", "swathe-a"),
+            ("workloads/a/program", "swathe-a-program"),
+            ("workloads/b/solver", "swathe-b"),
+            ("workloads/b/program", "swathe-b-program"),
+            ("examples/own", "own"),
+            ("xtask", "xtask"),
+        ] {
+            all.push(package(folder, name, &[]));
+        }
+        all
+    }
+
+    /// Checks one package among all others; the findings' lines.
+    fn lines(folder: &str, name: &str, dependencies: &[&str], manifest: &str) -> Vec<usize> {
+        let checked = package(folder, name, dependencies);
         let tree = Tree::of(&[(&checked.manifest, manifest)]);
-        let others = LAYERS
-            .iter()
-            .flat_map(|names| names.iter())
-            .chain(TOOLS.iter());
-        let others = others
-            .filter(|&&name| name != checked.name)
-            .map(|name| package(name, &[]));
-        let packages: Vec<Package> = others.chain([checked.clone()]).collect();
-        check(&tree, &packages)
-            .iter()
-            .map(|finding| finding.line)
-            .collect()
+        let mut packages = all();
+        packages.retain(|other| other.name != name);
+        packages.push(checked);
+        let findings = check(&tree, &packages);
+        findings.iter().map(|finding| finding.line).collect()
     }
 
     #[test]
     fn lower_layers_and_strangers_are_allowed() {
-        let io = package(
-            "swathe-io",
-            &["swathe", "swathe-ot", "swathe-array", "serde"],
-        );
-        assert!(lines(io, "").is_empty());
-        let cli = package("swathe-cli", &["swathe", "swathe-io"]);
-        assert!(lines(cli, "").is_empty());
+        let allowed: [(&str, &str, &[&str]); 5] = [
+            (
+                "crates/swathe-run",
+                "swathe-run",
+                &["swathe", "swathe-formats", "serde"],
+            ),
+            ("workloads/a/solver", "swathe-a", &["swathe"]),
+            (
+                "workloads/a/program",
+                "swathe-a-program",
+                &[
+                    "swathe",
+                    "swathe-a",
+                    "swathe-formats",
+                    "swathe-run",
+                    "swathe-command",
+                ],
+            ),
+            (
+                "crates/swathe-cli",
+                "swathe-cli",
+                &["swathe-a-program", "swathe-b-program", "swathe-command"],
+            ),
+            (
+                "examples/own",
+                "own",
+                &["swathe", "swathe-command", "swathe-run"],
+            ),
+        ];
+        for (folder, name, dependencies) in allowed {
+            assert!(lines(folder, name, dependencies, "").is_empty(), "{name}");
+        }
     }
 
     #[test]
-    fn workloads_do_not_import_each_other() {
-        let manifest =
-            "[dependencies]\nswathe = { workspace = true }\nswathe-ot.workspace = true\n";
+    fn nothing_points_up_or_sideways() {
+        let refused = [
+            ("crates/swathe", "swathe", "swathe-formats"),
+            ("crates/swathe-run", "swathe-run", "swathe-command"),
+            ("crates/swathe-run", "swathe-run", "swathe-a"),
+            ("workloads/a/solver", "swathe-a", "swathe-formats"),
+            ("workloads/a/solver", "swathe-a", "swathe-b"),
+            ("workloads/a/program", "swathe-a-program", "swathe-b"),
+            (
+                "workloads/a/program",
+                "swathe-a-program",
+                "swathe-b-program",
+            ),
+            ("workloads/a/program", "swathe-a-program", "swathe-cli"),
+            ("crates/swathe-py", "swathe-py", "swathe-cli"),
+            ("examples/own", "own", "swathe-a"),
+            ("xtask", "xtask", "swathe"),
+        ];
+        for (folder, name, dependency) in refused {
+            let manifest = format!("[dependencies]\n{dependency} = {{ workspace = true }}\n");
+            assert_eq!(lines(folder, name, &[dependency], &manifest), [2], "{name}");
+        }
+        let manifest = "[dev-dependencies.swathe-run]\nworkspace = true\n";
         assert_eq!(
-            lines(package("swathe-arc", &["swathe", "swathe-ot"]), manifest),
-            [3]
+            lines("crates/swathe", "swathe", &["swathe-run"], manifest),
+            [1]
         );
-    }
-
-    #[test]
-    fn nothing_points_up_even_in_tests() {
-        let manifest = "[dev-dependencies.swathe-io]\nworkspace = true\n";
-        assert_eq!(lines(package("swathe", &["swathe-io"]), manifest), [1]);
-        assert_eq!(lines(package("swathe-py", &["swathe-cli"]), ""), [1]);
-        let mut xtask = package("xtask", &["swathe"]);
-        xtask.manifest = "xtask/Cargo.toml".to_owned();
-        assert_eq!(lines(xtask, ""), [1]);
     }
 
     #[test]
     fn tools_are_for_tests_and_chores() {
-        let manifest = "[dependencies]\nswathe-browser = { workspace = true }\n";
-        let mut cli = package("swathe-cli", &["swathe-browser"]);
-        assert_eq!(lines(cli.clone(), manifest), [2]);
-        cli.dev_only = vec!["swathe-browser".to_owned()];
-        assert!(lines(cli, manifest).is_empty());
-        let mut xtask = package("xtask", &["swathe-browser"]);
-        xtask.manifest = "xtask/Cargo.toml".to_owned();
-        assert!(lines(xtask, "").is_empty());
-        assert_eq!(lines(package("swathe-browser", &["swathe"]), ""), [1]);
+        let dependencies = ["swathe-browser"];
+        let (folder, name) = ("crates/swathe-cli", "swathe-cli");
+        assert_eq!(lines(folder, name, &dependencies, ""), [1]);
+        let mut packages = all();
+        let cli = packages.iter_mut().find(|package| package.name == name);
+        let cli = cli.unwrap();
+        cli.dependencies = vec!["swathe-browser".to_owned(), "swathe-a".to_owned()];
+        cli.dev_only = cli.dependencies.clone();
+        assert!(check(&Tree::of(&[]), &packages).is_empty());
+        assert!(lines("xtask", "xtask", &dependencies, "").is_empty());
+        let up = lines("crates/swathe-browser", "swathe-browser", &["swathe"], "");
+        assert_eq!(up, [1]);
+    }
+
+    #[test]
+    fn shared_ground_names_no_workload() {
+        let register = "crates/swathe-cli/src/workloads.rs";
+        let named = "use swathe::Size;\nuse swathe_a::Solver;\n";
+        let tree = Tree::of(&[("crates/swathe-run/src/page.rs", named), (register, named)]);
+        let findings = check(&tree, &all());
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert_eq!(findings[0].line, 2);
     }
 
     #[test]
     fn a_crate_without_a_layer_is_named() {
-        let newcomer = package("swathe-new", &[]);
-        let tree = Tree::of(&[]);
-        let findings = check(&tree, &[newcomer]);
-        assert!(
-            findings[0].message.contains("`swathe-new` has no layer"),
-            "{findings:?}"
-        );
+        let newcomer = package("crates/swathe-new", "swathe-new", &[]);
+        let findings = check(&Tree::of(&[]), &[newcomer]);
+        assert!(findings[0].message.contains("`swathe-new`"), "{findings:?}");
     }
 }

@@ -11,7 +11,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let of_crates = tree
         .crates()
         .into_iter()
-        .map(|name| format!("crates/{name}/Cargo.toml"));
+        .map(|folder| format!("{folder}/Cargo.toml"));
     let of_xtask = tree
         .text("xtask/Cargo.toml")
         .map(|_| "xtask/Cargo.toml".to_owned());

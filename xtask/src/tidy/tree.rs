@@ -1,6 +1,6 @@
 //! The files of a checkout, in memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 use std::process::Command;
@@ -74,12 +74,33 @@ impl Tree {
         self.files.get(path)?.as_deref()
     }
 
-    /// The folders under `crates/` that hold a manifest.
+    /// The folders `crates/NAME`, `workloads/NAME/PART` and `examples/NAME` that hold a manifest.
     pub(super) fn crates(&self) -> Vec<&str> {
-        self.paths()
-            .filter_map(|path| path.strip_prefix("crates/")?.strip_suffix("/Cargo.toml"))
-            .filter(|name| !name.contains('/'))
-            .collect()
+        let folders = self
+            .paths()
+            .filter_map(|path| path.strip_suffix("/Cargo.toml"));
+        let is_crate = |folder: &&str| {
+            let n_names = folder.split('/').count();
+            folder.starts_with("crates/") && n_names == 2
+                || folder.starts_with("examples/") && n_names == 2
+                || folder.starts_with("workloads/") && n_names == 3
+        };
+        folders.filter(is_crate).collect()
+    }
+
+    /// The folders of modules: those right below a crate's `src`.
+    pub(super) fn module_folders(&self) -> BTreeSet<&str> {
+        let mut folders = BTreeSet::new();
+        for folder in self.crates() {
+            let source = format!("{folder}/src/");
+            for path in self.paths().filter(|path| path.ends_with(".rs")) {
+                let inner = path.strip_prefix(source.as_str());
+                if let Some((name, _)) = inner.and_then(|inner| inner.split_once('/')) {
+                    folders.insert(&path[..source.len() + name.len()]);
+                }
+            }
+        }
+        folders
     }
 }
 
@@ -107,8 +128,14 @@ mod tests {
             ("crates/a/Cargo.toml", ""),
             ("crates/a/fuzz/Cargo.toml", ""),
             ("crates/b/notes.md", ""),
+            ("workloads/c/solver/Cargo.toml", ""),
+            ("workloads/c/solver/src/lib.rs", ""),
+            ("workloads/c/solver/src/sweep/tile.rs", ""),
+            ("workloads/c/Cargo.toml", ""),
             ("xtask/Cargo.toml", ""),
         ]);
-        assert_eq!(tree.crates(), ["a"]);
+        assert_eq!(tree.crates(), ["crates/a", "workloads/c/solver"]);
+        let folders: Vec<&str> = tree.module_folders().into_iter().collect();
+        assert_eq!(folders, ["workloads/c/solver/src/sweep"]);
     }
 }

@@ -1,13 +1,12 @@
 //! `swathe devices`: what this machine has.
 
-mod calibrate;
-
 use serde_json::{Value, json};
 use swathe::{Cpu, Faults, GpuInfo, Gpus};
 
-use crate::fault::{Code, Fault};
 use crate::flags::DevicesFlags;
-use crate::gpus;
+use swathe_command::fault::{Code, Fault};
+use swathe_command::gpus;
+use swathe_command::program::programs;
 
 pub(crate) fn devices(flags: &DevicesFlags) -> Result<Code, Fault> {
     let cpu = Cpu::detect();
@@ -17,7 +16,10 @@ pub(crate) fn devices(flags: &DevicesFlags) -> Result<Code, Fault> {
         .map_err(|error| Fault::usage(format!("SWATHE_FAULTS: {error}")))?;
     let found = Gpus::find(&gpus::search(&faults)?);
     if flags.calibrate {
-        return calibrate::calibrate(&found.usable);
+        for calibrate in programs().iter().filter_map(|program| program.calibrate) {
+            calibrate(&found.usable)?;
+        }
+        return Ok(Code::Solved);
     }
     let why_none = found.usable.is_empty().then(|| gpus::why_none(&found));
     if flags.json {
@@ -29,7 +31,7 @@ pub(crate) fn devices(flags: &DevicesFlags) -> Result<Code, Fault> {
             "why_no_gpu": why_none,
             "memory_used_by_default_bytes": cpu.memory_default_bytes(),
         });
-        crate::stdout::line(format_args!("{devices:#}"))?;
+        swathe_command::stdout::line(format_args!("{devices:#}"))?;
         return Ok(Code::Solved);
     }
     let mut lines = Vec::new();
@@ -63,7 +65,7 @@ pub(crate) fn devices(flags: &DevicesFlags) -> Result<Code, Fault> {
             refused.name, refused.reason
         ));
     }
-    crate::stdout::line(lines.join("\n"))?;
+    swathe_command::stdout::line(lines.join("\n"))?;
     Ok(Code::Solved)
 }
 

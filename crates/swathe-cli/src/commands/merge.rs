@@ -1,12 +1,13 @@
 //! `swathe merge`: the shards of a run become one table.
 
-use swathe::{Cpu, Workload as _};
-use swathe_arc::GridPrograms;
-use swathe_io::run_folder::{RunJson, merge_shards};
+use swathe::Cpu;
+use swathe_command::program::kinds;
+use swathe_run::kind::{self, Extent};
+use swathe_run::store::run_folder::{RunJson, merge_shards};
 
-use crate::fault::{Code, Fault};
 use crate::flags::MergeFlags;
-use crate::stdout;
+use swathe_command::fault::{Code, Fault};
+use swathe_command::stdout;
 
 pub(crate) fn merge(flags: &MergeFlags) -> Result<Code, Fault> {
     let merged = merge_shards(&flags.run, Cpu::detect().n_threads)?;
@@ -20,8 +21,11 @@ pub(crate) fn merge(flags: &MergeFlags) -> Result<Code, Fault> {
             merged.simd.join(", ")
         );
     }
-    if RunJson::read(&flags.run)?.identity.workload == GridPrograms::NAME {
-        super::arc::after_merge(&flags.run)?;
+    let workload = RunJson::read(&flags.run)?.identity.workload;
+    if let Some(kind) = kind::find(&kinds(), &workload) {
+        for note in (kind.after_tables)(&flags.run, Extent::Merged)? {
+            eprintln!("{note}");
+        }
     }
     if merged.n_failures > 0 {
         eprintln!(

@@ -8,18 +8,21 @@ mod run_text;
 use std::path::Path;
 
 use swathe::Shape;
-use swathe_io::advice::advice;
-use swathe_io::comparison::compare;
-use swathe_io::flame::flame_svg;
-use swathe_io::live_file::Live;
-use swathe_io::pair_shapes::pair_shapes;
-use swathe_io::report_page::{self, PageData};
-use swathe_io::reported_run::{ReportError, ReportedRun};
-use swathe_io::run_folder::{FolderError, write_file};
+use swathe_command::program::kinds;
+use swathe_ot_program::pair_shapes::pair_shapes;
+use swathe_run::explain::advice::advice;
+use swathe_run::explain::comparison::compare;
+use swathe_run::explain::flame::flame_svg;
+use swathe_run::kind;
+use swathe_run::page::{self, PageData};
+use swathe_run::store::live_file::Live;
+use swathe_run::store::reported_run::{ReportError, ReportedRun};
+use swathe_run::store::run_folder::RunJson;
+use swathe_run::store::run_folder::{FolderError, write_file};
 
-use crate::fault::{Code, Fault};
 use crate::flags::ReportFlags;
-use crate::stdout;
+use swathe_command::fault::{Code, Fault};
+use swathe_command::stdout;
 
 pub(crate) fn report(flags: &ReportFlags) -> Result<Code, Fault> {
     match flags.runs.as_slice() {
@@ -57,7 +60,9 @@ fn one(path: &Path, flags: &ReportFlags) -> Result<(), Fault> {
         stdout::line(to.display())
     } else {
         let to = path.join("report.html");
-        write(&to, &report_page::page(&PageData::read(path)?))?;
+        let workload = RunJson::read(path)?.identity.workload;
+        let kind = kind::find(&kinds(), &workload);
+        write(&to, &page::page(&PageData::read(path, kind)?, kind))?;
         stdout::line(to.display())
     }
 }

@@ -16,14 +16,14 @@ use std::net::{IpAddr, SocketAddr, TcpListener, ToSocketAddrs as _};
 use std::path::Path;
 use std::time::Duration;
 
-use swathe_io::run_folder::{FolderError, RunJson};
+use swathe_run::store::run_folder::{FolderError, RunJson};
 
-use crate::fault::{Code, Fault};
 use crate::flags::WatchFlags;
-use crate::interrupt;
 use access::Access;
 use connection::BoundedListener;
 use routes::Served;
+use swathe_command::fault::{Code, Fault};
+use swathe_command::interrupt;
 use token::{Token, TokenError};
 
 pub(crate) fn watch(flags: &WatchFlags) -> Result<Code, Fault> {
@@ -42,7 +42,7 @@ pub(crate) fn watch(flags: &WatchFlags) -> Result<Code, Fault> {
         "watching {}; Ctrl-C ends the watching, not the run",
         flags.run.display()
     );
-    crate::stdout::line(url)?;
+    swathe_command::stdout::line(url)?;
     serve(listener, Served::new(flags.run.clone(), access, snapshots)).map_err(system_fault)?;
     Ok(Code::Solved)
 }

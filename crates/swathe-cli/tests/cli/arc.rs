@@ -13,7 +13,7 @@ use crate::program::{Ended, swathe, table};
 
 /// The project's own programs and tasks.
 pub(crate) fn samples() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../swathe-arc/samples")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads/arc/solver/samples")
 }
 
 /// A folder with the project's own programs and some of its tasks, one in `step`.

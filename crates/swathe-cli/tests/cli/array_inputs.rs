@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use swathe_array::{Array, Dtype, Elements};
-use swathe_io::list_column::ListColumnWriter;
-use swathe_io::npy;
-use swathe_io::npz::Npz;
+use swathe::array::{Array, Dtype, Elements};
+use swathe_formats::list_column::ListColumnWriter;
+use swathe_formats::npy;
+use swathe_formats::npz::Npz;
 
 use crate::program::{Random, failures, json, result_hash, save, swathe};
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use swathe_array::Array;
+use swathe::array::Array;
 
 use crate::program::{Ended, Random, command, failures, json, save};
 

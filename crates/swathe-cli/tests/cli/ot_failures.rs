@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use swathe_array::Array;
+use swathe::array::Array;
 use swathe_ot::{Frame, Settings, Shape};
 
 use crate::ot_frames::{assert_same, bytes_of, numbers, save_npy, save_png, series, solved, texts};
@@ -137,7 +137,7 @@ fn bad_pairs_fail_alone_and_by_name() {
         assert_eq!(created[1..], [1.0, 0.0, 0.0]);
         assert!(numbers(&run, "displacement_mean_px")[1].is_nan());
         for path in texts(&run, "fields_path") {
-            let npz = swathe_io::npz::Npz::open(&run.join(path)).unwrap();
+            let npz = swathe_formats::npz::Npz::open(&run.join(path)).unwrap();
             assert_eq!(npz.header("velocity_yx").unwrap().shape, [20, 30, 2]);
         }
     }

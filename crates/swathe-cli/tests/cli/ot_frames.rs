@@ -6,8 +6,8 @@ use std::path::Path;
 
 use arrow::array::{Array as _, AsArray};
 use arrow::datatypes::Float64Type;
-use swathe_array::Array;
-use swathe_io::npy;
+use swathe::array::Array;
+use swathe_formats::npy;
 use swathe_ot::{Frame, Pair, Settings, Shape, Solution, Summary, solve, summarise, synth};
 
 use crate::program::table;

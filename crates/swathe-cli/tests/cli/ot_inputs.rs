@@ -8,7 +8,7 @@ use arrow::array::TimestampMillisecondArray;
 use arrow::array::{ArrayRef, BooleanArray, Int32Array, RecordBatch, StringArray};
 use arrow::datatypes::DataType;
 use parquet::arrow::ArrowWriter;
-use swathe_array::Array;
+use swathe::array::Array;
 use swathe_ot::{Frame, Settings, Shape};
 use tiff::encoder::colortype::{Gray8, Gray16, Gray32Float, Gray64Float};
 

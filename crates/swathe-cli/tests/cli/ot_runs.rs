@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use arrow::array::AsArray;
 use arrow::datatypes::{Float64Type, UInt32Type};
 use arrow::util::display::array_value_to_string;
-use swathe_array::Elements;
-use swathe_io::npz::Npz;
+use swathe::array::Elements;
+use swathe_formats::npz::Npz;
 use swathe_ot::{Coupling, Pair, Precision, Settings, Shape, lift, solve, synth};
 
 use crate::ot_frames::{numbers, save_npy, series, texts};

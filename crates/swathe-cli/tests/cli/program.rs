@@ -7,8 +7,8 @@ use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::UInt64Type;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value;
-use swathe_array::Array;
-use swathe_io::npz::{self, Compression};
+use swathe::array::Array;
+use swathe_formats::npz::{self, Compression};
 
 pub(crate) struct Ended {
     pub(crate) code: i32,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use arrow::array::AsArray;
 use arrow::util::display::array_value_to_string;
-use swathe_array::Array;
+use swathe::array::Array;
 
 use crate::program::{Random, result_hash, save, swathe, table};
 

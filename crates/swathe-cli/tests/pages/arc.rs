@@ -7,8 +7,8 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, UInt64Type};
 use serde_json::{Value, json};
+use swathe_arc_program::arc_picture::COLORS;
 use swathe_browser::Area;
-use swathe_io::arc_picture::COLORS;
 use tempfile::TempDir;
 
 use crate::program::{swathe, table};

@@ -6,8 +6,8 @@ use std::path::Path;
 use arrow::array::{Array as _, AsArray};
 use arrow::datatypes::{Float64Type, UInt64Type};
 use serde_json::Value;
-use swathe_array::Array;
-use swathe_io::report_page::{PageData, page};
+use swathe::array::Array;
+use swathe_run::page::{PageData, page};
 use tempfile::TempDir;
 
 use crate::program::{Random, json, save, swathe, table};
@@ -207,7 +207,8 @@ fn the_page_can_be_made_again() {
         return;
     };
     let made = std::fs::read_to_string(run.run.join("report.html")).unwrap();
-    assert_eq!(page(&PageData::read(&run.run).unwrap()), made);
+    let kind = Some(&swathe_array_program::KIND);
+    assert_eq!(page(&PageData::read(&run.run, kind).unwrap(), kind), made);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! What every report has, whatever the workload.
 
 use serde_json::Value;
-use swathe_array::{Array, Dtype};
-use swathe_io::list_column::ListColumnWriter;
+use swathe::array::{Array, Dtype};
+use swathe_formats::list_column::ListColumnWriter;
 use tempfile::TempDir;
 
 use crate::program::{Random, save, swathe, swathe_with};

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use swathe::{Counts, Sample};
-use swathe_io::live_file::{Live, ProcessMark, Stage};
+use swathe_run::store::live_file::{Live, ProcessMark, Stage};
 use tempfile::TempDir;
 
 use crate::program::{Random, many_floats, save};

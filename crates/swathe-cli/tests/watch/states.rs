@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use swathe::{DeviceId, Phase, WorkerNow};
-use swathe_io::live_file::{ProcessMark, Stage};
+use swathe_run::store::live_file::{ProcessMark, Stage};
 
 use crate::folders::Unfinished;
 use crate::watching::{Watch, wait_for};

@@ -30,6 +30,7 @@ fn open(n_copies: usize) -> Vec<Gpu> {
     Gpus::find(&search).usable
 }
 
+#[expect(clippy::print_stdout, reason = "a skipped test says so")]
 fn some_of(all: &[Gpu], n: usize) -> Option<Vec<Gpu>> {
     if all.len() < n {
         println!("SKIPPED: no graphics processor, not even a software one (mesa-vulkan-drivers)");

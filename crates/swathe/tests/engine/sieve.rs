@@ -501,6 +501,10 @@ pub(crate) struct Watchdog {
 }
 
 impl Watchdog {
+    #[expect(
+        clippy::print_stderr,
+        reason = "the test is aborted, so it cannot fail with a message"
+    )]
     pub(crate) fn start() -> Watchdog {
         let (sender, receiver) = std::sync::mpsc::channel();
         let test = std::thread::current().name().unwrap_or("?").to_owned();

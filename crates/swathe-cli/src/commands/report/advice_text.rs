@@ -1,8 +1,8 @@
 //! Advice in words: what cost time, and what to do about it.
 
 use swathe::{DeviceId, SetbackCause};
-use swathe_io::advice::{Advice, Finding, Turns};
-use swathe_io::quantity::{bytes, count, percent, time};
+use swathe_run::explain::advice::{Advice, Finding, Turns};
+use swathe_run::explain::quantity::{bytes, count, percent, time};
 
 /// What cost time, and a remedy.
 pub(super) fn advice_text(advice: &Advice, turns: &Turns) -> (String, String) {

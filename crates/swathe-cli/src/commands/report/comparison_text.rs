@@ -1,10 +1,10 @@
 //! Two runs side by side, as text.
 
-use swathe_io::comparison::{
+use swathe_run::explain::comparison::{
     BucketChange, Comparison, Figure, OutcomeChanges, ResultChanges, TableChanges, Unit,
 };
-use swathe_io::quantity::{bytes, count, percent, rate, time};
-use swathe_io::reported_run::ReportedRun;
+use swathe_run::explain::quantity::{bytes, count, percent, rate, time};
+use swathe_run::store::reported_run::ReportedRun;
 
 use super::columns::{columns, plain};
 

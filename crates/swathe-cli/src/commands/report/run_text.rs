@@ -1,13 +1,13 @@
 //! A run as text: what ran, where the time went, and what cost it.
 
 use swathe::{OperationFigures, Report};
-use swathe_io::advice::{Advice, Turns};
-use swathe_io::quantity::{bytes, count, percent, rate, time};
-use swathe_io::reported_run::ReportedRun;
+use swathe_run::explain::advice::{Advice, Turns};
+use swathe_run::explain::quantity::{bytes, count, percent, rate, time};
+use swathe_run::store::reported_run::ReportedRun;
 
 use super::advice_text::advice_text;
 use super::columns::{columns, plain};
-use crate::summary;
+use swathe_command::summary;
 
 /// Costs beyond these are small.
 const N_COSTS: usize = 5;

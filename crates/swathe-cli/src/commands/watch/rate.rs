@@ -1,6 +1,6 @@
 //! Rates: how fast a run is lately.
 
-use swathe_io::live_file::Live;
+use swathe_run::store::live_file::Live;
 
 /// Outcomes a second over the recent past: long enough to be steady, short enough to notice a
 /// change. `None` before the first outcome.

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use axum::body::Bytes;
 use axum::http::HeaderValue;
-use swathe_io::live_file::{Live, Presence};
-use swathe_io::run_folder::RunJson;
+use swathe_run::store::live_file::{Live, Presence};
+use swathe_run::store::run_folder::RunJson;
 use tokio::sync::watch;
 
 use super::metrics;

@@ -41,7 +41,7 @@ impl Served {
         Served {
             run,
             access,
-            page: swathe_io::report_page::live_page().into(),
+            page: swathe_run::page::live_page().into(),
             snapshots,
             report: Mutex::new(None),
         }

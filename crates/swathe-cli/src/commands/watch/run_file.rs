@@ -33,7 +33,7 @@ const N_BYTES_MAX: u64 = 256 << 20;
 impl RunFile {
     pub(crate) fn name(self) -> &'static str {
         match self {
-            RunFile::Live => swathe_io::live_file::FILE_NAME,
+            RunFile::Live => swathe_run::store::live_file::FILE_NAME,
             RunFile::Run => "run.json",
             RunFile::Report => "report.json",
             RunFile::Page => "report.html",

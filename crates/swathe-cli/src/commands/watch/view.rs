@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use swathe::{Counts, Launch, Sample, Setback, WorkerNow};
-use swathe_io::live_file::{Live, Presence, Stage};
-use swathe_io::run_folder::RunState;
+use swathe_run::store::live_file::{Live, Presence, Stage};
+use swathe_run::store::run_folder::RunState;
 
 use super::columns::{LaunchColumns, SampleColumns};
 use super::rate;

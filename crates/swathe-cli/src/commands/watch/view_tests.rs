@@ -1,7 +1,7 @@
 //! Every state a run can be in, from what its files say.
 
 use swathe::{DeviceId, Phase};
-use swathe_io::live_file::ProcessMark;
+use swathe_run::store::live_file::ProcessMark;
 
 use super::*;
 

@@ -1,0 +1,72 @@
+//! The `swathe` program as a library: its binary is a line.
+//!
+//! Workloads bring their commands with them and are listed in `workloads.rs`; `commands` has a file
+//! for each verb that all of them share.
+
+#![expect(
+    clippy::print_stderr,
+    reason = "stderr is where the program talks to its user"
+)]
+
+mod commands;
+mod flags;
+mod workloads;
+
+use std::process::ExitCode;
+
+use clap::{ArgMatches, FromArgMatches as _};
+use swathe_command::fault::{Code, Fault};
+use swathe_command::program::{self, programs};
+
+use crate::flags::Command;
+
+/// Carries out the command that this process was started with.
+pub fn main() -> ExitCode {
+    return_freed_memory();
+    give_drivers_a_folder();
+    program::prepare(workloads::PROGRAMS);
+    program::end(dispatch(&flags::command().get_matches()))
+}
+
+/// Carries out one command.
+fn dispatch(matches: &ArgMatches) -> Result<Code, Fault> {
+    if let Some((name, its)) = matches.subcommand()
+        && let Some(program) = programs().iter().find(|program| program.kind.name == name)
+    {
+        return (program.run)(its);
+    }
+    match Command::from_arg_matches(matches).unwrap_or_else(|error| error.exit()) {
+        Command::Devices(flags) => commands::devices::devices(&flags),
+        Command::Merge(flags) => commands::merge::merge(&flags),
+        Command::Report(flags) => commands::report::report(&flags),
+        Command::Demo(flags) => commands::demo::demo(&flags),
+        Command::Watch(flags) => commands::watch::watch(&flags),
+        Command::Completions(flags) => commands::completions::completions(&flags),
+    }
+}
+
+/// Large blocks go back to the system when they are freed, so that the process keeps to --memory.
+fn return_freed_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: sets options of the allocator, before any other thread is there.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 256 << 10);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, 1 << 20);
+        libc::mallopt(libc::M_ARENA_MAX, 4);
+    }
+}
+
+/// Mesa's drivers look for a display and complain on stderr if this variable is not set, although
+/// nobody wants to see anything.
+fn give_drivers_a_folder() {
+    const NAME: &str = "XDG_RUNTIME_DIR";
+    if std::env::var_os(NAME).is_none() {
+        // SAFETY: no other thread is there that could be reading the environment.
+        unsafe { std::env::set_var(NAME, std::env::temp_dir()) };
+    }
+}
+
+/// The README's examples, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -1,0 +1,108 @@
+//! Faults: why a command could not do what it was asked to, and what to do about it.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use swathe_run::store::run_folder::FolderError;
+
+/// What the program's exit status means; other programs rely on the numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// All solved.
+    Solved = 0,
+    /// Some problem failed or was rejected; the others are solved.
+    SomeFailed = 1,
+    /// Bad usage, or an input named on the command line that cannot be used.
+    Usage = 2,
+    /// Verification found different answers.
+    Mismatch = 3,
+    /// The output cannot be written.
+    Output = 4,
+    /// Interrupted; what was finished is committed.
+    Interrupted = 130,
+}
+
+impl From<Code> for ExitCode {
+    fn from(code: Code) -> ExitCode {
+        ExitCode::from(code as u8)
+    }
+}
+
+/// Why a command ends early.
+#[derive(Debug)]
+pub struct Fault {
+    /// The exit status.
+    pub code: Code,
+    message: String,
+    hint: Option<String>,
+}
+
+impl Fault {
+    /// A fault with this exit status.
+    pub fn new(code: Code, message: impl Into<String>) -> Fault {
+        Fault {
+            code,
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    /// Bad usage, or an input that cannot be used.
+    pub fn usage(message: impl Into<String>) -> Fault {
+        Fault::new(Code::Usage, message)
+    }
+
+    /// The same with what to do about it.
+    pub fn hint(self, hint: impl Into<String>) -> Fault {
+        Fault {
+            hint: Some(hint.into()),
+            ..self
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error: {}", self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, "\nhint: {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl From<FolderError> for Fault {
+    fn from(error: FolderError) -> Fault {
+        let message = error.to_string();
+        let (code, hint) = match &error {
+            FolderError::Exists { complete: true, .. } => (
+                Code::Usage,
+                "the run is complete: choose another --out, or remove the folder",
+            ),
+            FolderError::Exists {
+                complete: false, ..
+            } => (
+                Code::Usage,
+                "add --resume to go on with it, or choose another --out",
+            ),
+            FolderError::NotARun { .. } => (Code::Usage, "choose a new or empty folder for --out"),
+            FolderError::NoRun { .. } => (Code::Usage, "give the folder that --out made"),
+            FolderError::Differs { .. } => (
+                Code::Usage,
+                "repeat the settings and inputs it was made with, or choose another --out",
+            ),
+            FolderError::InUse { .. } => (Code::Output, "wait for the other process, or stop it"),
+            FolderError::Damaged { .. } => (
+                Code::Usage,
+                "what is whole can be read; start again in another --out",
+            ),
+            FolderError::Incomplete { .. } => (Code::Usage, "finish every shard, then merge again"),
+            FolderError::Write { .. } => (
+                Code::Output,
+                "what was committed before is safe: make room or allow writing, then add --resume",
+            ),
+            FolderError::Read { .. } => (Code::Usage, "check that it exists and may be read"),
+        };
+        Fault::new(code, message).hint(hint)
+    }
+}

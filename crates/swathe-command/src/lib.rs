@@ -1,0 +1,23 @@
+//! What every command needs: flags of a run, settings in layers, progress, a summary, errors with
+//! hints.
+//!
+//! A workload's program is plain data ([`program::Program`]): its kind of run, its settings, its
+//! command line and what it does. `swathe-cli` lists the programs there are; a program of your own
+//! needs only this crate.
+
+#![expect(
+    clippy::print_stderr,
+    reason = "stderr is where commands talk to their user"
+)]
+
+pub mod fault;
+pub mod gpus;
+pub mod interrupt;
+pub mod program;
+pub mod progress;
+pub mod run_flags;
+pub mod settings;
+pub mod stdout;
+pub mod summary;
+pub mod sweep;
+mod vulkan;

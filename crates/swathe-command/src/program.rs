@@ -1,0 +1,117 @@
+//! Programs: what a workload's command is made of.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::OnceLock;
+
+use clap::ArgMatches;
+use swathe::Gpu;
+use swathe_run::kind::RunKind;
+
+use crate::fault::{Code, Fault};
+use crate::{interrupt, settings};
+
+/// A workload's command, as plain data. Registering it is one line where the program is put
+/// together.
+#[derive(Clone, Copy, Debug)]
+pub struct Program {
+    /// What it adds to its runs. The kind's name is the command's and the section's in
+    /// `swathe.toml`.
+    pub kind: &'static RunKind,
+    /// The settings that its section may have besides those of every run.
+    pub settings: &'static [&'static str],
+    /// Batches that are loaded ahead if nobody says: as many as threads, or a number where the
+    /// problems are in memory already.
+    pub n_prefetch: Option<usize>,
+    /// Whether there are kernels for graphics processors: only then is a driver loaded.
+    pub has_kernels: bool,
+    /// The command line.
+    pub command: fn() -> clap::Command,
+    /// Carries the command out.
+    pub run: fn(&ArgMatches) -> Result<Code, Fault>,
+    /// Its part of `swathe demo`.
+    pub demo: Option<Demo>,
+    /// Its part of `swathe devices --calibrate`: measures operations on the CPU and on these
+    /// graphics processors, and keeps what they took.
+    pub calibrate: Option<fn(&[Gpu]) -> Result<Code, Fault>>,
+}
+
+impl Program {
+    /// A program without settings of its own, kernels, a demo or calibration. It still needs a
+    /// command line.
+    pub const fn plain(kind: &'static RunKind) -> Program {
+        Program {
+            kind,
+            settings: &[],
+            n_prefetch: None,
+            has_kernels: false,
+            command: || clap::Command::new("program"),
+            run: |_| Ok(Code::Solved),
+            demo: None,
+            calibrate: None,
+        }
+    }
+}
+
+/// Carries out a program that is a command of its own: its command line is this process's.
+pub fn main(program: &'static Program) -> ExitCode {
+    // Once in a process, so that nothing is lost by never freeing it.
+    prepare(Box::leak(Box::new([program])));
+    let matches = (program.command)().get_matches();
+    end((program.run)(&matches))
+}
+
+/// Makes the process ready for commands: signals stop runs, panics that become outcomes are silent,
+/// the programs are registered.
+pub fn prepare(programs: &'static [&'static Program]) {
+    interrupt::install();
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        // It is told as an outcome or an error; a message would only tear the progress bar apart.
+        if !swathe::is_guarded() {
+            usual(info);
+        }
+    }));
+    register(programs);
+    settings::set_words(std::env::args().collect());
+}
+
+/// Says why a command ended early, if it did, and gives the exit status.
+pub fn end(ended: Result<Code, Fault>) -> ExitCode {
+    match ended {
+        Ok(code) => code.into(),
+        Err(fault) => {
+            eprintln!("{fault}");
+            fault.code.into()
+        }
+    }
+}
+
+/// A workload's part of `swathe demo`.
+#[derive(Clone, Copy, Debug)]
+pub struct Demo {
+    /// Writes sample data into this folder.
+    pub make: fn(&Path) -> std::io::Result<()>,
+    /// The commands to run: words after the program's name, in which `{data}` stands for the folder
+    /// with the samples and `{out}` for the one that runs go to.
+    pub commands: &'static [&'static str],
+    /// What is to be said when they have run, given the folder that the runs are in.
+    pub close: fn(&Path) -> Result<Option<String>, Fault>,
+}
+
+static PROGRAMS: OnceLock<&'static [&'static Program]> = OnceLock::new();
+
+/// Says which programs there are, once, before any command is carried out.
+fn register(programs: &'static [&'static Program]) {
+    PROGRAMS.get_or_init(|| programs);
+}
+
+/// The programs there are.
+pub fn programs() -> &'static [&'static Program] {
+    PROGRAMS.get().copied().unwrap_or_default()
+}
+
+/// The kinds of runs that the programs make.
+pub fn kinds() -> Vec<&'static RunKind> {
+    programs().iter().map(|program| program.kind).collect()
+}

@@ -1,0 +1,300 @@
+//! Progress: how far a run is, for people and programs. All of it on stderr.
+
+mod spoken_setbacks;
+
+use std::fmt;
+use std::io::IsTerminal;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle as BarStyle};
+use swathe::{Counts, Event, Observer, Sample};
+use swathe_run::explain::quantity;
+
+use crate::summary::counted;
+use spoken_setbacks::SpokenSetbacks;
+
+/// How progress is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProgressStyle {
+    /// A bar on a terminal, lines elsewhere.
+    Auto,
+    /// A bar.
+    Bar,
+    /// Lines, fewer and fewer.
+    Plain,
+    /// A line of JSON for every event, for programs.
+    Json,
+    /// Nothing.
+    None,
+}
+
+impl ProgressStyle {
+    /// The style of this name.
+    pub fn parse(text: &str) -> Option<ProgressStyle> {
+        Some(match text {
+            "auto" => ProgressStyle::Auto,
+            "bar" => ProgressStyle::Bar,
+            "plain" => ProgressStyle::Plain,
+            "json" => ProgressStyle::Json,
+            "none" => ProgressStyle::None,
+            _ => return None,
+        })
+    }
+}
+
+/// Shows a run's progress until it is dropped.
+pub struct Progress {
+    bar: Option<ProgressBar>,
+    /// What has not been said yet is said at the end.
+    spoken: Option<Arc<Mutex<SpokenSetbacks>>>,
+}
+
+/// How often a program gets a line.
+const JSON_EVERY: Duration = Duration::from_secs(1);
+
+impl Progress {
+    /// Begins to show a run called `name`, and the observer that feeds it.
+    pub fn start(
+        style: ProgressStyle,
+        name: &str,
+        n_problems: u64,
+    ) -> (Progress, Option<Observer>) {
+        let style = match style {
+            ProgressStyle::Auto if std::io::stderr().is_terminal() => ProgressStyle::Bar,
+            ProgressStyle::Auto => ProgressStyle::Plain,
+            style => style,
+        };
+        match style {
+            ProgressStyle::Bar | ProgressStyle::Auto => Progress::with_bar(name, n_problems),
+            ProgressStyle::Plain => Progress::with_lines(name),
+            ProgressStyle::Json => Progress::with_json(),
+            ProgressStyle::None => {
+                let progress = Progress {
+                    bar: None,
+                    spoken: None,
+                };
+                (progress, None)
+            }
+        }
+    }
+
+    /// For people at a terminal.
+    fn with_bar(name: &str, n_problems: u64) -> (Progress, Option<Observer>) {
+        let bar = bar(name, n_problems);
+        let spoken = Arc::new(Mutex::new(SpokenSetbacks::default()));
+        let (shown, heard) = (bar.clone(), Arc::clone(&spoken));
+        let observer = Observer::new(move |event| {
+            let mut spoken = lock(&heard);
+            let line = match event {
+                Event::Progress { counts, .. } => {
+                    // A run that goes on, or a shard, has fewer problems than the input.
+                    shown.set_length(counts.n_problems);
+                    shown.set_position(counts.n_done());
+                    shown.set_message(trouble(counts.n_unsolved(), spoken.n_setbacks()));
+                    None
+                }
+                Event::Setback(setback) => spoken.hear(setback, Instant::now()),
+                Event::Sampled { .. } => spoken.due(Instant::now()),
+                Event::Launched(_) | Event::Mismatch(_) => None,
+            };
+            if let Some(line) = line {
+                shown.suspend(|| eprintln!("{line}"));
+            }
+        });
+        let progress = Progress {
+            bar: Some(bar),
+            spoken: Some(spoken),
+        };
+        (progress, Some(observer))
+    }
+
+    /// For logs: a line now and then, fewer as the run gets longer.
+    fn with_lines(name: &str) -> (Progress, Option<Observer>) {
+        let name = name.to_owned();
+        let spoken = Arc::new(Mutex::new(SpokenSetbacks::default()));
+        let heard = Arc::clone(&spoken);
+        let last_line_ms = Mutex::new(0.0);
+        let observer = Observer::new(move |event| match event {
+            Event::Setback(setback) => {
+                if let Some(line) = lock(&heard).hear(setback, Instant::now()) {
+                    eprintln!("{line}");
+                }
+            }
+            Event::Sampled { sample, .. } => {
+                let mut spoken = lock(&heard);
+                if let Some(line) = spoken.due(Instant::now()) {
+                    eprintln!("{line}");
+                }
+                let mut last_ms = lock(&last_line_ms);
+                if sample.at_ms - *last_ms >= plain_every_ms(sample.at_ms) {
+                    *last_ms = sample.at_ms;
+                    eprintln!("{name}: {}", plain_text(sample, spoken.n_setbacks()));
+                }
+            }
+            Event::Progress { .. } | Event::Launched(_) | Event::Mismatch(_) => {}
+        });
+        let progress = Progress {
+            bar: None,
+            spoken: Some(spoken),
+        };
+        (progress, Some(observer))
+    }
+
+    /// For programs: every setback as it comes, and counts once a second.
+    fn with_json() -> (Progress, Option<Observer>) {
+        let state = Mutex::new((Instant::now(), 0u64));
+        let observer = Observer::new(move |event| {
+            let mut state = lock(&state);
+            let (last, n_setbacks) = &mut *state;
+            let line = match event {
+                Event::Progress { counts, elapsed } => {
+                    if last.elapsed() < JSON_EVERY && counts.n_done() != counts.n_problems {
+                        return;
+                    }
+                    *last = Instant::now();
+                    json_progress(counts, *elapsed, *n_setbacks)
+                }
+                Event::Setback(setback) => {
+                    *n_setbacks += 1;
+                    serde_json::json!({"event": "setback", "setback": setback})
+                }
+                Event::Mismatch(mismatch) => {
+                    serde_json::json!({"event": "mismatch", "mismatch": mismatch})
+                }
+                Event::Launched(_) | Event::Sampled { .. } => return,
+            };
+            eprintln!("{line}");
+        });
+        let progress = Progress {
+            bar: None,
+            spoken: None,
+        };
+        (progress, Some(observer))
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+        if let Some(spoken) = &self.spoken {
+            for line in lock(spoken).rest() {
+                eprintln!("{line}");
+            }
+        }
+    }
+}
+
+fn bar(name: &str, n_problems: u64) -> ProgressBar {
+    let bar =
+        ProgressBar::with_draw_target(Some(n_problems), ProgressDrawTarget::stderr_with_hz(10));
+    let template = "{prefix} {wide_bar} {percent:>3}% {human_pos}/{human_len}  {rate}  {left}{msg}";
+    if let Ok(style) = BarStyle::with_template(template) {
+        // A text that cannot be written is not worth a panic.
+        let style = style
+            .with_key("rate", |state: &ProgressState, out: &mut dyn fmt::Write| {
+                let _ = out.write_str(&quantity::rate(state.per_sec()));
+            })
+            .with_key("left", |state: &ProgressState, out: &mut dyn fmt::Write| {
+                let _ = out.write_str(&left_text(state.pos(), state.eta().as_secs_f64()));
+            });
+        bar.set_style(style.progress_chars("━╸ "));
+    }
+    bar.set_prefix(name.to_owned());
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+/// How long it will still take; before the first outcome nobody knows.
+fn left_text(n_done: u64, left_s: f64) -> String {
+    match n_done {
+        0 => "no outcome yet".to_owned(),
+        _ if left_s < 1.0 => "< 1 s left".to_owned(),
+        _ => format!("{} left", quantity::time(left_s.round() * 1e3)),
+    }
+}
+
+/// What did not go well so far.
+fn trouble(n_unsolved: u64, n_setbacks: u64) -> String {
+    let mut text = String::new();
+    if n_unsolved > 0 {
+        text += &format!(", {n_unsolved} failed");
+    }
+    if n_setbacks > 0 {
+        text += &format!(", {}", counted(n_setbacks, "setback", "setbacks"));
+    }
+    text
+}
+
+/// A log gets a line after five seconds, and every thirty once a run has gone on for minutes.
+fn plain_every_ms(elapsed_ms: f64) -> f64 {
+    (elapsed_ms / 6.0).clamp(5e3, 30e3)
+}
+
+fn plain_text(sample: &Sample, n_setbacks: u64) -> String {
+    let n_problems = sample.n_done + sample.n_in_flight + sample.n_waiting;
+    let per_s = sample.n_done as f64 / (sample.at_ms / 1e3).max(1e-9);
+    let left_s = (n_problems - sample.n_done) as f64 / per_s.max(1e-9);
+    format!(
+        "{} of {n_problems} done, {per_s:.1} a second, {}{}",
+        sample.n_done,
+        left_text(sample.n_done, left_s),
+        trouble(sample.n_unsolved, n_setbacks)
+    )
+}
+
+fn json_progress(counts: &Counts, elapsed: Duration, n_setbacks: u64) -> serde_json::Value {
+    serde_json::json!({
+        "event": "progress",
+        "counts": counts,
+        "elapsed_s": elapsed.as_secs_f64(),
+        "n_setbacks": n_setbacks,
+    })
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logs_get_fewer_lines_as_a_run_gets_longer() {
+        let (mut at_ms, mut lines) = (0.0, Vec::new());
+        let mut last_ms = 0.0;
+        while at_ms < 600e3 {
+            at_ms += 100.0;
+            if at_ms - last_ms >= plain_every_ms(at_ms) {
+                last_ms = at_ms;
+                lines.push(at_ms);
+            }
+        }
+        assert_eq!(lines[0], 5e3, "the first after five seconds");
+        let gaps: Vec<f64> = lines.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(gaps.windows(2).all(|pair| pair[0] <= pair[1]), "{gaps:?}");
+        assert_eq!(gaps.last(), Some(&30e3), "{gaps:?}");
+        assert!(lines.len() < 40, "{}", lines.len());
+    }
+
+    #[test]
+    fn a_line_says_how_far_it_is_and_what_went_wrong() {
+        let mut sample = Sample {
+            at_ms: 10e3,
+            n_done: 40,
+            n_in_flight: 10,
+            n_waiting: 350,
+            ..Sample::default()
+        };
+        let text = plain_text(&sample, 0);
+        assert_eq!(text, "40 of 400 done, 4.0 a second, 90 s left");
+        sample.n_unsolved = 3;
+        let text = plain_text(&sample, 1);
+        assert!(text.ends_with("90 s left, 3 failed, 1 setback"), "{text}");
+        sample.n_done = 0;
+        assert!(plain_text(&sample, 0).contains("no outcome yet"));
+    }
+}

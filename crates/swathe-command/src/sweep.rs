@@ -1,0 +1,233 @@
+//! A sweep: what every command with a run folder does, whatever its workload.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+use swathe::{
+    DeviceId, DeviceUse, EndCause, Finish, GpuInfo, GpuUse, Report, Simd, Source, Workload,
+};
+use swathe_run::explain::flame::flame_svg;
+use swathe_run::kind::RunKind;
+use swathe_run::store::carry_out::{DuringHash, Finished, carry_out};
+use swathe_run::store::cost_file;
+use swathe_run::store::rows::Rows;
+use swathe_run::store::run_folder::{Identity, InputFile, RunJson, write_file};
+
+use crate::fault::{Code, Fault};
+use crate::progress::Progress;
+use crate::settings::RunSettings;
+use crate::{stdout, summary};
+
+/// What a run's answers depend on besides its problems.
+pub struct Provenance {
+    /// The settings that answers depend on, under the names of their flags.
+    pub settings: BTreeMap<String, Value>,
+    /// The files that were read.
+    pub inputs: Vec<InputFile>,
+}
+
+/// Plans, runs, commits, merges, reports; then says how it went. `during_hash` is what the command
+/// has to do of its own when the tables are there.
+///
+/// # Errors
+/// If the run cannot begin or its folder cannot be written.
+pub fn sweep<F, R>(
+    kind: &RunKind,
+    finish: &Arc<F>,
+    source: &Source<<F::Workload as Workload>::Problem, F::Failure>,
+    mut run: RunSettings,
+    provenance: Provenance,
+    rows: R,
+    during_hash: DuringHash<'_>,
+) -> Result<Code, Fault>
+where
+    F: Finish,
+    R: Rows<Solution = F::Finished>,
+{
+    let name = <F::Workload as Workload>::NAME;
+    if run.engine.n_verify > 0 && !finish.workload().can_compare() {
+        let message = format!("answers of {name} cannot be verified: it does not compare them");
+        return Err(Fault::usage(message).hint("leave --verify out"));
+    }
+    if run.explain {
+        let plan = swathe::explain(finish.as_ref(), source, &run.engine);
+        stdout::print(&plan.to_string())?;
+        return Ok(Code::Solved);
+    }
+    let identity = Identity {
+        workload: name.to_owned(),
+        settings: provenance.settings,
+        inputs: provenance.inputs,
+        n_problems: source.n_problems() as u64,
+        shard: None,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        simd: Simd::detect().path().name().to_owned(),
+    };
+    warn_of_other_instructions(&run);
+    let gpus: Vec<GpuInfo> = run
+        .engine
+        .devices
+        .iter()
+        .filter_map(|device| Some(device.gpu()?.info().clone()))
+        .collect();
+    run.engine.costs = cost_file::load(&gpus);
+    let (progress, observer) = Progress::start(run.progress, name, source.n_problems() as u64);
+    run.engine.observer = observer;
+    let finished = carry_out(
+        kind,
+        finish,
+        source,
+        &run.engine,
+        identity,
+        &run.output,
+        rows,
+        Box::new(move |has_tables| {
+            // What the command has to say must not run into the bar.
+            drop(progress);
+            during_hash(has_tables)
+        }),
+    )?;
+    cost_file::save(&finished.report.costs, &gpus);
+    let code = tell(&finished, &run)?;
+    draw_flame(&finished.report, &run)?;
+    Ok(code)
+}
+
+/// The drawing that `--flame` asks for.
+pub fn draw_flame(report: &Report, run: &RunSettings) -> Result<(), Fault> {
+    if let Some(to) = &run.flame {
+        write_file(to, flame_svg(report).as_bytes()).map_err(|error| {
+            Fault::new(Code::Output, error.to_string())
+                .hint("the run itself is safe: swathe report RUN --flame FILE draws it again")
+        })?;
+        eprintln!("flame graph: {}", to.display());
+    }
+    Ok(())
+}
+
+/// Answers of two instruction sets in one table are right, but may not be the same bits.
+fn warn_of_other_instructions(run: &RunSettings) {
+    let now = Simd::detect().path().name();
+    if let Ok(before) = RunJson::read(&run.output.folder())
+        && run.output.resume
+        && before.identity.simd != now
+    {
+        eprintln!(
+            "warning: the run began with {} instructions and goes on with {now}: floats may differ in the last bits",
+            before.identity.simd
+        );
+    }
+}
+
+/// Who did how much, and which device was given up, if there were several.
+fn tell_of_gpus(report: &Report) {
+    let gpus = report.devices.iter().filter_map(|device| match device {
+        DeviceUse::Gpu(gpu) => Some(gpu),
+        DeviceUse::Cpu(_) | DeviceUse::Host(_) => None,
+    });
+    let gpus: Vec<&GpuUse> = gpus.collect();
+    if gpus.is_empty() {
+        return;
+    }
+    let mut n_lanes: BTreeMap<DeviceId, u64> = BTreeMap::new();
+    for part in report.routes.iter().flat_map(|route| &route.devices) {
+        *n_lanes.entry(part.device).or_default() += part.n_lanes;
+    }
+    let parts: Vec<String> = n_lanes
+        .iter()
+        .map(|(device, n)| format!("{device} {n}"))
+        .collect();
+    let mut line = match parts.is_empty() {
+        true => "nothing here has kernels for graphics processors".to_owned(),
+        false => format!("taken by {}", parts.join(", ")),
+    };
+    if report.n_cpu_only > 0 && !parts.is_empty() {
+        line += &format!(", and {} by the cpu, which alone can", report.n_cpu_only);
+    }
+    eprintln!("{line}");
+    for gpu in gpus {
+        if let Some(reason) = &gpu.retired {
+            eprintln!(
+                "warning: gpu:{} ({}) was given up: {reason}; the others and the CPU took over",
+                gpu.info.number, gpu.info.name
+            );
+        }
+    }
+}
+
+/// The summary on stderr, the folder on stdout, and the exit status.
+fn tell(finished: &Finished, run: &RunSettings) -> Result<Code, Fault> {
+    let report = &finished.report;
+    eprintln!(
+        "{}: {} in {:.2} s ({:.1} a second)",
+        report.workload,
+        summary::outcomes(report, finished.n_before).join(", "),
+        report.wall_ms / 1e3,
+        report.solved_per_s()
+    );
+    for line in summary::figures(report) {
+        eprintln!("{line}");
+    }
+    tell_of_gpus(report);
+    for (what, n) in &finished.figures {
+        if *n > 0 {
+            eprintln!("{n} {what}");
+        }
+    }
+    for note in &finished.notes {
+        eprintln!("{note}");
+    }
+    for warning in &finished.warnings {
+        eprintln!("warning: {warning}");
+    }
+    stdout::line(finished.path.display())?;
+    let Some(merged) = &finished.merged else {
+        if let Some(EndCause::StuckSolvers { n_stuck, .. }) = report.ended_by {
+            eprintln!(
+                "error: {n_stuck} problems did not stop when their time was over and keep the processor busy, so the run ended early"
+            );
+            eprintln!(
+                "hint: what was finished is kept; go on with --resume and a longer --time-limit, or leave out the problems that timed out (they stand in the report)"
+            );
+            return Ok(Code::SomeFailed);
+        }
+        eprintln!(
+            "interrupted: what was finished is kept; go on with the same command and --resume"
+        );
+        return Ok(Code::Interrupted);
+    };
+    let verification = &report.verification;
+    if !verification.mismatches.is_empty() {
+        for mismatch in verification.mismatches.iter().take(10) {
+            eprintln!(
+                "error: problem {} solved again gives another answer: {}",
+                mismatch.problem, mismatch.difference
+            );
+        }
+        return Ok(Code::Mismatch);
+    }
+    if verification.n_checked > 0 {
+        eprintln!(
+            "{} problems solved again, all agree",
+            verification.n_checked
+        );
+    }
+    if let Some((number, n_shards)) = run.output.shard {
+        eprintln!(
+            "shard {number}/{n_shards} is done; when all are: swathe merge {}",
+            run.output.out.display()
+        );
+    } else {
+        eprintln!("report: {}", finished.path.join("report.html").display());
+    }
+    if merged.n_failures > 0 {
+        eprintln!(
+            "{} problems failed: see {}",
+            merged.n_failures,
+            finished.path.join("failures.parquet").display()
+        );
+        return Ok(Code::SomeFailed);
+    }
+    Ok(Code::Solved)
+}

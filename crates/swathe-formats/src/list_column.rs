@@ -1,0 +1,291 @@
+//! Parquet list columns: every row a one-dimensional array.
+//!
+//! A column of lists of u8, u32, u64, f32 or f64 (Arrow's `List`, `LargeList` and `FixedSizeList`
+//! are the same in Parquet) is read row by row; an item's name is the value of a column `id` or
+//! `name`, or else the row's number.
+//!
+//! Rows are decoded in batches of a few megabytes, by the row group's average; one that mixes
+//! long rows with many short ones can make a batch as large as itself. A null is an error of its
+//! item alone. Sizes of pages are the Parquet decoder's to check, and it trusts them up to 2 GiB.
+//!
+//! ```
+//! use swathe::array::{Array, Dtype};
+//! use crate::list_column::{ListColumn, ListColumnWriter};
+//!
+//! let folder = tempfile::tempdir()?;
+//! let path = folder.path().join("items.parquet");
+//! let array = Array::new(vec![3], vec![1.0f32, 2.0, 3.0])?;
+//! let mut writer = ListColumnWriter::create(&path, "values", Dtype::F32)?;
+//! writer.push(0, "first", Some(&array))?;
+//! writer.finish()?.commit()?;
+//!
+//! let column = ListColumn::open(&path, None)?;
+//! assert_eq!((column.name(), column.dtype(), column.n_rows()), ("values", Dtype::F32, 1));
+//! for item in column.rows(0..column.n_rows())? {
+//!     let item = item?;
+//!     assert_eq!((item.name.as_str(), item.content?), ("first", array.clone()));
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod error;
+mod guard;
+mod lists;
+mod rows;
+mod writer;
+
+pub use error::{ItemError, ListColumnError};
+pub use rows::{Item, Rows};
+pub use writer::{ITEM_BYTES_MAX, ListColumnWriter};
+
+use std::collections::HashMap;
+use std::fs::{File, Metadata};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use arrow::datatypes::{DataType, FieldRef};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
+    ParquetRecordBatchReaderBuilder,
+};
+use swathe::array::Dtype;
+
+use guard::guarded;
+
+/// Columns that name the items, the first that is there.
+const NAME_COLUMNS: [&str; 2] = ["id", "name"];
+
+/// About what a batch of decoded rows may occupy.
+const BATCH_BYTES: u64 = 4 << 20;
+const BATCH_ROWS_MAX: u64 = 4096;
+
+/// A list column of a Parquet file: its description in memory, its rows still on disk.
+#[derive(Debug)]
+pub struct ListColumn {
+    path: PathBuf,
+    /// As it was when opened, to notice a file that was replaced since.
+    file: Metadata,
+    metadata: ArrowReaderMetadata,
+    column: Root,
+    /// The column with the items' names.
+    names: Option<Root>,
+    dtype: Dtype,
+    n_rows: u64,
+}
+
+/// A top-level column of the file.
+#[derive(Debug)]
+struct Root {
+    idx: usize,
+    name: String,
+}
+
+impl ListColumn {
+    /// Opens the list column called `column` in the file at `path`, or the only one there is.
+    pub fn open(path: &Path, column: Option<&str>) -> Result<ListColumn, ListColumnError> {
+        let file = File::open(path)?;
+        // Parquet's own schema says all that is needed. The Arrow schema that many writers add
+        // would only tell kinds of lists apart, and its decoder panics where it is damaged.
+        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+        let metadata = guarded(|| Ok(ArrowReaderMetadata::load(&file, options)?))?;
+        let fields = metadata.schema().fields();
+        let idx = match column {
+            Some(name) => named(fields, name)?,
+            None => only_list(fields)?,
+        };
+        let dtype = list_dtype(&fields[idx])?;
+        let names = NAME_COLUMNS.iter().find_map(|name| {
+            let idx = fields.iter().position(|field| field.name() == name)?;
+            Some((idx, &fields[idx]))
+        });
+        let names = match names {
+            // A list called `id` names nothing.
+            None => None,
+            Some((name_idx, _)) if name_idx == idx => None,
+            Some((idx, field)) if is_name(field.data_type()) => Some(root(idx, field)),
+            Some((_, field)) => {
+                return Err(ListColumnError::UnsupportedNames {
+                    column: field.name().clone(),
+                    found: field.data_type().to_string(),
+                });
+            }
+        };
+        let n_rows = metadata
+            .metadata()
+            .row_groups()
+            .iter()
+            .map(|group| u64::try_from(group.num_rows()).ok())
+            .try_fold(0u64, |sum, n| sum.checked_add(n?))
+            .ok_or(ListColumnError::MalformedRowCount)?;
+        Ok(ListColumn {
+            path: path.to_owned(),
+            file: file.metadata()?,
+            column: root(idx, &fields[idx]),
+            names,
+            dtype,
+            n_rows,
+            metadata,
+        })
+    }
+
+    /// The column's name.
+    pub fn name(&self) -> &str {
+        &self.column.name
+    }
+
+    /// The type of every item's elements.
+    pub fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+
+    /// How many items there are.
+    pub fn n_rows(&self) -> u64 {
+        self.n_rows
+    }
+
+    /// The items of these rows, in order, with their arrays. Several threads may do this at once.
+    pub fn rows(&self, rows: Range<u64>) -> Result<Rows, ListColumnError> {
+        Rows::new(self, rows)
+    }
+
+    /// The name and number of elements of every item. All the data pass through, none are kept;
+    /// two items of one name are refused.
+    pub fn survey(&self) -> Result<Vec<Item<usize>>, ListColumnError> {
+        let mut items: Vec<Item<usize>> = Vec::new();
+        let mut row_by_name = HashMap::new();
+        for item in self.rows(0..self.n_rows)?.sizes() {
+            let item = item?;
+            if let Some(first_row) = row_by_name.insert(item.name.clone(), item.row) {
+                return Err(ListColumnError::DuplicateName {
+                    name: item.name,
+                    first_row,
+                    row: item.row,
+                });
+            }
+            items.push(item);
+        }
+        Ok(items)
+    }
+
+    /// The row groups that hold `rows`, the row with which the first begins, and how many rows
+    /// to decode at once.
+    fn row_groups(&self, rows: &Range<u64>) -> (Vec<usize>, u64, u64) {
+        let (mut groups, mut first_row) = (Vec::new(), 0);
+        let mut batch_rows = BATCH_ROWS_MAX;
+        let mut start = 0;
+        for (group_idx, group) in self.metadata.metadata().row_groups().iter().enumerate() {
+            let n_rows = group.num_rows() as u64;
+            let end = start + n_rows;
+            if start < rows.end && rows.start < end {
+                if groups.is_empty() {
+                    first_row = start;
+                }
+                groups.push(group_idx);
+                // Values, not encoded bytes: a run of a million equal ones takes a few of those.
+                let n_values = group
+                    .columns()
+                    .iter()
+                    .filter(|chunk| chunk.column_path().parts()[0] == self.column.name)
+                    .map(|chunk| u64::try_from(chunk.num_values()).unwrap_or(0))
+                    .fold(0, u64::saturating_add);
+                let row_bytes = (n_values / n_rows).saturating_mul(self.dtype.size_bytes() as u64);
+                batch_rows = batch_rows.min(BATCH_BYTES / row_bytes.max(1));
+            }
+            start = end;
+        }
+        (groups, first_row, batch_rows.max(1))
+    }
+
+    /// A decoder of its own for these rows: threads that share a file's position would disturb
+    /// one another.
+    fn decoder(&self, rows: &Range<u64>) -> Result<ParquetRecordBatchReader, ListColumnError> {
+        let file = File::open(&self.path)?;
+        let now = file.metadata()?;
+        if (now.len(), now.modified()?) != (self.file.len(), self.file.modified()?) {
+            return Err(ListColumnError::FileChanged);
+        }
+        let (groups, first_row, batch_rows) = self.row_groups(rows);
+        let roots = [Some(&self.column), self.names.as_ref()];
+        let mask = ProjectionMask::roots(
+            self.metadata.parquet_schema(),
+            roots.into_iter().flatten().map(|root| root.idx),
+        );
+        let builder =
+            ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone());
+        Ok(builder
+            .with_row_groups(groups)
+            .with_projection(mask)
+            .with_batch_size(batch_rows as usize)
+            .with_offset((rows.start - first_row) as usize)
+            .with_limit((rows.end - rows.start) as usize)
+            .build()?)
+    }
+}
+
+fn root(idx: usize, field: &FieldRef) -> Root {
+    Root {
+        idx,
+        name: field.name().clone(),
+    }
+}
+
+fn named(fields: &[FieldRef], name: &str) -> Result<usize, ListColumnError> {
+    fields
+        .iter()
+        .position(|field| field.name() == name)
+        .ok_or_else(|| ListColumnError::NoSuchColumn {
+            column: name.into(),
+            columns: fields.iter().map(|field| field.name().clone()).collect(),
+        })
+}
+
+fn only_list(fields: &[FieldRef]) -> Result<usize, ListColumnError> {
+    let lists: Vec<usize> = (0..fields.len())
+        .filter(|&idx| list_item(fields[idx].data_type()).is_some())
+        .collect();
+    match lists[..] {
+        [] => Err(ListColumnError::NoListColumn {
+            columns: fields.iter().map(|field| field.name().clone()).collect(),
+        }),
+        [idx] => Ok(idx),
+        _ => Err(ListColumnError::SeveralListColumns {
+            columns: lists
+                .iter()
+                .map(|&idx| fields[idx].name().clone())
+                .collect(),
+        }),
+    }
+}
+
+fn list_item(list: &DataType) -> Option<&FieldRef> {
+    match list {
+        DataType::List(item) => Some(item),
+        _ => None,
+    }
+}
+
+fn list_dtype(field: &FieldRef) -> Result<Dtype, ListColumnError> {
+    let item = list_item(field.data_type()).ok_or_else(|| ListColumnError::NotAList {
+        column: field.name().clone(),
+        found: field.data_type().to_string(),
+    })?;
+    match item.data_type() {
+        DataType::UInt8 => Ok(Dtype::U8),
+        DataType::UInt32 => Ok(Dtype::U32),
+        DataType::UInt64 => Ok(Dtype::U64),
+        DataType::Float32 => Ok(Dtype::F32),
+        DataType::Float64 => Ok(Dtype::F64),
+        other => Err(ListColumnError::UnsupportedElements {
+            column: field.name().clone(),
+            found: other.to_string(),
+        }),
+    }
+}
+
+fn is_name(column: &DataType) -> bool {
+    match column {
+        DataType::Utf8 => true,
+        other => other.is_integer(),
+    }
+}

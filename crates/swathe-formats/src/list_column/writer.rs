@@ -1,0 +1,219 @@
+//! Writing arrays as a Parquet list column.
+
+use std::io::Write;
+use std::mem;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, Float32Array, Float64Array, ListArray, RecordBatch, StringArray, UInt8Array,
+    UInt32Array, UInt64Array,
+};
+use arrow::buffer::{NullBuffer, OffsetBuffer};
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use swathe::array::{Array, Dtype, Elements};
+
+use super::ListColumnError;
+use crate::atomic_file::AtomicFile;
+use crate::described_field::described;
+
+/// The largest array one row can hold: a row stands in one page, whose size has 31 bits.
+pub const ITEM_BYTES_MAX: u64 = 1 << 30;
+
+/// A row group is closed at this size, so that writing needs little memory.
+const ROW_GROUP_BYTES: usize = 16 << 20;
+const ROW_GROUP_ROWS: usize = 64 << 10;
+
+/// A Parquet file of the columns `row`, `name` and a list column, being written.
+#[derive(Debug)]
+pub struct ListColumnWriter<W: Write + Send> {
+    writer: ArrowWriter<W>,
+    schema: SchemaRef,
+    item: FieldRef,
+    pending: Pending,
+}
+
+/// Rows that wait for their row group to be full.
+#[derive(Debug)]
+struct Pending {
+    rows: Vec<u64>,
+    names: Vec<String>,
+    values: Elements,
+    /// Where each list ends; the first begins at zero.
+    ends: Vec<i32>,
+    is_valid: Vec<bool>,
+}
+
+impl ListColumnWriter<AtomicFile> {
+    /// Begins the file that will be `path` after [`finish`](Self::finish) and
+    /// [`AtomicFile::commit`].
+    pub fn create(path: &Path, column: &str, dtype: Dtype) -> Result<Self, ListColumnError> {
+        ListColumnWriter::new(AtomicFile::create(path)?, column, dtype)
+    }
+}
+
+impl<W: Write + Send> ListColumnWriter<W> {
+    /// Begins a file with lists of `dtype` in the column `column`.
+    pub fn new(out: W, column: &str, dtype: Dtype) -> Result<Self, ListColumnError> {
+        let item = Arc::new(Field::new("element", element_type(dtype), false));
+        let schema = Arc::new(Schema::new(vec![
+            described("row", DataType::UInt64, "number of the input, from 0"),
+            described("name", DataType::Utf8, "name of the input"),
+            described(
+                column,
+                DataType::List(item.clone()),
+                "elements of the result; null where there is none",
+            )
+            .with_nullable(true),
+        ]));
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_dictionary_enabled(false)
+            .build();
+        Ok(ListColumnWriter {
+            writer: ArrowWriter::try_new(out, schema.clone(), Some(properties))?,
+            schema,
+            item,
+            pending: Pending::new(dtype),
+        })
+    }
+
+    /// Adds a row; `None` stands for an input without a result. A refused array adds nothing.
+    pub fn push(
+        &mut self,
+        row: u64,
+        name: &str,
+        array: Option<&Array>,
+    ) -> Result<(), ListColumnError> {
+        if let Some(array) = array {
+            self.check(array)?;
+            let n_bytes = self.pending.size_bytes().saturating_add(array.size_bytes());
+            // Before, not after: a large array gets a row group of its own.
+            if n_bytes > ROW_GROUP_BYTES {
+                self.flush()?;
+            }
+            append(&mut self.pending.values, array.elements());
+        }
+        self.pending.rows.push(row);
+        self.pending.names.push(name.into());
+        self.pending.is_valid.push(array.is_some());
+        let end = i32::try_from(self.pending.values.len()).expect("a row group is under 2 GiB");
+        self.pending.ends.push(end);
+        if self.pending.rows.len() == ROW_GROUP_ROWS {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is left and hands `out` back.
+    pub fn finish(mut self) -> Result<W, ListColumnError> {
+        self.flush()?;
+        Ok(self.writer.into_inner()?)
+    }
+
+    fn check(&self, array: &Array) -> Result<(), ListColumnError> {
+        let expected = self.pending.values.dtype();
+        if array.dtype() != expected {
+            return Err(ListColumnError::DtypeMismatch {
+                expected,
+                found: array.dtype(),
+            });
+        }
+        if array.shape().len() != 1 {
+            return Err(ListColumnError::NotOneDimensional {
+                shape: array.shape().to_vec(),
+            });
+        }
+        if array.size_bytes() as u64 > ITEM_BYTES_MAX {
+            return Err(ListColumnError::ItemTooLarge {
+                size_bytes: array.size_bytes() as u64,
+                max_bytes: ITEM_BYTES_MAX,
+            });
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), ListColumnError> {
+        if self.pending.rows.is_empty() {
+            return Ok(());
+        }
+        let empty = Pending::new(self.pending.values.dtype());
+        let pending = mem::replace(&mut self.pending, empty);
+        let offsets: Vec<i32> = std::iter::once(0).chain(pending.ends).collect();
+        let lists = ListArray::try_new(
+            self.item.clone(),
+            OffsetBuffer::new(offsets.into()),
+            arrow_array(pending.values),
+            Some(NullBuffer::from(pending.is_valid)),
+        )
+        .map_err(ParquetError::from)?;
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(UInt64Array::from(pending.rows)),
+            Arc::new(StringArray::from(pending.names)),
+            Arc::new(lists),
+        ];
+        let batch =
+            RecordBatch::try_new(self.schema.clone(), columns).map_err(ParquetError::from)?;
+        self.writer.write(&batch)?;
+        self.writer.flush()?;
+        Ok(())
+    }
+}
+
+impl Pending {
+    fn new(dtype: Dtype) -> Pending {
+        Pending {
+            rows: Vec::new(),
+            names: Vec::new(),
+            values: match dtype {
+                Dtype::U8 => Elements::U8(Vec::new()),
+                Dtype::U32 => Elements::U32(Vec::new()),
+                Dtype::U64 => Elements::U64(Vec::new()),
+                Dtype::F32 => Elements::F32(Vec::new()),
+                Dtype::F64 => Elements::F64(Vec::new()),
+            },
+            ends: Vec::new(),
+            is_valid: Vec::new(),
+        }
+    }
+
+    fn size_bytes(&self) -> usize {
+        self.values.len() * self.values.dtype().size_bytes()
+    }
+}
+
+fn element_type(dtype: Dtype) -> DataType {
+    match dtype {
+        Dtype::U8 => DataType::UInt8,
+        Dtype::U32 => DataType::UInt32,
+        Dtype::U64 => DataType::UInt64,
+        Dtype::F32 => DataType::Float32,
+        Dtype::F64 => DataType::Float64,
+    }
+}
+
+/// Puts `more` behind `values`; both have one dtype.
+fn append(values: &mut Elements, more: &Elements) {
+    match (values, more) {
+        (Elements::U8(values), Elements::U8(more)) => values.extend_from_slice(more),
+        (Elements::U32(values), Elements::U32(more)) => values.extend_from_slice(more),
+        (Elements::U64(values), Elements::U64(more)) => values.extend_from_slice(more),
+        (Elements::F32(values), Elements::F32(more)) => values.extend_from_slice(more),
+        (Elements::F64(values), Elements::F64(more)) => values.extend_from_slice(more),
+        (values, more) => unreachable!("{} behind {}", more.dtype(), values.dtype()),
+    }
+}
+
+fn arrow_array(values: Elements) -> ArrayRef {
+    match values {
+        Elements::U8(v) => Arc::new(UInt8Array::from(v)),
+        Elements::U32(v) => Arc::new(UInt32Array::from(v)),
+        Elements::U64(v) => Arc::new(UInt64Array::from(v)),
+        Elements::F32(v) => Arc::new(Float32Array::from(v)),
+        Elements::F64(v) => Arc::new(Float64Array::from(v)),
+    }
+}

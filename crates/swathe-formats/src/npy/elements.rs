@@ -1,0 +1,243 @@
+//! An array's elements, from and to the bytes of a `.npy` file.
+
+use std::io::{self, Read, Write};
+
+use swathe::array::{Dtype, Elements};
+
+use super::{ByteOrder, Header, NpyError};
+
+/// Elements pass through a buffer of this size, small enough to stay in a core's own cache.
+const STAGE_BYTES: usize = 32 << 10;
+
+/// How much room is made before the bytes have been seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Growth {
+    /// All at once: the size is that of a real file.
+    Exact,
+    /// Never more than twice what has come out so far: the size is a claim. Elements in Fortran
+    /// order go to their places as they come, so all the room is made at once even so.
+    AsRead,
+}
+
+/// Reads the elements that `header` describes and puts them in row-major order.
+pub(super) fn read(
+    reader: impl Read,
+    header: &Header,
+    growth: Growth,
+) -> Result<Elements, NpyError> {
+    Ok(match header.dtype {
+        Dtype::U8 => Elements::U8(read_as(reader, header, growth)?),
+        Dtype::U32 => Elements::U32(read_as(reader, header, growth)?),
+        Dtype::U64 => Elements::U64(read_as(reader, header, growth)?),
+        Dtype::F32 => Elements::F32(read_as(reader, header, growth)?),
+        Dtype::F64 => Elements::F64(read_as(reader, header, growth)?),
+    })
+}
+
+/// Writes the elements little-endian.
+pub(super) fn write(elements: &Elements, out: impl Write) -> io::Result<()> {
+    match elements {
+        Elements::U8(v) => write_as(v, out),
+        Elements::U32(v) => write_as(v, out),
+        Elements::U64(v) => write_as(v, out),
+        Elements::F32(v) => write_as(v, out),
+        Elements::F64(v) => write_as(v, out),
+    }
+}
+
+/// An element and its bytes.
+trait Element: Copy + Default {
+    const N_BYTES: usize;
+    fn decode(bytes: &[u8], order: ByteOrder, out: &mut Vec<Self>);
+    fn encode(elements: &[Self], out: &mut [u8]);
+}
+
+macro_rules! element {
+    ($($type:ty),*) => {$(
+        impl Element for $type {
+            const N_BYTES: usize = size_of::<$type>();
+
+            fn decode(bytes: &[u8], order: ByteOrder, out: &mut Vec<$type>) {
+                let (chunks, _) = bytes.as_chunks();
+                match order {
+                    ByteOrder::Little => out.extend(chunks.iter().map(|&b| <$type>::from_le_bytes(b))),
+                    ByteOrder::Big => out.extend(chunks.iter().map(|&b| <$type>::from_be_bytes(b))),
+                }
+            }
+
+            fn encode(elements: &[$type], out: &mut [u8]) {
+                let (chunks, _) = out.as_chunks_mut();
+                for (chunk, element) in chunks.iter_mut().zip(elements) {
+                    *chunk = element.to_le_bytes();
+                }
+            }
+        }
+    )*};
+}
+element!(u8, u32, u64, f32, f64);
+
+fn read_as<T: Element>(
+    reader: impl Read,
+    header: &Header,
+    growth: Growth,
+) -> Result<Vec<T>, NpyError> {
+    if header.is_row_major() {
+        read_in_order(reader, header, growth)
+    } else {
+        let order = header.byte_order;
+        read_fortran(reader, header, |bytes, out| T::decode(bytes, order, out))
+    }
+}
+
+fn read_in_order<T: Element>(
+    reader: impl Read,
+    header: &Header,
+    growth: Growth,
+) -> Result<Vec<T>, NpyError> {
+    let n = header.n_elements();
+    let mut elements = Vec::new();
+    if growth == Growth::Exact {
+        make_room(&mut elements, n)?;
+    }
+    for_each_stage(reader, header.data_bytes(), |bytes| {
+        let n_more = bytes.len() / T::N_BYTES;
+        if elements.capacity() - elements.len() < n_more {
+            let n_left = n - elements.len();
+            let n_room = elements.len().clamp(n_more, n_left);
+            make_room(&mut elements, n_room)?;
+        }
+        T::decode(bytes, header.byte_order, &mut elements);
+        Ok(())
+    })?;
+    Ok(elements)
+}
+
+/// Puts every element at its row-major place as it comes: no second copy of the array.
+pub(super) fn read_fortran<T: Copy + Default, D>(
+    reader: impl Read,
+    header: &Header<D>,
+    decode: impl Fn(&[u8], &mut Vec<T>),
+) -> Result<Vec<T>, NpyError> {
+    let n = header.n_elements();
+    let mut elements = Vec::new();
+    make_room(&mut elements, n)?;
+    elements.resize(n, T::default());
+
+    let mut places = FortranPlaces::new(&header.shape);
+    let mut stage = Vec::new();
+    for_each_stage(reader, header.data_bytes(), |bytes| {
+        stage.clear();
+        decode(bytes, &mut stage);
+        let mut rest = &stage[..];
+        while !rest.is_empty() {
+            let run = places.take_run(rest.len());
+            let (now, later) = rest.split_at(run.n);
+            for (i, &element) in now.iter().enumerate() {
+                elements[run.first + i * run.stride] = element;
+            }
+            rest = later;
+        }
+        Ok(())
+    })?;
+    Ok(elements)
+}
+
+/// Walks the row-major places of elements that come in Fortran order.
+struct FortranPlaces<'s> {
+    shape: &'s [usize],
+    /// Row-major strides.
+    strides: Vec<usize>,
+    /// The index of the element that comes next.
+    index: Vec<usize>,
+}
+
+/// Elements that follow one another along the first axis.
+struct Run {
+    first: usize,
+    stride: usize,
+    n: usize,
+}
+
+impl<'s> FortranPlaces<'s> {
+    fn new(shape: &'s [usize]) -> FortranPlaces<'s> {
+        let mut strides = vec![1; shape.len()];
+        for axis in (1..shape.len()).rev() {
+            strides[axis - 1] = strides[axis] * shape[axis];
+        }
+        FortranPlaces {
+            shape,
+            strides,
+            index: vec![0; shape.len()],
+        }
+    }
+
+    /// The places of the next elements, at most `n_max` of them and not beyond the first axis.
+    fn take_run(&mut self, n_max: usize) -> Run {
+        let first = self
+            .index
+            .iter()
+            .zip(&self.strides)
+            .map(|(i, stride)| i * stride)
+            .sum();
+        let n = n_max.min(self.shape[0] - self.index[0]);
+        self.index[0] += n;
+        for axis in 0..self.shape.len() - 1 {
+            if self.index[axis] < self.shape[axis] {
+                break;
+            }
+            self.index[axis] = 0;
+            self.index[axis + 1] += 1;
+        }
+        Run {
+            first,
+            stride: self.strides[0],
+            n,
+        }
+    }
+}
+
+/// Hands the data bytes on in pieces of whole elements.
+pub(super) fn for_each_stage(
+    mut reader: impl Read,
+    n_bytes: u64,
+    mut take: impl FnMut(&[u8]) -> Result<(), NpyError>,
+) -> Result<(), NpyError> {
+    let n_bytes = n_bytes as usize;
+    let mut stage = vec![0; STAGE_BYTES.min(n_bytes)];
+    let mut n_done = 0;
+    while n_done < n_bytes {
+        let n_now = stage.len().min(n_bytes - n_done);
+        reader
+            .read_exact(&mut stage[..n_now])
+            .map_err(|error| match error.kind() {
+                // The file has shrunk since its size was asked for, or a claimed size was a lie.
+                io::ErrorKind::UnexpectedEof if error.get_ref().is_none() => NpyError::Truncated {
+                    expected_bytes: n_bytes as u64,
+                    actual_bytes: n_done as u64,
+                },
+                _ => NpyError::Io(error),
+            })?;
+        take(&stage[..n_now])?;
+        n_done += n_now;
+    }
+    Ok(())
+}
+
+fn make_room<T>(elements: &mut Vec<T>, n_more: usize) -> Result<(), NpyError> {
+    elements
+        .try_reserve_exact(n_more)
+        .map_err(|_| NpyError::OutOfMemory {
+            wanted_bytes: (elements.len() as u64 + n_more as u64) * size_of::<T>() as u64,
+        })
+}
+
+fn write_as<T: Element>(elements: &[T], mut out: impl Write) -> io::Result<()> {
+    let n_per_stage = STAGE_BYTES / T::N_BYTES;
+    let mut stage = vec![0; STAGE_BYTES.min(size_of_val(elements))];
+    for piece in elements.chunks(n_per_stage) {
+        let bytes = &mut stage[..size_of_val(piece)];
+        T::encode(piece, bytes);
+        out.write_all(bytes)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,86 @@
+//! Memory that reading list columns takes, of sound files and of damaged ones.
+
+use std::fs;
+use std::panic;
+use std::path::Path;
+use std::sync::Once;
+
+use swathe_testing::counting_allocator::{Counting, peak_bytes};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+use proptest::prelude::*;
+use swathe::array::{Array, Dtype};
+use swathe_formats::list_column::{ListColumn, ListColumnWriter};
+
+#[test]
+fn reading_and_surveying_hold_a_few_batches() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("long.parquet");
+    // 64 MiB in rows of 64 KiB.
+    let array = Array::new(vec![8192], (0..8192).map(f64::from).collect::<Vec<_>>()).unwrap();
+    let mut writer = ListColumnWriter::create(&path, "x", Dtype::F64).unwrap();
+    let (_, peak) = peak_bytes(|| {
+        for row in 0..1024 {
+            writer.push(row, &row.to_string(), Some(&array)).unwrap();
+        }
+    });
+    assert!(peak < 64 << 20, "writing held {peak} bytes");
+    writer.finish().unwrap().commit().unwrap();
+
+    let column = ListColumn::open(&path, None).unwrap();
+    let (n_items, peak) = peak_bytes(|| column.rows(0..1024).unwrap().map(Result::unwrap).count());
+    assert_eq!(n_items, 1024);
+    assert!(peak < 16 << 20, "reading held {peak} bytes");
+    let (survey, peak) = peak_bytes(|| column.survey().unwrap());
+    assert!(survey.iter().all(|item| item.content == Ok(8192)));
+    assert!(peak < 16 << 20, "surveying held {peak} bytes");
+}
+
+/// A panic of the decoder is caught by the reader, but the standard hook would print it first,
+/// and with `RUST_BACKTRACE` set the symbols it loads would count as memory of the reader.
+fn hush_the_decoder() {
+    static HUSHED: Once = Once::new();
+    HUSHED.call_once(|| {
+        let standard = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            let of_the_decoder = info.location().is_some_and(|at| {
+                ["parquet-", "arrow-"]
+                    .iter()
+                    .any(|name| at.file().contains(name))
+            });
+            if !of_the_decoder {
+                standard(info);
+            }
+        }));
+    });
+}
+
+proptest! {
+    /// Whatever the damage: an error or an answer, never a panic, never more rows than declared.
+    #[test]
+    fn damaged_files_are_read_or_refused(
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        name in prop::sample::select(vec!["floats.parquet", "fixed.parquet", "large.parquet"]),
+    ) {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/list_column_files");
+        let mut bytes = fs::read(folder.join(name)).unwrap();
+        for (at, byte) in &damage {
+            let at = at.index(bytes.len());
+            bytes[at] = *byte;
+        }
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), bytes).unwrap();
+        hush_the_decoder();
+        let (_, peak) = peak_bytes(|| {
+            if let Ok(column) = ListColumn::open(file.path(), None)
+                && let Ok(rows) = column.rows(0..column.n_rows())
+            {
+                let n_items = rows.take_while(Result::is_ok).take(100).count() as u64;
+                assert!(n_items <= column.n_rows());
+            }
+        });
+        prop_assert!(peak < 256 << 10, "{} bytes", peak);
+    }
+}

@@ -1,0 +1,280 @@
+//! Results: which answers differ, value by value.
+
+use std::path::Path;
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{SchemaRef, UInt64Type};
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+
+use super::outcomes::N_FIRST;
+use crate::store::reported_run::ReportedRun;
+use crate::store::run_folder::{FolderError, RunState};
+use crate::store::table_reader::{Batches, TableReader};
+
+/// How the answers of two runs compare.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ResultChanges {
+    /// The result hashes are equal: every value is the same, to the last bit.
+    Same,
+    /// The tables were compared.
+    Tables(TableChanges),
+    /// The runs have tables of different kinds.
+    OtherTables([String; 2]),
+    /// This run (0 or 1) is not complete and has no table.
+    NoTable(usize),
+}
+
+/// How two tables of one kind compare.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TableChanges {
+    /// Rows that both have, for the same problem.
+    pub n_compared: u64,
+    /// Those of them in which some value differs.
+    pub n_changed: u64,
+    /// Columns in which values differ, and in how many rows.
+    pub columns: Vec<(String, u64)>,
+    /// Rows that only one of them has.
+    pub n_alone: [u64; 2],
+    /// Rows that both have, but for problems of different names: these are not compared.
+    pub n_other_problem: u64,
+    /// Columns that only one of them has, or that have different types.
+    pub columns_alone: [Vec<String>; 2],
+    /// The first few rows that differ.
+    pub first: Vec<RowChange>,
+}
+
+/// A row in which values differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowChange {
+    /// The row.
+    pub row: u64,
+    /// What names its problem.
+    pub id: String,
+    /// The columns that differ, and their values.
+    pub values: Vec<(String, [String; 2])>,
+}
+
+/// Compares the tables, row by row where their hashes differ.
+pub(super) fn results(runs: [&ReportedRun; 2]) -> Result<ResultChanges, FolderError> {
+    for (which, run) in runs.iter().enumerate() {
+        if run.run.state != RunState::Complete || run.run.table.is_none() {
+            return Ok(ResultChanges::NoTable(which));
+        }
+    }
+    let names = runs.map(|run| run.run.table.clone().unwrap_or_default());
+    if names[0] != names[1] {
+        return Ok(ResultChanges::OtherTables(names));
+    }
+    let hashes = runs.map(|run| &run.run.result_hash);
+    if hashes[0].is_some() && hashes[0] == hashes[1] {
+        return Ok(ResultChanges::Same);
+    }
+    let paths = runs.map(|run| run.path.join(format!("{}.parquet", names[0])));
+    tables([&paths[0], &paths[1]]).map(ResultChanges::Tables)
+}
+
+/// Columns that say which problem a row is about, by the tables that have them.
+const ID_NAMES: [&str; 6] = ["pair_id", "name", "id", "program", "task", "split"];
+
+fn tables(paths: [&Path; 2]) -> Result<TableChanges, FolderError> {
+    let schemas = [
+        TableReader::open(paths[0])?.builder.schema().clone(),
+        TableReader::open(paths[1])?.builder.schema().clone(),
+    ];
+    let is_common = |name: &str| {
+        let types = schemas.each_ref().map(|schema| {
+            schema
+                .field_with_name(name)
+                .ok()
+                .map(|field| field.data_type())
+        });
+        types[0].is_some() && types[0] == types[1]
+    };
+    let alone = |schema: &SchemaRef| -> Vec<String> {
+        let names = schema.fields().iter().map(|field| field.name());
+        names.filter(|name| !is_common(name)).cloned().collect()
+    };
+    let mut changes = TableChanges {
+        columns_alone: schemas.each_ref().map(alone),
+        ..TableChanges::default()
+    };
+    let names: Vec<&String> = schemas[0]
+        .fields()
+        .iter()
+        .map(|field| field.name())
+        .collect();
+    let names: Vec<&String> = names.into_iter().filter(|name| is_common(name)).collect();
+    let mut counts = vec![0u64; names.len()];
+    let mut sides = [
+        Cursor::open(paths[0], &is_common)?,
+        Cursor::open(paths[1], &is_common)?,
+    ];
+    loop {
+        let [before, after] = &mut sides;
+        before.refill()?;
+        after.refill()?;
+        match (before.row(), after.row()) {
+            (None, None) => break,
+            (Some(a), Some(b)) if a == b => {
+                let n_rows = before.n_in_step(after);
+                compare_rows([before, after], n_rows, &names, &mut counts, &mut changes);
+                before.at += n_rows;
+                after.at += n_rows;
+            }
+            (a, b) => {
+                let which = match (a, b) {
+                    (Some(a), Some(b)) => usize::from(b < a),
+                    (Some(_), None) => 0,
+                    _ => 1,
+                };
+                changes.n_alone[which] += 1;
+                sides[which].at += 1;
+            }
+        }
+    }
+    changes.columns = names
+        .iter()
+        .zip(&counts)
+        .filter(|(_, n)| **n > 0)
+        .map(|(name, n)| ((*name).clone(), *n))
+        .collect();
+    Ok(changes)
+}
+
+/// Compares rows that both have, from where the cursors stand.
+fn compare_rows(
+    sides: [&Cursor; 2],
+    n_rows: usize,
+    names: &[&String],
+    counts: &mut [u64],
+    changes: &mut TableChanges,
+) {
+    let slices = sides.map(|side| side.batch.slice(side.at, n_rows));
+    let columns = |name: &str| slices.each_ref().map(|slice| slice.column_by_name(name));
+    // Which columns of which rows differ; most columns do not at all.
+    let mut differing: Vec<Vec<usize>> = vec![Vec::new(); n_rows];
+    let mut is_other_problem = vec![false; n_rows];
+    for (which, name) in names.iter().enumerate() {
+        let [Some(before), Some(after)] = columns(name) else {
+            continue;
+        };
+        if before.as_ref() == after.as_ref() {
+            continue;
+        }
+        for at in 0..n_rows {
+            if before.slice(at, 1).as_ref() != after.slice(at, 1).as_ref() {
+                match ID_NAMES.contains(&name.as_str()) {
+                    true => is_other_problem[at] = true,
+                    false => differing[at].push(which),
+                }
+            }
+        }
+    }
+    for (at, differing) in differing.iter().enumerate() {
+        if is_other_problem[at] {
+            changes.n_other_problem += 1;
+            continue;
+        }
+        changes.n_compared += 1;
+        if differing.is_empty() {
+            continue;
+        }
+        changes.n_changed += 1;
+        differing.iter().for_each(|&which| counts[which] += 1);
+        if changes.first.len() < N_FIRST {
+            let ids = ID_NAMES.iter().filter_map(|name| columns(name)[0]);
+            let ids: Vec<String> = ids.map(|column| value_text(column.as_ref(), at)).collect();
+            let value = |column: Option<&arrow::array::ArrayRef>| {
+                column.map_or(String::new(), |column| value_text(column.as_ref(), at))
+            };
+            changes.first.push(RowChange {
+                row: sides[0].row_at(sides[0].at + at).unwrap_or_default(),
+                id: ids.join(" "),
+                values: differing
+                    .iter()
+                    .map(|&which| (names[which].clone(), columns(names[which]).map(value)))
+                    .collect(),
+            });
+        }
+    }
+}
+
+/// A value as text, the beginning of it if it is long.
+fn value_text(column: &dyn Array, at: usize) -> String {
+    const N_CHARACTERS_MAX: usize = 40;
+    // Bulk data is not worth a text of its whole length.
+    if let Some(bytes) = column.as_binary_opt::<i64>() {
+        return match bytes.is_valid(at) {
+            true => {
+                let value = bytes.value(at);
+                let mark = &blake3::hash(value).to_hex()[..8];
+                format!("{} bytes ({mark})", value.len())
+            }
+            false => "null".to_owned(),
+        };
+    }
+    let options = FormatOptions::default().with_null("null");
+    let text = match ArrayFormatter::try_new(column, &options) {
+        Ok(formatter) => formatter.value(at).to_string(),
+        Err(error) => error.to_string(),
+    };
+    match text.char_indices().nth(N_CHARACTERS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// A table that is being read, a few rows at a time.
+struct Cursor {
+    batches: Batches,
+    batch: RecordBatch,
+    at: usize,
+}
+
+impl Cursor {
+    fn open(path: &Path, keep: &dyn Fn(&str) -> bool) -> Result<Cursor, FolderError> {
+        let table = TableReader::open(path)?;
+        Ok(Cursor {
+            batch: RecordBatch::new_empty(table.builder.schema().clone()),
+            batches: table.columns_where(keep).batches()?,
+            at: 0,
+        })
+    }
+
+    /// Reads on where the batch is used up.
+    fn refill(&mut self) -> Result<(), FolderError> {
+        while self.at >= self.batch.num_rows() {
+            let Some(batch) = self.batches.next().transpose()? else {
+                return Ok(());
+            };
+            let rows = batch.column_by_name("row");
+            if rows.is_none_or(|rows| rows.as_primitive_opt::<UInt64Type>().is_none()) {
+                let reason = "it has no column row of whole numbers";
+                return Err(self.batches.damaged(reason));
+            }
+            self.batch = batch;
+            self.at = 0;
+        }
+        Ok(())
+    }
+
+    fn row(&self) -> Option<u64> {
+        self.row_at(self.at)
+    }
+
+    fn row_at(&self, at: usize) -> Option<u64> {
+        let rows = self.batch.column_by_name("row")?;
+        let rows = rows.as_primitive_opt::<UInt64Type>()?;
+        (at < rows.len()).then(|| rows.value(at))
+    }
+
+    /// How many rows from here on are the same ones in both.
+    fn n_in_step(&self, other: &Cursor) -> usize {
+        (0..)
+            .take_while(|&n| {
+                let row = self.row_at(self.at + n);
+                row.is_some() && row == other.row_at(other.at + n)
+            })
+            .count()
+    }
+}

@@ -1,0 +1,106 @@
+//! What a page is made of, read from the files of a run folder.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::{failures, headline, launches};
+use crate::kind::RunKind;
+use crate::store::report_file::ReportFile;
+use crate::store::run_folder::{FolderError, RunJson};
+
+/// Everything that a report page shows.
+pub struct PageData {
+    /// What the window is called.
+    pub title: String,
+    /// What became of the problems, in a few words.
+    pub headline: String,
+    /// How it went, in a sentence.
+    pub lead: String,
+    run: RunJson,
+    file: ReportFile,
+    failures: Value,
+    workload_page: Value,
+}
+
+impl PageData {
+    /// Reads the files of a run folder of this kind that has a `report.json`.
+    ///
+    /// # Errors
+    /// If a file is missing or damaged.
+    pub fn read(run: &Path, kind: Option<&RunKind>) -> Result<PageData, FolderError> {
+        let section = match kind {
+            Some(kind) => (kind.page)(run)?,
+            None => Value::Null,
+        };
+        PageData::read_with(run, kind, section)
+    }
+
+    /// The same if what the kind's own section shows was read before.
+    pub(crate) fn read_with(
+        run: &Path,
+        kind: Option<&RunKind>,
+        workload_page: Value,
+    ) -> Result<PageData, FolderError> {
+        let file = ReportFile::read(run)?;
+        let headline = headline::headline(&file);
+        Ok(PageData {
+            title: format!("{headline} – swathe {}", file.report.workload),
+            lead: headline::lead(&file, kind.map_or(&file.report.workload, |kind| kind.title)),
+            headline,
+            run: RunJson::read(run)?,
+            failures: failures::columns(run)?,
+            workload_page,
+            file,
+        })
+    }
+
+    /// The workload's name.
+    pub fn workload(&self) -> &str {
+        &self.file.report.workload
+    }
+
+    /// What the scripts get to see.
+    pub(super) fn json(&self) -> Value {
+        let mut report = json!(self.file.report);
+        if let Some(report) = report.as_object_mut() {
+            // Launches stand beside the report as columns; of costs the page shows what buckets
+            // and routes say of this run.
+            report.remove("launches");
+            report.remove("costs");
+            report.insert(
+                "solved_per_s".to_owned(),
+                json!(self.file.report.solved_per_s()),
+            );
+        }
+        let mut run = json!(self.run);
+        let n_inputs = self.run.identity.inputs.len();
+        if let Some(inputs) = run.get_mut("inputs").and_then(Value::as_array_mut) {
+            inputs.truncate(N_INPUTS_MAX);
+        }
+        let buckets = &self.file.report.buckets;
+        let class_names: BTreeMap<u32, &String> = buckets
+            .iter()
+            .map(|bucket| (bucket.class, &bucket.class_name))
+            .collect();
+        json!({
+            "kind": "report",
+            "run": run,
+            "n_inputs": n_inputs,
+            "report": report,
+            "launches": launches::columns(&self.file.report.launches),
+            "class_names": class_names,
+            "n_before": self.file.n_before,
+            "figures": self.file.figures,
+            "warnings": self.file.warnings,
+            "command": self.file.command,
+            "result_hash": self.file.result_hash,
+            "failures": self.failures,
+            "workload_page": self.workload_page,
+        })
+    }
+}
+
+/// More names of inputs than anybody reads; all of them are in `run.json`.
+const N_INPUTS_MAX: usize = 1_000;

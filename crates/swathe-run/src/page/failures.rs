@@ -1,0 +1,94 @@
+//! Failures as columns: which problems have no answer, and why.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use arrow::array::{AsArray, RecordBatch};
+use arrow::datatypes::UInt64Type;
+use serde_json::{Value, json};
+
+use crate::store::run_folder::FolderError;
+use crate::store::table_reader::TableReader;
+
+/// More rows than anybody pages through; all of them are in the file.
+const N_ROWS_MAX: usize = 20_000;
+/// What names and messages may take of the page.
+const N_BYTES_MAX: usize = 3 << 20;
+/// A message is a sentence or two; what is longer is a dump of something.
+const N_CHARS_MAX: usize = 600;
+
+/// The columns of `failures.parquet`, as far as they have room; null if a run has no such file
+/// because it was interrupted.
+///
+/// Messages stand in a list of their own: thousands of problems often fail for one reason.
+pub(super) fn columns(run: &Path) -> Result<Value, FolderError> {
+    let path = run.join("failures.parquet");
+    if !path.exists() {
+        return Ok(Value::Null);
+    }
+    let table = TableReader::open(&path)?;
+    let n_rows = table.builder.metadata().file_metadata().num_rows();
+    let mut kept = Kept::default();
+    let mut batches = table.batches()?;
+    while let Some(batch) = batches.next().transpose()? {
+        let took = kept.take(&batch);
+        if !took.ok_or_else(|| batches.damaged("it has not the columns of failures"))? {
+            break;
+        }
+    }
+    Ok(json!({
+        "n_rows": n_rows,
+        "row": kept.rows,
+        "id": kept.ids,
+        "kind": kept.kinds,
+        "message": kept.messages,
+        "messages": kept.texts,
+    }))
+}
+
+#[derive(Default)]
+struct Kept {
+    rows: Vec<u64>,
+    ids: Vec<String>,
+    kinds: Vec<String>,
+    messages: Vec<usize>,
+    texts: Vec<String>,
+    places: HashMap<String, usize>,
+    n_bytes: usize,
+}
+
+impl Kept {
+    /// Takes what there is room for and says whether there is more; `None` if columns are absent.
+    fn take(&mut self, batch: &RecordBatch) -> Option<bool> {
+        let rows = batch
+            .column_by_name("row")?
+            .as_primitive_opt::<UInt64Type>()?;
+        let texts = |name: &str| batch.column_by_name(name)?.as_string_opt::<i32>();
+        let (ids, kinds, messages) = (texts("id")?, texts("kind")?, texts("message")?);
+        for at in 0..batch.num_rows() {
+            if self.rows.len() == N_ROWS_MAX || self.n_bytes > N_BYTES_MAX {
+                return Some(false);
+            }
+            let id = shortened(ids.value(at));
+            let message = shortened(messages.value(at));
+            self.n_bytes += 16 + id.len();
+            let place = *self.places.entry(message).or_insert_with_key(|message| {
+                self.n_bytes += message.len();
+                self.texts.push(message.clone());
+                self.texts.len() - 1
+            });
+            self.rows.push(rows.value(at));
+            self.ids.push(id);
+            self.kinds.push(kinds.value(at).to_owned());
+            self.messages.push(place);
+        }
+        Some(true)
+    }
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(N_CHARS_MAX) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,12 @@
+//! Run folders: written part by part, merged, read again.
+
+pub mod carry_out;
+pub mod cost_file;
+pub mod kept_rows;
+pub mod live_file;
+pub mod report_file;
+pub mod reported_run;
+pub mod rows;
+pub mod run_folder;
+pub mod table_reader;
+pub mod timing_table;

@@ -1,0 +1,436 @@
+//! Run folders: where a run's answers are kept, so that nothing finished is ever lost.
+//!
+//! Answers are written in *parts*: a Parquet file under a temporary name, synced, renamed, then
+//! announced by a line in the manifest, synced too. What the manifest does not announce does not
+//! exist, so a process can be killed at any moment and costs the parts in flight at most. At the
+//! end the parts are merged, by row, into one table.
+
+mod group;
+mod hash;
+mod identity;
+mod lock;
+mod manifest;
+mod merge;
+mod on_threads;
+mod part;
+mod table_file;
+
+use std::fs;
+use std::io;
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use swathe::Faults;
+
+pub use hash::is_supported as can_be_in_a_table;
+pub use identity::{Identity, InputFile, RunJson, RunState};
+pub use manifest::{ManifestLine, Seal, Spans};
+pub use merge::{Merged, merge_shards};
+pub use on_threads::on_threads;
+pub use part::{Failure, Timing};
+pub use table_file::TableFile;
+
+use crate::store::rows::Rows;
+use lock::FolderLock;
+use manifest::Manifest;
+
+const SHARDS_NAME: &str = "shards";
+
+/// A run folder that this process is writing.
+pub struct RunFolder {
+    path: PathBuf,
+    run: RunJson,
+    manifest: Arc<Mutex<Manifest>>,
+    faults: Faults,
+    /// The part that is being written.
+    committing: Option<JoinHandle<Result<(), FolderError>>>,
+    _lock: FolderLock,
+}
+
+/// Why a run folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    /// There is something there already.
+    #[error("{path} holds a run already", path = path.display())]
+    Exists {
+        /// The folder.
+        path: PathBuf,
+        /// Whether the run in it is complete.
+        complete: bool,
+    },
+    /// There are files there that no run made.
+    #[error("{path} is not empty and is not a run folder ({found} is in it)", path = path.display())]
+    NotARun {
+        /// The folder.
+        path: PathBuf,
+        /// Something that is in it.
+        found: String,
+    },
+    /// There is nothing to resume or to merge.
+    #[error("{path} is not a run folder: it has no run.json", path = path.display())]
+    NoRun {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// It was made with other settings or inputs.
+    #[error("{path} was made with other settings or inputs:\n{}", differences.join("\n"), path = path.display())]
+    Differs {
+        /// The folder.
+        path: PathBuf,
+        /// A line for each difference.
+        differences: Vec<String>,
+    },
+    /// Another process is writing it.
+    #[error("another process is writing {path}", path = path.display())]
+    InUse {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A file in it is damaged.
+    #[error("{path} is damaged: {reason}", path = path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Shards are missing or unfinished.
+    #[error("the run in {path} is not complete: {reason}", path = path.display())]
+    Incomplete {
+        /// The folder.
+        path: PathBuf,
+        /// What is missing.
+        reason: String,
+    },
+    /// A file cannot be written.
+    #[error("cannot write {path}: {source}", path = path.display())]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file cannot be read.
+    #[error("cannot read {path}: {source}", path = path.display())]
+    Read {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl FolderError {
+    fn exists(path: &Path) -> FolderError {
+        match RunJson::read(path) {
+            Ok(run) => FolderError::Exists {
+                path: path.to_owned(),
+                complete: run.state == RunState::Complete,
+            },
+            Err(error) => error,
+        }
+    }
+
+    fn write(path: &Path) -> impl FnOnce(io::Error) -> FolderError + use<> {
+        let path = path.to_owned();
+        move |source| FolderError::Write { path, source }
+    }
+
+    pub(crate) fn read(path: &Path) -> impl FnOnce(io::Error) -> FolderError + use<> {
+        let path = path.to_owned();
+        move |source| FolderError::Read { path, source }
+    }
+
+    /// A file is not what it should be.
+    pub fn damaged<E: std::fmt::Display>(path: &Path) -> impl FnOnce(E) -> FolderError + use<E> {
+        let path = path.to_owned();
+        move |error| FolderError::Damaged {
+            path,
+            reason: error.to_string(),
+        }
+    }
+
+    /// What is wrong with a table, without its path.
+    pub fn reason(self) -> String {
+        match self {
+            FolderError::Damaged { reason, .. } => reason,
+            FolderError::Read { source, .. } => source.to_string(),
+            other => other.to_string(),
+        }
+    }
+}
+
+impl RunFolder {
+    /// Opens a folder for a run of this identity. A new one is made; an old one is gone on with
+    /// if `resume` says so and it is the same run.
+    pub fn open(
+        path: &Path,
+        identity: Identity,
+        resume: bool,
+        faults: &Faults,
+    ) -> Result<RunFolder, FolderError> {
+        let is_run = || path.join(identity::FILE_NAME).exists();
+        if !is_run() {
+            refuse_foreign_files(path)?;
+        } else if !resume {
+            return Err(FolderError::exists(path));
+        }
+        let parts = path.join(part::FOLDER_NAME);
+        fs::create_dir_all(&parts).map_err(FolderError::write(&parts))?;
+        let lock = FolderLock::take(path)?;
+        // Asked again: another process may have made it its own in the meantime.
+        let run = if is_run() {
+            if !resume {
+                return Err(FolderError::exists(path));
+            }
+            let run = RunJson::read(path)?;
+            let differences = run.identity.differences(&identity);
+            if !differences.is_empty() {
+                return Err(FolderError::Differs {
+                    path: path.to_owned(),
+                    differences,
+                });
+            }
+            remove_temporary(path)?;
+            run
+        } else {
+            // A process may have died before it could name its first file.
+            remove_temporary(path)?;
+            let run = RunJson::new(identity);
+            run.write(path)?;
+            part::sync_folder(path);
+            run
+        };
+        let manifest = Manifest::open(path)?;
+        part::remove_unannounced(path, manifest.lines())?;
+        Ok(RunFolder {
+            path: path.to_owned(),
+            run,
+            manifest: Arc::new(Mutex::new(manifest)),
+            faults: faults.clone(),
+            committing: None,
+            _lock: lock,
+        })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What is known of the run.
+    pub fn run(&self) -> &RunJson {
+        &self.run
+    }
+
+    /// The problems whose outcomes are committed.
+    pub fn committed(&self) -> Spans {
+        let manifest = lock(&self.manifest);
+        let lines = manifest.lines().iter();
+        Spans::from_iter(lines.flat_map(|line| line.problems.spans().iter().copied()))
+    }
+
+    /// Writes a part and announces it. When this returns, the outcomes in it are safe.
+    pub fn commit<R: Rows>(&mut self, part: &mut Part<R>) -> Result<(), FolderError> {
+        self.start_commit(part)?;
+        self.end_commit()
+    }
+
+    /// Begins to write a part, on a thread of its own; it is announced when it is written. If the
+    /// one before is still being written, that is waited for, and its error is told.
+    pub fn start_commit<R: Rows>(&mut self, part: &mut Part<R>) -> Result<(), FolderError> {
+        self.end_commit()?;
+        let Some(contents) = part.take() else {
+            return Ok(());
+        };
+        let (path, faults) = (self.path.clone(), self.faults.clone());
+        let manifest = Arc::clone(&self.manifest);
+        let write = Arc::new(move || {
+            let number = lock(&manifest).next_number();
+            let line = part::write(&path, number, &contents, &faults)?;
+            lock(&manifest).announce(line)
+        });
+        let thread = thread::Builder::new().name("swathe-commit".to_owned());
+        let beside = Arc::clone(&write);
+        match thread.spawn(move || beside()) {
+            Ok(committing) => self.committing = Some(committing),
+            // A thread that the system refuses is done without.
+            Err(_) => write()?,
+        }
+        Ok(())
+    }
+
+    /// Tells the error of the part that was being written, if it is written by now.
+    ///
+    /// # Errors
+    /// If it could not be written.
+    pub fn end_commit_if_written(&mut self) -> Result<(), FolderError> {
+        match &self.committing {
+            Some(committing) if committing.is_finished() => self.end_commit(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits for the part that is being written, and tells its error.
+    fn end_commit(&mut self) -> Result<(), FolderError> {
+        match self.committing.take() {
+            Some(committing) => committing
+                .join()
+                .unwrap_or_else(|panic| resume_unwind(panic)),
+            None => Ok(()),
+        }
+    }
+
+    /// Notes in `run.json` that the run stopped before its end.
+    pub fn interrupted(mut self) -> Result<(), FolderError> {
+        self.end_commit()?;
+        self.run.state = RunState::Interrupted;
+        self.run.write(&self.path)
+    }
+
+    /// Merges the parts into the tables, on so many threads, and notes that the run is complete.
+    pub fn finish<R: Rows>(self, rows: &R, n_threads: usize) -> Result<Merged, FolderError> {
+        let (merged, ()) = self.finish_beside(rows, n_threads, || Ok(()))?;
+        Ok(merged)
+    }
+
+    /// The same with something to do beside: from when the tables are there, while they are hashed
+    /// on other threads.
+    pub fn finish_beside<R: Rows, T>(
+        mut self,
+        rows: &R,
+        n_threads: usize,
+        beside: impl FnOnce() -> Result<T, FolderError>,
+    ) -> Result<(Merged, T), FolderError> {
+        self.end_commit()?;
+        let tables = merge::merge(
+            &self.path,
+            &[(self.path.clone(), lock(&self.manifest).lines())],
+            rows.table(),
+            part::table_schema(&rows.schema()),
+            n_threads,
+        )?;
+        let hash = || hash::table_hashes(&tables.table, n_threads);
+        let (hash, done) = thread::scope(|scope| {
+            // A thread that the system refuses is done without.
+            match thread::Builder::new().spawn_scoped(scope, hash) {
+                Err(_) => (hash(), beside()),
+                Ok(hashing) => {
+                    let done = beside();
+                    let hash = hashing.join();
+                    (hash.unwrap_or_else(|panic| resume_unwind(panic)), done)
+                }
+            }
+        });
+        let merged = tables.merged(hash?);
+        let done = done?;
+        self.run.state = RunState::Complete;
+        self.run.table = Some(rows.table().to_owned());
+        self.run.result_hash = Some(merged.result_hash.clone());
+        self.run.values_hash = Some(merged.values_hash.clone());
+        self.run.write(&self.path)?;
+        Ok((merged, done))
+    }
+}
+
+/// The folder is not given up while a part is being written into it.
+impl Drop for RunFolder {
+    fn drop(&mut self) {
+        if let Some(committing) = self.committing.take() {
+            // Whoever drops it has another error to tell.
+            let _ = committing.join();
+        }
+    }
+}
+
+fn lock(manifest: &Mutex<Manifest>) -> MutexGuard<'_, Manifest> {
+    manifest.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub use part::Part;
+
+/// The folder of one shard inside a run's folder.
+pub fn shard_path(run: &Path, shard: usize, n_shards: usize) -> PathBuf {
+    run.join(SHARDS_NAME).join(format!("{shard}-of-{n_shards}"))
+}
+
+/// Puts a file into a run folder, whole or not at all.
+pub fn write_file(path: &Path, contents: &[u8]) -> Result<(), FolderError> {
+    use std::io::Write as _;
+    let write = || {
+        let mut file = swathe_formats::atomic_file::AtomicFile::create(path)?;
+        file.write_all(contents)?;
+        file.commit()
+    };
+    write().map_err(FolderError::write(path))
+}
+
+/// Puts a table into a run folder, whole or not at all.
+pub fn write_table(path: &Path, batch: &arrow::array::RecordBatch) -> Result<(), FolderError> {
+    let write = || {
+        let mut file = TableFile::create(path, batch.schema())?;
+        file.write(batch)?;
+        file.commit()
+    };
+    write().map_err(FolderError::write(path))?;
+    Ok(())
+}
+
+/// Makes sure that shards may be put under `run`: it is new, or has shards already.
+pub fn check_shards_folder(run: &Path) -> Result<(), FolderError> {
+    if run.join(SHARDS_NAME).is_dir() {
+        Ok(())
+    } else if run.join(identity::FILE_NAME).exists() {
+        Err(FolderError::exists(run))
+    } else {
+        refuse_foreign_files(run)
+    }
+}
+
+/// A typo in `--out` must not scatter a run over somebody's documents.
+fn refuse_foreign_files(path: &Path) -> Result<(), FolderError> {
+    let entries = match fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(source) => {
+            return Err(FolderError::Write {
+                path: path.to_owned(),
+                source,
+            });
+        }
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        // What a run that died before it wrote `run.json`, and shards, may leave.
+        let ours = match name.as_str() {
+            lock::FILE_NAME | SHARDS_NAME => true,
+            part::FOLDER_NAME => {
+                fs::read_dir(entry.path()).is_ok_and(|mut parts| parts.next().is_none())
+            }
+            name => name.starts_with(".run.json."),
+        };
+        if !ours {
+            return Err(FolderError::NotARun {
+                path: path.to_owned(),
+                found: name,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Removes the temporary files of a process that died.
+fn remove_temporary(path: &Path) -> Result<(), FolderError> {
+    let entries = fs::read_dir(path).map_err(FolderError::read(path))?;
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with('.') && name.ends_with(".tmp") {
+            let path = entry.path();
+            fs::remove_file(&path).map_err(FolderError::write(&path))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,401 @@
+//! The result hash: one number for a whole table, whatever way it was cut into parts.
+
+use std::cmp::Reverse;
+use std::path::Path;
+
+use arrow::array::{Array, ArrayAccessor, ArrayRef, AsArray, LargeStringArray, StringArray};
+use arrow::datatypes::{
+    DataType, Decimal128Type, Field, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use parquet::arrow::ProjectionMask;
+
+use swathe_formats::described_field::VALUE_PLACE;
+
+use super::FolderError;
+use super::on_threads::on_threads;
+use crate::store::table_reader::TableReader;
+
+/// The hashes of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TableHashes {
+    /// Over the hashes of all columns, each of which is over the column's name and its values in the
+    /// order of the rows.
+    pub(super) result_hash: String,
+    /// Over the hashes of the values alone, without names, of the columns that are marked as values
+    /// (all but `row` if none is), in their own order.
+    pub(super) values_hash: String,
+}
+
+/// Hashes a table. Columns are hashed at the same time, on so many threads.
+pub(super) fn table_hashes(table: &Path, n_threads: usize) -> Result<TableHashes, FolderError> {
+    let metadata = TableReader::open(table)?.builder;
+    let fields = metadata.schema().fields().clone();
+    let n_columns = fields.len();
+    // The largest first, or the others would wait for it at the end.
+    let groups = metadata.metadata().row_groups();
+    let mut n_bytes = vec![0; n_columns];
+    for leaf in 0..metadata.parquet_schema().num_columns() {
+        let sizes = groups
+            .iter()
+            .map(|group| group.column(leaf).compressed_size());
+        n_bytes[metadata.parquet_schema().get_column_root_idx(leaf)] += sizes.sum::<i64>();
+    }
+    let mut order: Vec<usize> = (0..n_columns).collect();
+    order.sort_by_key(|&column| Reverse(n_bytes[column]));
+    let mut hashes = on_threads("swathe-merge", n_threads, n_columns, &|number| {
+        let column = order[number];
+        Ok((column, column_hashes(table, column)?))
+    })?;
+    hashes.sort_by_key(|&(column, _)| column);
+    let mut all = blake3::Hasher::new();
+    for (_, (named, _)) in &hashes {
+        all.update(named.as_bytes());
+    }
+    let place = |column: usize| fields[column].metadata().get(VALUE_PLACE)?.parse().ok();
+    let is_marked = (0..n_columns).any(|column| place(column).is_some());
+    let mut values: Vec<(usize, blake3::Hash)> = hashes
+        .iter()
+        .filter_map(|&(column, (_, values))| match is_marked {
+            true => Some((place(column)?, values)),
+            false => (fields[column].name() != "row").then_some((column, values)),
+        })
+        .collect();
+    values.sort_by_key(|&(place, _)| place);
+    let mut of_values = blake3::Hasher::new();
+    for (_, values) in values {
+        of_values.update(values.as_bytes());
+    }
+    Ok(TableHashes {
+        result_hash: all.finalize().to_hex().to_string(),
+        values_hash: of_values.finalize().to_hex().to_string(),
+    })
+}
+
+/// The hash of a column with its name, and of its values alone.
+fn column_hashes(table: &Path, column: usize) -> Result<(blake3::Hash, blake3::Hash), FolderError> {
+    let mut reader = TableReader::open(table)?;
+    let builder = reader.builder;
+    let mut hash = ColumnHash::new(builder.schema().field(column).name());
+    let mask = ProjectionMask::roots(builder.parquet_schema(), [column]);
+    reader.builder = builder.with_projection(mask);
+    for batch in reader.batches()? {
+        hash.update(batch?.column(0));
+    }
+    Ok(hash.finish())
+}
+
+/// Takes in a column's values in order, any number at a time.
+struct ColumnHash {
+    hasher: blake3::Hasher,
+    /// Without the name.
+    values: blake3::Hasher,
+    /// Bytes of the name that are still in the buffer.
+    n_name_bytes: usize,
+    buffer: Vec<u8>,
+}
+
+impl ColumnHash {
+    /// The hasher is fed in pieces of this size exactly: it is quickest with whole powers of two.
+    const N_BYTES: usize = 64 << 10;
+
+    fn new(name: &str) -> ColumnHash {
+        let mut hash = ColumnHash {
+            hasher: blake3::Hasher::new(),
+            values: blake3::Hasher::new(),
+            n_name_bytes: name.len() + 1,
+            buffer: Vec::with_capacity(Self::N_BYTES),
+        };
+        hash.buffer.extend_from_slice(name.as_bytes());
+        hash.push(0);
+        hash
+    }
+
+    fn update(&mut self, column: &ArrayRef) {
+        write_values(column.as_ref(), self);
+    }
+
+    fn push(&mut self, byte: u8) {
+        self.extend(&[byte]);
+    }
+
+    #[inline]
+    fn extend(&mut self, bytes: &[u8]) {
+        if self.buffer.len() + bytes.len() < Self::N_BYTES {
+            self.buffer.extend_from_slice(bytes);
+        } else {
+            self.spill(bytes);
+        }
+    }
+
+    fn spill(&mut self, mut bytes: &[u8]) {
+        while self.buffer.len() + bytes.len() >= Self::N_BYTES {
+            let (now, later) = bytes.split_at(Self::N_BYTES - self.buffer.len());
+            self.buffer.extend_from_slice(now);
+            self.flush();
+            bytes = later;
+        }
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    fn flush(&mut self) {
+        self.hasher.update(&self.buffer);
+        let n_name_bytes = std::mem::take(&mut self.n_name_bytes);
+        self.values.update(&self.buffer[n_name_bytes..]);
+        self.buffer.clear();
+    }
+
+    /// The hash with the name, and without.
+    fn finish(mut self) -> (blake3::Hash, blake3::Hash) {
+        self.flush();
+        (self.hasher.finalize(), self.values.finalize())
+    }
+}
+
+/// Every value as a byte that says whether it is there, then its bytes, lengths first.
+fn write_values(array: &dyn Array, out: &mut ColumnHash) {
+    macro_rules! fixed {
+        ($type:ty) => {{
+            let values = array.as_primitive::<$type>();
+            for at in 0..values.len() {
+                out.push(u8::from(values.is_valid(at)));
+                if values.is_valid(at) {
+                    out.extend(&values.value(at).to_le_bytes());
+                }
+            }
+        }};
+    }
+    macro_rules! with_length {
+        ($values:expr, $bytes:expr) => {{
+            let values = $values;
+            for at in 0..values.len() {
+                out.push(u8::from(values.is_valid(at)));
+                if values.is_valid(at) {
+                    $bytes(values.value(at), &mut *out);
+                }
+            }
+        }};
+    }
+    fn bytes(value: &[u8], out: &mut ColumnHash) {
+        out.extend(&(value.len() as u64).to_le_bytes());
+        out.extend(value);
+    }
+    fn text(value: &str, out: &mut ColumnHash) {
+        bytes(value.as_bytes(), out);
+    }
+    fn list(value: ArrayRef, out: &mut ColumnHash) {
+        out.extend(&(value.len() as u64).to_le_bytes());
+        write_values(value.as_ref(), out);
+    }
+    match array.data_type() {
+        DataType::UInt8 => fixed!(UInt8Type),
+        DataType::UInt16 => fixed!(UInt16Type),
+        DataType::UInt32 => fixed!(UInt32Type),
+        DataType::UInt64 => fixed!(UInt64Type),
+        DataType::Int8 => fixed!(Int8Type),
+        DataType::Int16 => fixed!(Int16Type),
+        DataType::Int32 => fixed!(Int32Type),
+        DataType::Int64 => fixed!(Int64Type),
+        DataType::Float32 => fixed!(Float32Type),
+        DataType::Float64 => fixed!(Float64Type),
+        DataType::Boolean => {
+            let values = array.as_boolean();
+            for at in 0..values.len() {
+                out.push(if values.is_valid(at) {
+                    1 + u8::from(values.value(at))
+                } else {
+                    0
+                });
+            }
+        }
+        DataType::Utf8 => with_length!(array.as_string::<i32>(), text),
+        DataType::LargeUtf8 => with_length!(array.as_string::<i64>(), text),
+        DataType::Binary => with_length!(array.as_binary::<i32>(), bytes),
+        DataType::LargeBinary => with_length!(array.as_binary::<i64>(), bytes),
+        DataType::List(_) => with_length!(array.as_list::<i32>(), list),
+        DataType::LargeList(_) => with_length!(array.as_list::<i64>(), list),
+        // Moments and amounts are whole numbers of their unit, which the schema names.
+        DataType::Date32 | DataType::Time32(_) => {
+            let plain = arrow::compute::cast(array, &DataType::Int32).expect("it is a number");
+            write_values(plain.as_ref(), out);
+        }
+        DataType::Date64
+        | DataType::Time64(_)
+        | DataType::Timestamp(..)
+        | DataType::Duration(_) => {
+            let plain = arrow::compute::cast(array, &DataType::Int64).expect("it is a number");
+            write_values(plain.as_ref(), out);
+        }
+        DataType::Decimal128(..) => fixed!(Decimal128Type),
+        // The same text must give the same bytes however it is stored.
+        DataType::Dictionary(_, words) => {
+            let keyed = array.as_dictionary_opt::<Int32Type>();
+            let keyed = keyed.filter(|keyed| keyed.values().null_count() == 0);
+            match keyed {
+                Some(keyed) if **words == DataType::Utf8 => {
+                    let texts = keyed.downcast_dict::<StringArray>();
+                    with_length!(texts.expect("it has its type"), text);
+                }
+                Some(keyed) if **words == DataType::LargeUtf8 => {
+                    let texts = keyed.downcast_dict::<LargeStringArray>();
+                    with_length!(texts.expect("it has its type"), text);
+                }
+                _ => {
+                    let plain = arrow::compute::cast(array, words);
+                    let plain = plain.expect("a dictionary has its words' type");
+                    write_values(plain.as_ref(), out);
+                }
+            }
+        }
+        other => unreachable!("no table has a column of {other}"),
+    }
+}
+
+/// Whether a column's values can be hashed; tables are checked before the first part is written.
+pub fn is_supported(field: &Field) -> bool {
+    use DataType::{
+        Binary, Boolean, Date32, Date64, Decimal128, Dictionary, Duration, Float32, Float64,
+        LargeBinary, LargeList, LargeUtf8, List, Time32, Time64, Timestamp, Utf8,
+    };
+    match field.data_type() {
+        List(item) | LargeList(item) => is_supported(item),
+        Dictionary(_, values) => matches!(**values, Utf8 | LargeUtf8),
+        Boolean | Float32 | Float64 | Utf8 | LargeUtf8 | Binary | LargeBinary => true,
+        Date32 | Date64 | Time32(_) | Time64(_) | Timestamp(..) | Duration(_) => true,
+        Decimal128(..) => true,
+        other => other.is_integer(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::run_folder::write_table;
+    use arrow::array::{DictionaryArray, Int32Array, LargeListArray, RecordBatch, UInt16Array};
+    use arrow::datatypes::Schema;
+    use std::sync::Arc;
+    use swathe_formats::described_field::mark_values;
+
+    fn batch() -> RecordBatch {
+        let lists = LargeListArray::from_iter_primitive::<Float32Type, _, _>(vec![
+            Some(vec![Some(1.0), None]),
+            None,
+            Some(vec![]),
+            Some(vec![Some(f32::NAN), Some(-0.0)]),
+        ]);
+        RecordBatch::try_from_iter(vec![
+            (
+                "a",
+                Arc::new(Int32Array::from(vec![Some(1), None, Some(3), Some(4)])) as ArrayRef,
+            ),
+            ("b", Arc::new(StringArray::from(vec!["x", "", "yz", "ü"]))),
+            ("c", Arc::new(lists)),
+        ])
+        .unwrap()
+    }
+
+    /// The hashes of the columns.
+    fn hashes(batches: &[RecordBatch]) -> Vec<blake3::Hash> {
+        let schema = batches[0].schema();
+        let hash = |at: usize| {
+            let mut hash = ColumnHash::new(schema.field(at).name());
+            batches
+                .iter()
+                .for_each(|batch| hash.update(batch.column(at)));
+            hash.finish().0
+        };
+        (0..schema.fields().len()).map(hash).collect()
+    }
+
+    #[test]
+    fn cuts_do_not_matter_and_values_do() {
+        let whole = batch();
+        let reference = hashes(std::slice::from_ref(&whole));
+        for cut in 0..=4 {
+            assert_eq!(
+                hashes(&[whole.slice(0, cut), whole.slice(cut, 4 - cut)]),
+                reference
+            );
+        }
+        assert_ne!(hashes(&[whole.slice(0, 3)]), reference);
+        let mut columns = whole.columns().to_vec();
+        columns[2] = Arc::new(LargeListArray::from_iter_primitive::<Float32Type, _, _>(
+            vec![
+                Some(vec![Some(1.0), None]),
+                None,
+                Some(vec![]),
+                Some(vec![Some(f32::NAN), Some(0.0)]),
+            ],
+        ));
+        let other = RecordBatch::try_new(whole.schema(), columns).unwrap();
+        assert_ne!(hashes(&[other]), reference, "zero is not minus zero");
+    }
+
+    /// The table's hash as its definition says, by hand.
+    #[test]
+    fn a_table_is_hashed_by_column_and_words_as_if_they_were_written_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let words = vec![Some("ü"), None, Some("ab"), Some("ü")];
+        let keyed: DictionaryArray<Int32Type> = words.iter().copied().collect();
+        let numbers = UInt16Array::from(vec![7, 8, 9, 258]);
+        let tables: [ArrayRef; 2] = [Arc::new(keyed), Arc::new(StringArray::from(words))];
+        let mut of_numbers = b"n\0".to_vec();
+        for bytes in [[7, 0], [8, 0], [9, 0], [2, 1]] {
+            of_numbers.extend([&[1], &bytes[..]].concat());
+        }
+        let of_words = b"w\0\x01\x02\0\0\0\0\0\0\0\xc3\xbc\0\x01\x02\0\0\0\0\0\0\0ab\x01\x02\0\0\0\0\0\0\0\xc3\xbc";
+        let hashes = [blake3::hash(&of_numbers), blake3::hash(of_words)];
+        let expected = blake3::hash(&[*hashes[0].as_bytes(), *hashes[1].as_bytes()].concat());
+        let hashes = [blake3::hash(&of_numbers[2..]), blake3::hash(&of_words[2..])];
+        let values = blake3::hash(&[*hashes[0].as_bytes(), *hashes[1].as_bytes()].concat());
+        for (number, words) in tables.into_iter().enumerate() {
+            let path = folder.path().join(format!("{number}.parquet"));
+            let numbers: ArrayRef = Arc::new(numbers.clone());
+            let batch = RecordBatch::try_from_iter([("n", numbers), ("w", words)]).unwrap();
+            write_table(&path, &batch).unwrap();
+            for n_threads in [1, 2, 5] {
+                let hashes = table_hashes(&path, n_threads).unwrap();
+                assert_eq!(hashes.result_hash, expected.to_hex().to_string());
+                assert_eq!(hashes.values_hash, values.to_hex().to_string());
+            }
+        }
+    }
+
+    /// Renamed, reordered or added columns leave the hash of the values as it was.
+    #[test]
+    fn the_hash_of_values_knows_no_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let hash = |columns: &[(&str, u16)], values: &[&str]| {
+            let fields = columns
+                .iter()
+                .map(|(name, _)| Field::new(*name, DataType::UInt16, true));
+            let schema = Schema::new(mark_values(fields, values));
+            let arrays = columns
+                .iter()
+                .map(|&(_, value)| Arc::new(UInt16Array::from(vec![value, 7])) as ArrayRef);
+            let batch = RecordBatch::try_new(Arc::new(schema), arrays.collect()).unwrap();
+            let path = folder.path().join("t.parquet");
+            write_table(&path, &batch).unwrap();
+            table_hashes(&path, 1).unwrap().values_hash
+        };
+        let before = hash(&[("row", 0), ("a", 1), ("b", 2)], &["a", "b"]);
+        let after = [("row", 5), ("new", 9), ("c", 2), ("a", 1)];
+        assert_eq!(hash(&after, &["a", "c"]), before);
+        assert_ne!(hash(&after, &["c", "a"]), before);
+        assert_eq!(hash(&[("row", 0), ("x", 1), ("y", 2)], &[]), before);
+    }
+
+    #[test]
+    fn pieces_of_any_length_make_one_stream() {
+        let bytes: Vec<u8> = (0..400_000u32)
+            .map(|at| (at.wrapping_mul(at) >> 7) as u8)
+            .collect();
+        for n_piece in [1, 7, 1000, 65_535, 65_536, 65_537, 399_999] {
+            let mut hash = ColumnHash::new("x");
+            bytes.chunks(n_piece).for_each(|piece| hash.extend(piece));
+            let expected = blake3::hash(&[b"x\0", bytes.as_slice()].concat());
+            let values = blake3::hash(&bytes);
+            assert_eq!(hash.finish(), (expected, values), "{n_piece}");
+        }
+    }
+}

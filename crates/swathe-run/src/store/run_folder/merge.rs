@@ -1,0 +1,212 @@
+//! Merging: from parts in the order they were finished to tables in the order of the input.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::datatypes::{Schema, SchemaRef};
+
+use super::FolderError;
+use super::group::{Picked, groups_of, merge_groups};
+use super::hash::{TableHashes, is_supported, table_hashes};
+use super::identity::{RunJson, RunState};
+use super::lock::FolderLock;
+use super::manifest::{Manifest, ManifestLine, Spans};
+use super::on_threads::on_threads;
+use super::part::{FOLDER_NAME, outcomes_name, outcomes_schema};
+use super::table_file::check;
+use crate::store::table_reader::TableReader;
+
+/// What a merge made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Merged {
+    /// Rows in the table.
+    pub n_rows: u64,
+    /// Rows in `failures.parquet`.
+    pub n_failures: u64,
+    /// BLAKE3 over the result columns in input order.
+    pub result_hash: String,
+    /// The hash of the values alone, whatever the columns are called and whatever stands beside them.
+    pub values_hash: String,
+    /// The instruction sets that shards were computed with: more than one is worth a warning.
+    pub simd: Vec<String>,
+}
+
+/// Merges the shards under `run/shards/` into the tables of `run`, on so many threads.
+pub fn merge_shards(run: &Path, n_threads: usize) -> Result<Merged, FolderError> {
+    let incomplete = |reason: String| FolderError::Incomplete {
+        path: run.to_owned(),
+        reason,
+    };
+    let folder = run.join("shards");
+    let mut shards: Vec<(PathBuf, RunJson)> = Vec::new();
+    let entries = match std::fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(FolderError::NoRun { path: folder });
+        }
+        Err(source) => {
+            return Err(FolderError::Read {
+                path: folder,
+                source,
+            });
+        }
+    };
+    for entry in entries.flatten().filter(|entry| entry.path().is_dir()) {
+        shards.push((entry.path(), RunJson::read(&entry.path())?));
+    }
+    shards.sort_by_key(|(_, shard)| shard.identity.shard);
+    let Some((_, first)) = shards.first() else {
+        return Err(incomplete("there are no shards".to_owned()));
+    };
+    let n_shards = first.identity.shard.map_or(1, |(_, n)| n);
+    for number in 1..=n_shards {
+        let Some((path, shard)) = shards
+            .iter()
+            .find(|(_, shard)| shard.identity.shard == Some((number, n_shards)))
+        else {
+            return Err(incomplete(format!("shard {number}/{n_shards} is missing")));
+        };
+        if shard.state != RunState::Complete {
+            return Err(incomplete(format!(
+                "shard {number}/{n_shards} is not finished: go on with it by --resume"
+            )));
+        }
+        let differences = without_shard(first)
+            .identity
+            .differences(&without_shard(shard).identity);
+        if !differences.is_empty() {
+            return Err(FolderError::Differs {
+                path: path.clone(),
+                differences,
+            });
+        }
+    }
+    if shards.len() > n_shards {
+        return Err(incomplete(format!(
+            "there are shards of different counts in {}",
+            folder.display()
+        )));
+    }
+    let _lock = FolderLock::take(run)?;
+    let lines: Vec<(PathBuf, Vec<ManifestLine>)> = shards
+        .iter()
+        .map(|(path, _)| Ok((path.clone(), Manifest::read(path)?)))
+        .collect::<Result<_, FolderError>>()?;
+    let all = lines
+        .iter()
+        .flat_map(|(_, lines)| lines)
+        .flat_map(|line| line.problems.spans());
+    let missing = Spans::from_iter(all.copied()).missing(0, first.identity.n_problems);
+    if let Some(index) = missing.first() {
+        return Err(incomplete(format!(
+            "{} problems have no outcome, the first is {index}",
+            missing.len()
+        )));
+    }
+    let table = first.table.clone().unwrap_or_default();
+    let borrowed: Vec<(PathBuf, &[ManifestLine])> = lines
+        .iter()
+        .map(|(path, lines)| (path.clone(), lines.as_slice()))
+        .collect();
+    let (first_path, _) = &shards[0];
+    let first_table = TableReader::of_run(first_path, &table)?.builder;
+    let schema = Arc::clone(first_table.schema());
+    let simd: BTreeSet<&String> = shards
+        .iter()
+        .map(|(_, shard)| &shard.identity.simd)
+        .collect();
+    let tables = merge(run, &borrowed, &table, schema, n_threads)?;
+    let merged = Merged {
+        simd: simd.into_iter().cloned().collect(),
+        ..tables.merged(table_hashes(&tables.table, n_threads)?)
+    };
+    let mut whole = without_shard(first);
+    whole.result_hash = Some(merged.result_hash.clone());
+    whole.values_hash = Some(merged.values_hash.clone());
+    whole.write(run)?;
+    Ok(merged)
+}
+
+fn without_shard(run: &RunJson) -> RunJson {
+    let mut run = run.clone();
+    run.identity.shard = None;
+    run
+}
+
+/// The tables that a merge made, before they are hashed.
+pub(super) struct Tables {
+    pub(super) table: PathBuf,
+    n_rows: u64,
+    n_failures: u64,
+}
+
+impl Tables {
+    pub(super) fn merged(&self, hashes: TableHashes) -> Merged {
+        Merged {
+            n_rows: self.n_rows,
+            n_failures: self.n_failures,
+            result_hash: hashes.result_hash,
+            values_hash: hashes.values_hash,
+            simd: Vec::new(),
+        }
+    }
+}
+
+/// Merges the announced parts of some folders into the tables of one.
+pub(super) fn merge(
+    out: &Path,
+    folders: &[(PathBuf, &[ManifestLine])],
+    table: &str,
+    schema: SchemaRef,
+    n_threads: usize,
+) -> Result<Tables, FolderError> {
+    debug_assert!(schema.fields().iter().all(|field| is_supported(field)));
+    let parts = folders.iter().flat_map(|(folder, lines)| {
+        let path = |line: &ManifestLine| folder.join(FOLDER_NAME).join(&line.part);
+        lines.iter().map(move |line| (path(line), line))
+    });
+    let parts: Vec<(PathBuf, &ManifestLine)> = parts.collect();
+    let groups = on_threads("swathe-merge", n_threads, parts.len(), &|number| {
+        let (path, line) = &parts[number];
+        let outcomes_path = path.with_file_name(outcomes_name(&line.part));
+        check(path, &line.rows)?;
+        check(&outcomes_path, &line.outcomes)?;
+        Ok((groups_of(path)?, groups_of(&outcomes_path)?))
+    })?;
+    let (rows, outcomes): (Vec<_>, Vec<_>) = groups.into_iter().unzip();
+    let (rows, outcomes) = (rows.concat(), outcomes.concat());
+
+    let table = out.join(format!("{table}.parquet"));
+    let timing = outcomes_columns(&["row", "device", "milliseconds", "attempts"]);
+    let failures = outcomes_columns(&["row", "id", "kind", "message"]);
+    let n_written = on_threads("swathe-merge", n_threads, 3, &|number| match number {
+        0 => merge_groups(rows.clone(), &table, &schema, Picked::All),
+        1 => merge_groups(
+            outcomes.clone(),
+            &out.join("timing.parquet"),
+            &timing,
+            Picked::Columns,
+        ),
+        _ => merge_groups(
+            outcomes.clone(),
+            &out.join("failures.parquet"),
+            &failures,
+            Picked::Failures,
+        ),
+    })?;
+    Ok(Tables {
+        table,
+        n_rows: n_written[0],
+        n_failures: n_written[2],
+    })
+}
+
+fn outcomes_columns(names: &[&str]) -> SchemaRef {
+    let schema = outcomes_schema();
+    let fields = names
+        .iter()
+        .map(|name| schema.field_with_name(name).expect("outcomes have it"));
+    Arc::new(Schema::new(fields.cloned().collect::<Vec<_>>()))
+}

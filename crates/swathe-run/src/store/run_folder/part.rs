@@ -1,0 +1,377 @@
+//! Parts: the outcomes that are committed together.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arrow::array::{
+    ArrayRef, AsArray, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array,
+};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
+use arrow::error::ArrowError;
+use swathe::{Faults, OutcomeKind, Point};
+
+use super::FolderError;
+use super::manifest::{ManifestLine, Seal, Spans};
+use super::table_file::{TableFile, check_length, row_bytes};
+use crate::store::rows::Rows;
+use swathe_formats::described_field::described;
+
+pub(super) const FOLDER_NAME: &str = "parts";
+const ROW_DESCRIPTION: &str = "the input's number, from 0";
+
+/// How a problem's run went: what may differ between two runs of one identity.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Timing {
+    /// Where it ran.
+    pub device: String,
+    /// How long solving took.
+    pub milliseconds: f64,
+    /// How often it was started.
+    pub attempts: u32,
+}
+
+/// Why a problem has no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The kind of outcome.
+    pub kind: OutcomeKind,
+    /// What happened, in a sentence.
+    pub message: String,
+}
+
+/// Outcomes that wait to be committed.
+pub struct Part<R: Rows> {
+    rows: R,
+    n_bytes_max: usize,
+    since: Option<Instant>,
+    /// For each answer: its first row, and how many rows it made, in the order they came.
+    spans: Vec<(u64, usize)>,
+    outcomes: Vec<OutcomeRow>,
+}
+
+struct OutcomeRow {
+    problem: u64,
+    id: String,
+    timing: Timing,
+    failure: Option<Failure>,
+}
+
+impl<R: Rows> Part<R> {
+    /// A part is committed when it is this large …
+    pub const N_BYTES_MAX: usize = 64 << 20;
+    /// … or this old.
+    pub const AGE_MAX: Duration = Duration::from_secs(5);
+
+    /// An empty part, due when it holds `n_bytes_max`.
+    pub fn new(rows: R, n_bytes_max: usize) -> Part<R> {
+        let n_bytes_max = n_bytes_max.clamp(1, Self::N_BYTES_MAX);
+        Part {
+            rows,
+            n_bytes_max,
+            since: None,
+            spans: Vec::new(),
+            outcomes: Vec::new(),
+        }
+    }
+
+    /// Takes in an outcome: an answer, or why there is none.
+    pub fn push(&mut self, index: usize, answer: Result<&R::Solution, Failure>, timing: Timing) {
+        self.since.get_or_insert_with(Instant::now);
+        let failure = match answer {
+            Ok(solution) => {
+                let n_rows = self.rows.append(index, solution);
+                self.spans.push((self.rows.first_row(index), n_rows));
+                None
+            }
+            Err(failure) => Some(failure),
+        };
+        let id = self.rows.id(index);
+        self.outcomes.push(OutcomeRow {
+            problem: index as u64,
+            id,
+            timing,
+            failure,
+        });
+    }
+
+    /// Whether it should be committed now.
+    pub fn is_due(&self) -> bool {
+        self.since.is_some_and(|since| {
+            since.elapsed() >= Self::AGE_MAX
+                || self.rows.n_bytes() + self.outcomes.len() * 64 >= self.n_bytes_max
+        })
+    }
+
+    /// The rows' owner.
+    pub fn rows(&self) -> &R {
+        &self.rows
+    }
+
+    pub(super) fn take(&mut self) -> Option<Contents> {
+        self.since.take()?;
+        let columns = self.rows.take();
+        let spans = std::mem::take(&mut self.spans);
+        let mut outcomes = std::mem::take(&mut self.outcomes);
+        outcomes.sort_by_key(|outcome| outcome.problem);
+        let table = table_batch(&self.rows.schema(), columns, &spans)
+            .expect("a table's columns have its schema and one length");
+        let gaps = outcomes.windows(2).filter_map(|pair| {
+            let (before, after) = (pair[0].problem, pair[1].problem);
+            (after > before + 1).then(|| self.rows.first_row(after as usize))
+        });
+        let cuts = cuts(&table, gaps);
+        Some(Contents {
+            table,
+            cuts,
+            outcomes,
+        })
+    }
+}
+
+pub(super) struct Contents {
+    table: RecordBatch,
+    /// Where a row group ends and the next begins.
+    cuts: Vec<usize>,
+    outcomes: Vec<OutcomeRow>,
+}
+
+/// Cuts the rows around every long stretch between two gaps, given by the rows after them. Problems
+/// in a gap are in other parts: a stretch without any can be merged without being unpacked.
+fn cuts(table: &RecordBatch, gaps: impl Iterator<Item = u64>) -> Vec<usize> {
+    /// A stretch is long if it takes so much memory; in the file it is much smaller.
+    const LONG_BYTES: usize = 4 << 20;
+    let n_rows_long = LONG_BYTES / row_bytes(table).max(1);
+    let rows = table.column(0).as_primitive::<UInt64Type>().values();
+    let (mut cuts, mut from) = (Vec::new(), 0);
+    let ends = gaps.map(|gap| rows.partition_point(|&row| row < gap));
+    for to in ends.chain([rows.len()]) {
+        if to - from > n_rows_long {
+            cuts.extend([from, to]);
+        }
+        from = to;
+    }
+    cuts.dedup();
+    cuts.retain(|&cut| cut > 0 && cut < rows.len());
+    cuts
+}
+
+impl Contents {
+    fn first_row(&self) -> Option<u64> {
+        let rows = self.table.column(0).as_primitive::<UInt64Type>();
+        (!rows.is_empty()).then(|| rows.value(0))
+    }
+}
+
+/// The schema of a table in the run folder: `row`, then the workload's columns.
+pub(super) fn table_schema(columns: &Schema) -> SchemaRef {
+    let row = described("row", DataType::UInt64, ROW_DESCRIPTION);
+    let fields: Vec<Field> = std::iter::once(row)
+        .chain(columns.fields().iter().map(|field| field.as_ref().clone()))
+        .collect();
+    Arc::new(Schema::new(fields))
+}
+
+/// The rows in ascending order: a merge reads parts front to back.
+fn table_batch(
+    columns_schema: &Schema,
+    columns: Vec<ArrayRef>,
+    spans: &[(u64, usize)],
+) -> Result<RecordBatch, ArrowError> {
+    let rows = spans.iter().flat_map(|&(first, n)| first..first + n as u64);
+    let rows: Vec<u64> = rows.collect();
+    let mut columns = columns;
+    let sorted = rows.is_sorted();
+    let mut order: Vec<u64> = Vec::new();
+    if !sorted {
+        order = (0..rows.len() as u64).collect();
+        order.sort_by_key(|&at| rows[at as usize]);
+        let order = UInt64Array::from(order.clone());
+        columns = columns
+            .iter()
+            .map(|column| arrow::compute::take(column, &order, None))
+            .collect::<Result<_, _>>()?;
+    }
+    let rows = if sorted {
+        rows
+    } else {
+        order.iter().map(|&at| rows[at as usize]).collect()
+    };
+    let row_column: ArrayRef = Arc::new(UInt64Array::from(rows));
+    columns.insert(0, row_column);
+    RecordBatch::try_new(table_schema(columns_schema), columns)
+}
+
+/// The schema of a part's outcomes: the columns of `timing.parquet` and of `failures.parquet`.
+pub(super) fn outcomes_schema() -> SchemaRef {
+    let field = |name: &str, data_type: DataType, nullable: bool, description: &str| {
+        described(name, data_type, description).with_nullable(nullable)
+    };
+    Arc::new(Schema::new(vec![
+        field("row", DataType::UInt64, false, ROW_DESCRIPTION),
+        field("id", DataType::Utf8, false, "the problem's name"),
+        field("device", DataType::Utf8, false, "where it ran"),
+        field(
+            "milliseconds",
+            DataType::Float64,
+            false,
+            "time to solve the problem, ms",
+        ),
+        field(
+            "attempts",
+            DataType::UInt32,
+            false,
+            "how often it was started",
+        ),
+        field(
+            "kind",
+            DataType::Utf8,
+            true,
+            "the kind of outcome; null if it was solved",
+        ),
+        field(
+            "message",
+            DataType::Utf8,
+            true,
+            "why there is no answer; null if there is one",
+        ),
+    ]))
+}
+
+fn outcomes_batch(outcomes: &[OutcomeRow]) -> Result<RecordBatch, ArrowError> {
+    let timings = || outcomes.iter().map(|outcome| &outcome.timing);
+    let failures = || outcomes.iter().map(|outcome| outcome.failure.as_ref());
+    let problems = outcomes.iter().map(|outcome| outcome.problem);
+    let ids = outcomes.iter().map(|outcome| &outcome.id);
+    let kinds = failures().map(|failure| failure.map(|failure| failure.kind.name()));
+    let messages = failures().map(|failure| failure.map(|failure| failure.message.as_str()));
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(UInt64Array::from_iter_values(problems)),
+        Arc::new(StringArray::from_iter_values(ids)),
+        Arc::new(StringArray::from_iter_values(timings().map(|t| &t.device))),
+        Arc::new(Float64Array::from_iter_values(
+            timings().map(|t| t.milliseconds),
+        )),
+        Arc::new(UInt32Array::from_iter_values(timings().map(|t| t.attempts))),
+        Arc::new(StringArray::from_iter(kinds)),
+        Arc::new(StringArray::from_iter(messages)),
+    ];
+    RecordBatch::try_new(outcomes_schema(), columns)
+}
+
+/// The file beside a part's rows that tells what became of its problems.
+pub(super) fn outcomes_name(part: &str) -> String {
+    part.replace(".parquet", ".outcomes.parquet")
+}
+
+/// Writes a part's files; they do not exist until the manifest announces them.
+pub(super) fn write(
+    folder: &Path,
+    number: u64,
+    contents: &Contents,
+    faults: &Faults,
+) -> Result<ManifestLine, FolderError> {
+    let part = format!("{number:06}.parquet");
+    let path = folder.join(FOLDER_NAME).join(&part);
+    let outcomes = outcomes_batch(&contents.outcomes).expect("the columns have one length");
+    let rows_seal = retrying(faults, || {
+        write_batch(&path, &contents.table, &contents.cuts)
+    })
+    .map_err(FolderError::write(&path))?;
+    let outcomes_path = path.with_file_name(outcomes_name(&part));
+    let outcomes_seal = retrying(faults, || write_batch(&outcomes_path, &outcomes, &[]))
+        .map_err(FolderError::write(&outcomes_path))?;
+    sync_folder(&folder.join(FOLDER_NAME));
+    Ok(ManifestLine {
+        part,
+        rows: rows_seal,
+        outcomes: outcomes_seal,
+        n_rows: contents.table.num_rows() as u64,
+        first_row: contents.first_row(),
+        n_failures: contents
+            .outcomes
+            .iter()
+            .filter(|outcome| outcome.failure.is_some())
+            .count() as u64,
+        problems: Spans::of(
+            contents
+                .outcomes
+                .iter()
+                .map(|outcome| outcome.problem)
+                .collect(),
+        ),
+    })
+}
+
+/// Network file systems say no for a moment; a part is worth asking again.
+fn retrying(faults: &Faults, write: impl Fn() -> io::Result<Seal>) -> io::Result<Seal> {
+    const N_TRIES_MAX: u32 = 8;
+    let mut n_tries = 0;
+    loop {
+        n_tries += 1;
+        let result = if faults.refuses(Point::Store) {
+            Err(io::Error::from(io::ErrorKind::ResourceBusy))
+        } else {
+            write()
+        };
+        match result {
+            Err(error) if n_tries < N_TRIES_MAX && is_passing(&error) => {
+                std::thread::sleep(Duration::from_millis(1 << n_tries));
+            }
+            result => return result,
+        }
+    }
+}
+
+fn is_passing(error: &io::Error) -> bool {
+    use io::ErrorKind::{Interrupted, ResourceBusy, TimedOut, WouldBlock};
+    matches!(
+        error.kind(),
+        Interrupted | ResourceBusy | TimedOut | WouldBlock
+    )
+}
+
+fn write_batch(path: &Path, batch: &RecordBatch, cuts: &[usize]) -> io::Result<Seal> {
+    let mut file = TableFile::create(path, batch.schema())?;
+    let mut from = 0;
+    for &to in cuts.iter().chain([&batch.num_rows()]) {
+        file.write(&batch.slice(from, to - from))?;
+        file.end_group()?;
+        from = to;
+    }
+    file.commit()
+}
+
+/// A rename is only safe once its folder is. Where folders cannot be synced, nothing is lost by
+/// going on.
+pub(super) fn sync_folder(path: &Path) {
+    if let Ok(folder) = fs::File::open(path) {
+        let _ = folder.sync_all();
+    }
+}
+
+/// Removes what a process that died left in `parts/` without announcing it, and makes sure that
+/// what was announced is there.
+pub(super) fn remove_unannounced(folder: &Path, lines: &[ManifestLine]) -> Result<(), FolderError> {
+    let parts = folder.join(FOLDER_NAME);
+    let announced: std::collections::HashSet<String> = lines
+        .iter()
+        .flat_map(|line| [line.part.clone(), outcomes_name(&line.part)])
+        .collect();
+    for entry in fs::read_dir(&parts)
+        .map_err(FolderError::read(&parts))?
+        .flatten()
+    {
+        if !announced.contains(entry.file_name().to_string_lossy().as_ref()) {
+            let path = entry.path();
+            fs::remove_file(&path).map_err(FolderError::write(&path))?;
+        }
+    }
+    for line in lines {
+        check_length(&parts.join(&line.part), &line.rows)?;
+        check_length(&parts.join(outcomes_name(&line.part)), &line.outcomes)?;
+    }
+    Ok(())
+}

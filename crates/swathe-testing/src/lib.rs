@@ -1,0 +1,3 @@
+//! Set-up that tests of several crates share. No part of the product.
+
+pub mod counting_allocator;

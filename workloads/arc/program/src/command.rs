@@ -1,0 +1,323 @@
+//! `swathe arc`: grid programs on tasks.
+
+mod explain;
+mod show;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::arc_run::{self, ProfileRow, ProgramRow, profile_rows};
+use crate::arc_table::ArcRows;
+use crate::program_input::{ProgramInput, ProgramInputError, read_programs};
+use crate::submission::write_submission;
+use crate::task_input::{TaskInput, TaskInputError, read_tasks};
+use crate::{KIND, PROGRAM};
+use serde_json::{Value, json};
+use swathe::{AsSolved, Source};
+use swathe_arc::{GridPrograms, Library, Limits, Order, Pairing, Problem};
+use swathe_run::kind::Extent;
+use swathe_run::store::run_folder::{FolderError, RunJson, write_file};
+
+use crate::flags::{ArcAskedFlags, ArcFlags, ArcVerb, OrderName, OutputsName, PairingName};
+use swathe_command::fault::{Code, Fault};
+use swathe_command::run_flags::RunFlags;
+use swathe_command::settings::{parse_bytes, resolve};
+use swathe_command::summary::counted;
+use swathe_command::sweep::{Provenance, sweep};
+
+pub(crate) fn arc(flags: &ArcFlags) -> Result<Code, Fault> {
+    match (&flags.verb, &flags.asked) {
+        (None, Some(asked)) => run_programs(asked, &flags.run),
+        (Some(ArcVerb::Run(run)), _) => run_programs(&run.asked, &run.run),
+        (Some(ArcVerb::Explain(explain)), _) => explain::explain(explain),
+        (Some(ArcVerb::Show(flags)), _) => show::show(flags),
+        (Some(ArcVerb::Submit(submit)), _) => {
+            RunJson::read(&submit.run)?;
+            write_submission(&submit.run, &submit.to)?;
+            swathe_command::stdout::line(submit.to.display())?;
+            Ok(Code::Solved)
+        }
+        (None, None) => Err(Fault::usage("swathe arc needs programs and tasks")
+            .hint("swathe arc --programs FILE --tasks PATH --out RUN; --help shows more")),
+    }
+}
+
+fn run_programs(flags: &ArcAskedFlags, run: &RunFlags) -> Result<Code, Fault> {
+    let run = resolve(run, &flags.out, &PROGRAM)?;
+    let limits = limits(flags)?;
+    if flags.submission.is_some() && run.output.shard.is_some() {
+        return Err(
+            Fault::usage("--submission needs the whole run, not a shard").hint(
+                "leave it out; after `swathe merge RUN` type `swathe arc submit RUN --to FILE`",
+            ),
+        );
+    }
+    let programs = programs(&flags.programs)?;
+    let tasks = tasks(&flags.tasks)?;
+    let rejected = Rejected::of(&programs, &tasks);
+    rejected.tell();
+    let asked = Asked::new(flags, limits, programs, tasks);
+    asked.warn_of_the_unpaired();
+    let (folder, is_explained) = (run.output.folder(), run.explain);
+    let is_shard = run.output.shard.is_some();
+    let rows = ArcRows::new(&asked.workload, Arc::clone(&asked.problems));
+    let source = Source::from_vec(&asked.workload, asked.problems.to_vec());
+    let code = sweep(
+        &KIND,
+        &Arc::new(AsSolved(Arc::clone(&asked.workload))),
+        &source,
+        run,
+        asked.provenance,
+        rows,
+        Box::new(|_| {
+            arc_run::write_inputs(&folder, &asked.problems, &asked.program_rows)?;
+            rejected.write(&folder)?;
+            if flags.profile {
+                let rows = profile_rows(&asked.workload.profile());
+                arc_run::write_profile(&folder, &rows)?;
+                eprint!("{}", profile_text(&rows));
+            }
+            Ok(())
+        }),
+    )?;
+    // A part of the tasks says little about who is best.
+    let has_tasks = !is_shard && !is_explained && code != Code::Interrupted;
+    if let (Some(path), true) = (&flags.submission, has_tasks) {
+        write_submission(&folder, path)?;
+        eprintln!("submission: {}", path.display());
+    }
+    Ok(match code {
+        Code::Solved if !rejected.is_empty() && !is_explained => Code::SomeFailed,
+        code => code,
+    })
+}
+
+/// The slowest primitives and programs.
+fn profile_text(rows: &[ProfileRow]) -> String {
+    const N_SHOWN: usize = 10;
+    let mut text = String::new();
+    for kind in ["primitive", "program"] {
+        let head = format!("{:<28}{:>10}{:>12}{:>8}", kind, "calls", "ms", "share");
+        text.push_str(&format!("{head}\n"));
+        for row in rows.iter().filter(|row| row.kind == kind).take(N_SHOWN) {
+            text.push_str(&format!(
+                "{:<28}{:>10}{:>12.1}{:>7.1}%\n",
+                row.name,
+                row.n_calls,
+                row.time.as_secs_f64() * 1e3,
+                100.0 * row.share
+            ));
+        }
+    }
+    text
+}
+
+/// Which programs solve which tasks, once all tasks are there: a part of them says little about who
+/// is best.
+pub(crate) fn after_tables(run: &Path, extent: Extent) -> Result<Vec<String>, FolderError> {
+    match extent {
+        Extent::Shard => return Ok(Vec::new()),
+        Extent::Merged => arc_run::adopt_inputs(run)?,
+        Extent::Whole => {}
+    }
+    let summary = arc_run::write_tasks(run)?;
+    Ok(vec![format!(
+        "{} of {} solved by some program",
+        summary.n_solved,
+        counted(summary.n_tasks, "task", "tasks")
+    )])
+}
+
+fn limits(flags: &ArcAskedFlags) -> Result<Limits, Fault> {
+    let work_max = flags.call_work.replace('_', "").parse::<u64>();
+    let work_max = work_max.ok().filter(|&n| (1..=WORK_MAX).contains(&n));
+    let bytes_max = parse_bytes(&flags.call_memory).filter(|&n| n <= CALL_BYTES_MAX);
+    Ok(Limits {
+        work_max: work_max.ok_or_else(|| {
+            Fault::usage(format!(
+                "--call-work is '{}', which is not a number of units",
+                flags.call_work
+            ))
+            .hint("write a whole number such as 1000000, at most a thousand billion")
+        })?,
+        bytes_max: bytes_max.ok_or_else(|| {
+            Fault::usage(format!(
+                "--call-memory is '{}', which is not a memory size",
+                flags.call_memory
+            ))
+            .hint("write a number and a unit, such as 512MiB, at most 1TiB")
+        })?,
+        ..Limits::default()
+    })
+}
+
+/// More work than a machine does in a month.
+const WORK_MAX: u64 = 1_000_000_000_000;
+const CALL_BYTES_MAX: u64 = 1 << 40;
+
+fn programs(paths: &[PathBuf]) -> Result<ProgramInput, Fault> {
+    read_programs(paths).map_err(|error| {
+        Fault::usage(error.to_string()).hint(match error {
+            ProgramInputError::Read { .. } => UNREADABLE_HINT,
+            ProgramInputError::NotText { .. } | ProgramInputError::Empty { .. } => {
+                "programs are functions in Python files: def name(I), x1 = primitive(I), return x1"
+            }
+        })
+    })
+}
+
+fn tasks(paths: &[PathBuf]) -> Result<TaskInput, Fault> {
+    read_tasks(paths).map_err(|error| {
+        Fault::usage(error.to_string()).hint(match error {
+            TaskInputError::Read { .. } => UNREADABLE_HINT,
+            TaskInputError::DuplicateName { .. } => "give every task once, under one name",
+            TaskInputError::Empty { .. } | TaskInputError::NotTasks { .. } => {
+                "tasks are a folder of .json files, a *_challenges.json file, or a .json file of tasks by name"
+            }
+        })
+    })
+}
+
+const UNREADABLE_HINT: &str = "check the name, and that it may be read";
+
+/// What was passed over, a text for each.
+struct Rejected {
+    texts: Vec<String>,
+    n_programs: u64,
+    n_tasks: u64,
+}
+
+impl Rejected {
+    /// Told on the terminal; the run folder has them all.
+    const N_TOLD_MAX: usize = 20;
+
+    fn of(programs: &ProgramInput, tasks: &TaskInput) -> Rejected {
+        let of_programs = programs.rejected.iter().map(ToString::to_string);
+        let of_tasks = tasks.rejected.iter().map(ToString::to_string);
+        Rejected {
+            texts: of_programs.chain(of_tasks).collect(),
+            n_programs: programs.rejected.len() as u64,
+            n_tasks: tasks.rejected.len() as u64,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.texts.is_empty()
+    }
+
+    fn tell(&self) {
+        for text in self.texts.iter().take(Self::N_TOLD_MAX) {
+            eprintln!("error: {text}");
+        }
+        if let Some(n_more @ 1..) = self.texts.len().checked_sub(Self::N_TOLD_MAX) {
+            eprintln!("error: and {n_more} more: all of them will be in rejected.txt");
+        }
+        for (n, one, many) in [
+            (self.n_programs, "program", "programs"),
+            (self.n_tasks, "task", "tasks"),
+        ] {
+            if n > 0 {
+                eprintln!("{} rejected, the others run", counted(n, one, many));
+            }
+        }
+    }
+
+    fn write(&self, folder: &Path) -> Result<(), FolderError> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let text = self.texts.join("\n") + "\n";
+        write_file(&folder.join("rejected.txt"), text.as_bytes())
+    }
+}
+
+/// What the flags ask for, with everything read.
+struct Asked {
+    workload: Arc<GridPrograms>,
+    problems: Arc<Vec<Problem>>,
+    program_rows: Vec<ProgramRow>,
+    provenance: Provenance,
+    task_names: Vec<String>,
+}
+
+impl Asked {
+    fn new(
+        flags: &ArcAskedFlags,
+        limits: Limits,
+        programs: ProgramInput,
+        tasks: TaskInput,
+    ) -> Asked {
+        let program_rows = programs.programs.iter().zip(&programs.files_of_programs);
+        let program_rows = program_rows
+            .map(|(program, file)| ProgramRow {
+                name: program.name.clone(),
+                file: file.display().to_string(),
+                line: program.line as u64,
+                n_statements: program.n_statements() as u64,
+            })
+            .collect();
+        let mut workload = GridPrograms::new(Library::new(programs.programs));
+        workload.pairing = match flags.pairing {
+            PairingName::All => Pairing::All,
+            PairingName::Own => Pairing::Own,
+        };
+        workload.order = match flags.order {
+            OrderName::Cpython => Order::Cpython,
+            OrderName::Sorted => Order::Sorted,
+        };
+        workload.limits = limits;
+        if flags.profile {
+            workload.start_profile();
+        }
+        if flags.outputs == OutputsName::All {
+            workload.output_bytes_max = usize::MAX;
+        }
+        let problems = tasks.tasks.iter().flat_map(Problem::all).collect();
+        let inputs = programs.files.into_iter().chain(tasks.files).collect();
+        Asked {
+            provenance: Provenance {
+                settings: settings(flags, &limits),
+                inputs,
+            },
+            workload: Arc::new(workload),
+            problems: Arc::new(problems),
+            program_rows,
+            task_names: tasks.tasks.iter().map(|task| task.name.clone()).collect(),
+        }
+    }
+
+    /// Under `--pairing own`, a task without its program gets no rows: that is said.
+    fn warn_of_the_unpaired(&self) {
+        if self.workload.pairing == Pairing::All {
+            return;
+        }
+        let without = |name: &&String| self.workload.programs_for(name).is_empty();
+        let names: Vec<&String> = self.task_names.iter().filter(without).collect();
+        if let Some(first) = names.first() {
+            eprintln!(
+                "warning: {} no program called solve_<task>, the first is {first}",
+                if names.len() == 1 {
+                    "1 task has".to_owned()
+                } else {
+                    format!("{} tasks have", names.len())
+                }
+            );
+        }
+    }
+}
+
+/// The settings that results depend on.
+fn settings(flags: &ArcAskedFlags, limits: &Limits) -> BTreeMap<String, Value> {
+    let name = |value: &dyn std::fmt::Debug| json!(format!("{value:?}").to_lowercase());
+    [
+        ("pairing", name(&flags.pairing)),
+        ("order", name(&flags.order)),
+        ("outputs", name(&flags.outputs)),
+        ("call-work", json!(limits.work_max)),
+        ("call-memory", json!(limits.bytes_max)),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_owned(), value))
+    .collect()
+}

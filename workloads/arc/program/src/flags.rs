@@ -1,0 +1,176 @@
+//! Flags of `swathe arc`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use swathe_command::run_flags::RunFlags;
+
+/// Runs grid programs in the ARC DSL on tasks, and says which program solves what.
+///
+/// Every program is run on every sample of every task, and its output compared with the expected
+/// one. Results are those of the Python reference, bit for bit. A call that fails is a result; a
+/// program or task that cannot be used is named and passed over, and the exit status is 1.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, after_help = EXAMPLES)]
+pub(crate) struct ArcFlags {
+    #[command(subcommand)]
+    pub(crate) verb: Option<ArcVerb>,
+    #[command(flatten)]
+    pub(crate) asked: Option<ArcAskedFlags>,
+    #[command(flatten)]
+    pub(crate) run: RunFlags,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  swathe arc --programs solvers.py --tasks training/ --out RUN
+                                    all programs on all samples of a folder of tasks
+  swathe arc --programs solvers.py --tasks training/ --pairing own --out RUN
+                                    each solve_<task> on its own task
+  swathe arc --programs a.py b.py --tasks arc-agi_test_challenges.json --out RUN \\
+      --submission submission.json  two attempts for every test, by the best programs
+  swathe arc show RUN 67a3c6ac      input, expected and output of the best program
+  swathe arc explain --programs solvers.py
+                                    how much of the programs is shared
+
+Programs are functions `solve_<task>(I)`, or the candidates of one function `batt(task_id, S, I, C, log_path)`.
+
+RUN/results.parquet has a row for every call, RUN/tasks.parquet the programs that solve each task.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ArcVerb {
+    /// Run programs on tasks; `swathe arc` alone does the same
+    #[command(after_help = EXAMPLES)]
+    Run(Box<ArcRunFlags>),
+    /// Show how programs share their statements, and one program's graph
+    #[command(after_help = EXPLAIN_EXAMPLES)]
+    Explain(ArcExplainFlags),
+    /// Show a task of a finished run: input, expected and output
+    #[command(after_help = SHOW_EXAMPLES)]
+    Show(ArcShowFlags),
+    /// Write two attempts for every test of a finished run, by the best programs
+    Submit(ArcSubmitFlags),
+}
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  swathe arc explain --programs solvers.py
+  swathe arc explain --programs solvers.py --program solve_67a3c6ac
+  swathe arc explain --programs solvers.py --program solve_67a3c6ac --dot | dot -Tsvg > graph.svg";
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  swathe arc show RUN 67a3c6ac                  what the best program makes of it
+  swathe arc show RUN 67a3c6ac --program solve_3c9b0459
+  swathe arc show RUN 67a3c6ac -o task.png      a picture; .html makes a page
+
+Without a terminal, or with NO_COLOR set, grids are printed as characters: a dot for the
+background, a digit for a colour, a star after a cell that is not as expected.";
+
+#[derive(Debug, Args)]
+pub(crate) struct ArcRunFlags {
+    #[command(flatten)]
+    pub(crate) asked: ArcAskedFlags,
+    #[command(flatten)]
+    pub(crate) run: RunFlags,
+}
+
+/// What to run.
+#[derive(Debug, Args)]
+pub(crate) struct ArcAskedFlags {
+    /// Python files of programs: functions of one grid, lines that call primitives, a return
+    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    pub(crate) programs: Vec<PathBuf>,
+    /// A folder of tasks, a *_challenges.json file (its *_solutions.json beside it is used too),
+    /// or a JSON file of tasks by name
+    #[arg(long, value_name = "PATH", required = true, num_args = 1..)]
+    pub(crate) tasks: Vec<PathBuf>,
+    /// The folder of the run
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// Which programs run on which task
+    #[arg(long, value_enum, value_name = "WHICH", default_value = "all")]
+    pub(crate) pairing: PairingName,
+    /// The order in which programs see the elements of sets
+    #[arg(long, value_enum, value_name = "ORDER", default_value = "cpython")]
+    pub(crate) order: OrderName,
+    /// Which outputs are kept in the table
+    #[arg(long, value_enum, value_name = "WHICH", default_value = "short")]
+    pub(crate) outputs: OutputsName,
+    /// Write two attempts for every test, by the best programs, as the ARC Prize wants them
+    #[arg(long, value_name = "FILE")]
+    pub(crate) submission: Option<PathBuf>,
+    /// Measure the time of every primitive and program; the table is RUN/profile.parquet
+    #[arg(long)]
+    pub(crate) profile: bool,
+    /// Work one call may do; a unit is about one function call or eight elements of a set
+    #[arg(long, value_name = "N", default_value = "1000000")]
+    pub(crate) call_work: String,
+    /// Memory that one call's statements may build, summed
+    #[arg(long, value_name = "SIZE", default_value = "512MiB")]
+    pub(crate) call_memory: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PairingName {
+    /// Every program on every task
+    All,
+    /// The program solve_<task> on the task of that name
+    Own,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OrderName {
+    /// As CPython 3.8 to 3.13 iterates them: bit-exact with the Python reference
+    Cpython,
+    /// Ascending
+    Sorted,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputsName {
+    /// Those of up to 64 KiB; of longer ones only the hash and the length
+    Short,
+    /// All, however long
+    All,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ArcExplainFlags {
+    /// Python files of programs
+    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    pub(crate) programs: Vec<PathBuf>,
+    /// Print this program's graph instead of the figures
+    #[arg(long, value_name = "NAME")]
+    pub(crate) program: Option<String>,
+    /// The graph in the DOT language
+    #[arg(long, requires = "program")]
+    pub(crate) dot: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ArcShowFlags {
+    /// The run's folder
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// The task's name
+    #[arg(value_name = "TASK")]
+    pub(crate) task: String,
+    /// The program [default: the one that is best at the task]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) program: Option<String>,
+    /// A picture (.png) or a page (.html) instead of text
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ArcSubmitFlags {
+    /// The run's folder
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// The file to write
+    #[arg(long, value_name = "FILE", default_value = "submission.json")]
+    pub(crate) to: PathBuf,
+}

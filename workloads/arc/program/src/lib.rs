@@ -1,0 +1,67 @@
+//! The command `swathe arc`: tasks and programs in, tables, submissions and pictures out, and the
+//! section of the page.
+
+#![expect(
+    clippy::print_stderr,
+    reason = "stderr is where commands talk to their user"
+)]
+
+pub mod arc_picture;
+pub mod arc_run;
+pub mod arc_table;
+mod command;
+mod demo;
+mod flags;
+mod page;
+pub mod program_input;
+pub mod submission;
+pub mod task_input;
+
+use clap::{Args as _, FromArgMatches as _};
+use swathe_command::program::Program;
+use swathe_run::kind::RunKind;
+
+/// What the workload adds to its runs.
+pub static KIND: RunKind = RunKind {
+    title: "ARC grid programs",
+    scripts: &[
+        include_str!("page/assets/grids.js"),
+        include_str!("page/assets/matrix.js"),
+        include_str!("page/assets/task_view.js"),
+        include_str!("page/assets/arc.js"),
+    ],
+    style: include_str!("page/assets/arc.css"),
+    page: page::data,
+    after_tables: command::after_tables,
+    ..RunKind::plain("arc")
+};
+
+/// The command.
+pub static PROGRAM: Program = Program {
+    kind: &KIND,
+    settings: &[],
+    // All tasks are in memory: more workers than threads would only hand their turns to each other.
+    n_prefetch: Some(0),
+    has_kernels: false,
+    command: || {
+        let command = clap::Command::new("arc");
+        flags::ArcFlags::augment_args(command)
+            .about("Run grid programs in the ARC DSL on tasks, and see which program solves what")
+    },
+    run: |matches| {
+        let flags = flags::ArcFlags::from_arg_matches(matches).unwrap_or_else(|error| error.exit());
+        command::arc(&flags)
+    },
+    demo: Some(demo::DEMO),
+    calibrate: None,
+};
+
+#[cfg(test)]
+mod tests {
+    use super::KIND;
+
+    #[test]
+    fn assets_can_stand_in_a_page() {
+        swathe_run::page::check_assets(KIND.scripts, KIND.style);
+    }
+}

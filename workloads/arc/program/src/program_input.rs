@@ -1,0 +1,112 @@
+//! Program input: files of grid programs.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use swathe_arc::{ParseError, Parsed, Program, Reason, parse};
+
+use swathe_run::store::run_folder::InputFile;
+
+/// Programs that can run, and why others cannot.
+#[derive(Debug, Default)]
+pub struct ProgramInput {
+    /// The programs in the order of the files, all of different names.
+    pub programs: Vec<Program>,
+    /// The file of each program.
+    pub files_of_programs: Vec<PathBuf>,
+    /// Why others were rejected.
+    pub rejected: Vec<ParseError>,
+    /// The files that were read.
+    pub files: Vec<InputFile>,
+}
+
+/// Why a file of programs named on the command line cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramInputError {
+    /// It cannot be read.
+    #[error("cannot read {path}: {source}", path = path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It is no text.
+    #[error("{path} is not text in UTF-8 (byte {at})", path = path.display())]
+    NotText {
+        /// The file.
+        path: PathBuf,
+        /// The first byte that is not.
+        at: usize,
+    },
+    /// There is nothing in it.
+    #[error("{path} has no programs", path = path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// Reads files of programs. A program with a mistake, or with the name of an earlier one, is rejected alone.
+pub fn read_programs(paths: &[PathBuf]) -> Result<ProgramInput, ProgramInputError> {
+    let mut input = ProgramInput::default();
+    let mut first_by_name: HashMap<String, (PathBuf, usize)> = HashMap::new();
+    for path in paths {
+        let text = text_of(path, &mut input.files)?;
+        let Parsed { programs, errors } = parse(&path.display().to_string(), &text);
+        if programs.is_empty() && errors.is_empty() {
+            return Err(ProgramInputError::Empty { path: path.clone() });
+        }
+        input.rejected.extend(errors);
+        for program in programs {
+            if let Some((file, line)) = first_by_name.get(&program.name) {
+                let error = defined_elsewhere(path, &text, &program, file, *line);
+                input.rejected.push(error);
+                continue;
+            }
+            first_by_name.insert(program.name.clone(), (path.clone(), program.line));
+            input.files_of_programs.push(path.clone());
+            input.programs.push(program);
+        }
+    }
+    Ok(input)
+}
+
+fn text_of(path: &Path, files: &mut Vec<InputFile>) -> Result<String, ProgramInputError> {
+    let bytes = std::fs::read(path).map_err(|source| ProgramInputError::Read {
+        path: path.to_owned(),
+        source,
+    })?;
+    files.push(InputFile::of_bytes(path, &bytes));
+    String::from_utf8(bytes).map_err(|error| ProgramInputError::NotText {
+        path: path.to_owned(),
+        at: error.utf8_error().valid_up_to(),
+    })
+}
+
+fn defined_elsewhere(
+    path: &Path,
+    text: &str,
+    program: &Program,
+    first: &Path,
+    first_line: usize,
+) -> ParseError {
+    let source = text.lines().nth(program.line - 1).unwrap_or_default();
+    let lead = source
+        .split_once(&program.name)
+        .map_or("", |(lead, _)| lead);
+    ParseError {
+        file: path.display().to_string(),
+        line: program.line,
+        column: 1 + lead.chars().count(),
+        program: Some(program.name.clone()),
+        token: program.name.clone(),
+        source: source.to_owned(),
+        reason: Reason::DefinedElsewhere {
+            name: program.name.clone(),
+            file: first.display().to_string(),
+            line: first_line,
+        },
+    }
+}

@@ -1,0 +1,124 @@
+//! Flags of `swathe array`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use swathe_command::run_flags::RunFlags;
+
+/// XORs, multiplies or maps many arrays of different shapes.
+///
+/// Inputs are .npy files (one item each), .npz files (each member an item) and Parquet files with
+/// a list column (each row an item). An item that cannot be used fails alone: the others are done,
+/// and the exit status is 1.
+#[derive(Debug, Args)]
+pub(crate) struct ArrayFlags {
+    #[command(subcommand)]
+    pub(crate) verb: ArrayVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ArrayVerb {
+    /// XOR u8, u32 or u64 arrays with a key; the same key again restores them
+    #[command(after_help = XOR_EXAMPLES)]
+    Xor(XorFlags),
+    /// Multiply matrices (f32 or f64), each item of IN by the item of its name in --with
+    #[command(after_help = MATMUL_EXAMPLES)]
+    Matmul(MatmulFlags),
+    /// Map every element of f32 or f64 arrays
+    #[command(after_help = MAP_EXAMPLES)]
+    Map(MapFlags),
+}
+
+const XOR_EXAMPLES: &str = "\
+Examples:
+  swathe array xor data.npz --key-seed 42 --out hidden.npz
+  swathe array xor hidden.npz --out data-again.npz      the seed is stored in hidden.npz
+  swathe array xor a.npy b.npy --key 1,2,255 --out RUN   a short key, over and over
+  swathe array xor data.npz --with keys.npz --out out.npz";
+
+const MATMUL_EXAMPLES: &str = "\
+Examples:
+  swathe array matmul left.npz --with right.npz --out products.npz
+  swathe array matmul many.npz --with one.npy --out RUN  every item by the same matrix";
+
+const MAP_EXAMPLES: &str = "\
+Examples:
+  swathe array map sqrt data.npz --out roots.npz
+  swathe array map multiply data.parquet --operand 0.5 --out RUN
+  swathe array map add a.npz --with b.npz --out sums.npz
+
+NaN from the root or logarithm of a negative number is IEEE's answer, not a failure; how many
+there are is counted.";
+
+/// What all three verbs take.
+#[derive(Debug, Args)]
+pub(crate) struct ItemFlags {
+    /// .npy, .npz or .parquet files
+    #[arg(value_name = "IN", required = true)]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// A folder for a run that can be resumed and has a report, or a file ending in .npz
+    #[arg(long, value_name = "OUT")]
+    pub(crate) out: PathBuf,
+    /// The list column of Parquet inputs, if there are several
+    #[arg(long, value_name = "NAME")]
+    pub(crate) column: Option<String>,
+    #[command(flatten)]
+    pub(crate) run: RunFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct XorFlags {
+    #[command(flatten)]
+    pub(crate) items: ItemFlags,
+    /// Key arrays: the item of the same name, or the only one
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["key", "key_seed"])]
+    pub(crate) with: Option<PathBuf>,
+    /// A short key that is used over and over: numbers joined by commas
+    #[arg(long, value_name = "NUMBERS", conflicts_with = "key_seed")]
+    pub(crate) key: Option<String>,
+    /// A key derived from a seed; the seed is stored with the result
+    #[arg(long, value_name = "N")]
+    pub(crate) key_seed: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MatmulFlags {
+    #[command(flatten)]
+    pub(crate) items: ItemFlags,
+    /// The right operands: the item of the same name, or the only one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) with: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MapFlags {
+    /// What to do to every element
+    #[arg(value_enum, value_name = "OP")]
+    pub(crate) map: MapName,
+    #[command(flatten)]
+    pub(crate) items: ItemFlags,
+    /// The number to add or to multiply by
+    #[arg(
+        long,
+        value_name = "X",
+        allow_negative_numbers = true,
+        conflicts_with = "with"
+    )]
+    pub(crate) operand: Option<String>,
+    /// The arrays to add or to multiply by: the item of the same name, or the only one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) with: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MapName {
+    Add,
+    Multiply,
+    Square,
+    Sqrt,
+    Exp,
+    Log,
+    Abs,
+    Negate,
+}

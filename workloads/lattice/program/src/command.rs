@@ -1,0 +1,198 @@
+//! `swathe lattice`: questions about grid graphs, one by flags or many by a table.
+
+mod deferred_signals;
+mod print;
+mod scratch;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::lattice_queries::{Asked, LatticeQueries, QueryKind, parse_sizes, parse_vertices};
+use crate::lattice_table::LatticeRows;
+use crate::{KIND, PROGRAM};
+use serde_json::{Value, json};
+use swathe::AsSolved;
+use swathe_lattice::{
+    Lattice, LatticeDescription, LatticeError, LatticeWorkload, Operation, QueryError,
+};
+use swathe_run::store::run_folder::InputFile;
+
+use crate::flags::{LatticeFlags, LatticeVerb, QuestionFlags};
+use swathe_command::fault::{Code, Fault};
+use swathe_command::settings::resolve;
+use swathe_command::sweep::{Provenance, sweep};
+
+pub(crate) fn lattice(flags: &LatticeFlags) -> Result<Code, Fault> {
+    let question = Question::of(&flags.verb);
+    let shared = question.shared;
+    let out = shared.out.as_deref().unwrap_or(Path::new(""));
+    let run = resolve(&shared.run, out, &PROGRAM)?;
+    if shared.out.is_none() && (run.output.resume || run.output.shard.is_some()) {
+        return Err(
+            Fault::usage("--resume and --shard need a run folder").hint("say where with --out DIR")
+        );
+    }
+    if let LatticeVerb::Path(path) = &flags.verb
+        && let Some(file) = &path.scratch
+    {
+        let asked = question.asked()?;
+        return scratch::path_in(file, &asked, path.length_max, shared.json, &run);
+    }
+    let queries = match &shared.queries {
+        Some(path) => question.read(path)?,
+        None => LatticeQueries::one(question.kind, "0", question.asked()?),
+    };
+    if shared.out.is_none() && !run.explain {
+        let is_table = shared.queries.is_some();
+        return print::answers(&queries, run, is_table, shared.json);
+    }
+    let provenance = question.provenance()?;
+    let finish = Arc::new(AsSolved(Arc::new(LatticeWorkload)));
+    let source = queries.source();
+    let rows = LatticeRows::new(queries);
+    let nothing = Box::new(|_| Ok(()));
+    sweep(&KIND, &finish, &source, run, provenance, rows, nothing)
+}
+
+/// What the flags ask, whatever the verb.
+struct Question<'a> {
+    kind: QueryKind,
+    from: Option<&'a str>,
+    to: Option<&'a str>,
+    shared: &'a QuestionFlags,
+}
+
+impl<'a> Question<'a> {
+    fn of(verb: &'a LatticeVerb) -> Question<'a> {
+        match verb {
+            LatticeVerb::Analyze(flags) => Question {
+                kind: QueryKind::Analyze,
+                from: None,
+                to: None,
+                shared: &flags.question,
+            },
+            LatticeVerb::Path(flags) => Question {
+                kind: QueryKind::Path,
+                from: flags.from.as_deref(),
+                to: flags.to.as_deref(),
+                shared: &flags.question,
+            },
+            LatticeVerb::Layers(flags) => Question {
+                kind: QueryKind::Layers {
+                    with_distances: flags.distances,
+                },
+                from: flags.from.as_deref(),
+                to: None,
+                shared: &flags.question,
+            },
+        }
+    }
+
+    /// How users call it.
+    fn verb(&self) -> &'static str {
+        match self.kind {
+            QueryKind::Analyze => "analyze",
+            QueryKind::Path => "path",
+            QueryKind::Layers { .. } => "layers",
+        }
+    }
+
+    /// The table, and a word about columns that may be mistyped.
+    fn read(&self, path: &Path) -> Result<LatticeQueries, Fault> {
+        let queries = LatticeQueries::read(path, self.kind).map_err(|error| {
+            Fault::usage(format!("{}: {error}", path.display())).hint(format!(
+                "`swathe lattice {} --help` shows the columns of a table",
+                self.verb()
+            ))
+        })?;
+        for column in queries.columns_unused() {
+            eprintln!(
+                "warning: {}: the column {column:?} is not used",
+                path.display()
+            );
+        }
+        Ok(queries)
+    }
+
+    /// The one question of the flags. All that can be wrong with it is known before it is asked.
+    fn asked(&self) -> Result<Asked, Fault> {
+        let fault = |error: QueryError| {
+            Fault::usage(error.to_string()).hint(format!(
+                "`swathe lattice {} --help` shows what can be asked",
+                self.verb()
+            ))
+        };
+        let sizes = parse_sizes(self.shared.size.as_deref().unwrap_or("")).map_err(fault)?;
+        let blocked = match (&self.shared.blocked, &self.shared.blocked_file) {
+            (Some(ids), _) => parse_vertices(ids).map_err(fault)?,
+            (None, Some(path)) => {
+                let ids =
+                    std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
+                parse_vertices(&ids).map_err(|error| {
+                    Fault::usage(format!("{}: {error}", path.display()))
+                        .hint("write ids separated by spaces, commas or line breaks")
+                })?
+            }
+            (None, None) => Vec::new(),
+        };
+        let described = LatticeDescription::new(&sizes, blocked);
+        let lattice = described.map_err(|error| fault(error.into()))?;
+        let (from, to) = (self.from.unwrap_or(""), self.to.unwrap_or(""));
+        let asked = Asked::parse(self.kind, Arc::new(lattice), from, to).map_err(fault)?;
+        check_ends(&asked).map_err(fault)?;
+        Ok(asked)
+    }
+
+    /// What the answers of a run depend on.
+    fn provenance(&self) -> Result<Provenance, Fault> {
+        let mut settings: BTreeMap<String, Value> = BTreeMap::new();
+        let mut set = |name: &str, value: Value| settings.insert(name.to_owned(), value);
+        set("op", json!(self.verb()));
+        if let QueryKind::Layers { with_distances } = self.kind {
+            set("distances", json!(with_distances));
+        }
+        let texts = [
+            ("size", self.shared.size.as_deref()),
+            ("blocked", self.shared.blocked.as_deref()),
+            ("from", self.from),
+            ("to", self.to),
+        ];
+        for (name, text) in texts {
+            if let Some(text) = text {
+                set(name, json!(text));
+            }
+        }
+        let files = [&self.shared.queries, &self.shared.blocked_file];
+        let inputs = files
+            .into_iter()
+            .flatten()
+            .map(|path| InputFile::of(path).map_err(|error| unreadable(path, &error)));
+        Ok(Provenance {
+            settings,
+            inputs: inputs.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Fault {
+    Fault::usage(format!("cannot read {}: {error}", path.display()))
+        .hint("check that it exists and may be read")
+}
+
+/// Whether the walk can begin and end where it should.
+fn check_ends(asked: &Asked) -> Result<(), QueryError> {
+    let ends = match asked.operation {
+        Operation::Analyze => vec![],
+        Operation::Path { from, to } => vec![from, to],
+        Operation::Layers { from, .. } => vec![from],
+    };
+    let open = Lattice::new(asked.lattice.sizes())?;
+    for vertex in ends {
+        open.coordinates_of(vertex)?;
+        if asked.lattice.is_blocked(vertex) {
+            return Err(LatticeError::Blocked { vertex }.into());
+        }
+    }
+    Ok(())
+}

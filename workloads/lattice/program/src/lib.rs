@@ -1,0 +1,57 @@
+//! The command `swathe lattice`: questions about grid graphs, one by flags or many by a table, their
+//! answers, and the section of the page.
+
+#![expect(
+    clippy::print_stderr,
+    reason = "stderr is where commands talk to their user"
+)]
+
+mod command;
+mod demo;
+mod flags;
+pub mod lattice_queries;
+pub mod lattice_table;
+mod page;
+
+use clap::{Args as _, FromArgMatches as _};
+use swathe_command::program::Program;
+use swathe_run::kind::RunKind;
+
+/// What the workload adds to its runs.
+pub static KIND: RunKind = RunKind {
+    title: "Lattice operations",
+    scripts: &[include_str!("page/assets/lattice.js")],
+    style: "",
+    page: page::data,
+    ..RunKind::plain("lattice")
+};
+
+/// The command.
+pub static PROGRAM: Program = Program {
+    kind: &KIND,
+    settings: &[],
+    n_prefetch: None,
+    has_kernels: false,
+    command: || {
+        let command = clap::Command::new("lattice");
+        flags::LatticeFlags::augment_args(command)
+            .about("Analyze lattices, find shortest paths in them, count vertices by distance")
+    },
+    run: |matches| {
+        let flags =
+            flags::LatticeFlags::from_arg_matches(matches).unwrap_or_else(|error| error.exit());
+        command::lattice(&flags)
+    },
+    demo: Some(demo::DEMO),
+    calibrate: None,
+};
+
+#[cfg(test)]
+mod tests {
+    use super::KIND;
+
+    #[test]
+    fn assets_can_stand_in_a_page() {
+        swathe_run::page::check_assets(KIND.scripts, KIND.style);
+    }
+}

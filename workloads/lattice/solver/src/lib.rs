@@ -1,0 +1,250 @@
+//! Lattices: hypercubic grid graphs, what can be said of them, and the ways through them.
+//!
+//! A lattice has 1 to 10 axes of 2 to 100 vertices each, and an edge between any two vertices that
+//! differ by one along one axis. It is bounded (nothing wraps) and undirected. A vertex's id is
+//! its place in row-major order: the last axis runs fastest. Vertices can be *blocked*, which
+//! removes them and their edges from the graph.
+//!
+//! | function | what it answers | where nothing is blocked |
+//! |---|---|---|
+//! | [`analyze`] | vertices, edges, connected, diameter … | closed form, any size |
+//! | [`shortest_path`] | a shortest path between two vertices | closed form |
+//! | [`layers`] | how many vertices lie at each distance | closed form |
+//! | [`catalytic_path`] | a shortest path, found in borrowed memory | the same algorithm |
+//!
+//! Each has a function beside it that says how much memory it needs, takes a scratch that can be
+//! reused, and polls a `stop` closure every few milliseconds; once that says `true` the answer is
+//! [`LatticeError::Interrupted`]. The methods of [`Lattice`] are the same without scratch and stop.
+//!
+//! ```
+//! use swathe_lattice::{Lattice, PathAnswer};
+//!
+//! // 0 1 2
+//! // 3 # 5
+//! // 6 7 8
+//! let lattice = Lattice::new(&[3, 3])?.with_blocked([4])?;
+//! assert_eq!(lattice.analyze()?.n_edges, 8);
+//! assert_eq!(lattice.path(1, 7)?.length(), Some(4));
+//! assert_eq!(lattice.layers(0)?.counts, [1, 2, 2, 2, 1]);
+//! let PathAnswer::Found(vertices) = lattice.path(3, 8)? else { unreachable!() };
+//! assert_eq!(vertices, [3, 6, 7, 8]);
+//! # Ok::<(), swathe_lattice::LatticeError>(())
+//! ```
+
+mod analyze;
+mod bits;
+mod catalytic;
+mod description;
+mod diameter;
+mod error;
+mod grid;
+mod guided;
+mod layers;
+mod path;
+mod pool;
+mod search;
+mod workload;
+
+pub use analyze::{Analysis, analyze, analyze_need};
+pub use catalytic::{
+    CatalyticAnswer, CatalyticPath, CatalyticSettings, Certainty, catalytic_need, catalytic_path,
+};
+pub use description::LatticeDescription;
+pub use diameter::N_VERTICES_DIAMETER_MAX;
+pub use error::LatticeError;
+pub use layers::{Layers, UNREACHABLE, layers, layers_need};
+pub use path::{PathAnswer, path_need, shortest_path};
+pub use search::SearchScratch;
+pub use workload::{Answer, LatticeWorkload, Operation, Query, QueryError, query_size};
+
+use grid::Grid;
+
+/// The most axes a lattice can have.
+pub const N_DIMENSIONS_MAX: usize = 10;
+
+/// The most vertices along one axis; the fewest are 2.
+pub const AXIS_SIZE_MAX: u32 = 100;
+
+/// The most vertices of a lattice that is walked, or in which vertices are blocked.
+///
+/// Up to here an id fits in 32 bits. Larger lattices can only be analyzed in closed form.
+pub const N_VERTICES_WALKED_MAX: u64 = 1 << 32;
+
+/// A bounded hypercubic grid graph, possibly with blocked vertices.
+///
+/// ```
+/// use swathe_lattice::Lattice;
+///
+/// let largest = Lattice::new(&[100; 10])?;
+/// assert_eq!(largest.n_vertices(), 10_u128.pow(20));
+/// # Ok::<(), swathe_lattice::LatticeError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lattice {
+    sizes: Vec<u32>,
+    n_vertices: u128,
+    /// Absent above [`N_VERTICES_WALKED_MAX`], where vertices have no ids.
+    grid: Option<Grid>,
+}
+
+/// Bytes an algorithm needs beside the lattice itself, at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct MemoryNeed {
+    /// Working memory, reused between calls.
+    pub scratch_bytes: u64,
+    /// The answer handed back.
+    pub answer_bytes: u64,
+}
+
+impl Lattice {
+    /// A lattice with `sizes[axis]` vertices along each axis and nothing blocked.
+    pub fn new(sizes: &[u32]) -> Result<Self, LatticeError> {
+        if sizes.is_empty() || sizes.len() > N_DIMENSIONS_MAX {
+            return Err(LatticeError::Dimensions {
+                n_dimensions: sizes.len(),
+            });
+        }
+        for (axis, &size) in sizes.iter().enumerate() {
+            if !(2..=AXIS_SIZE_MAX).contains(&size) {
+                return Err(LatticeError::AxisSize { axis, size });
+            }
+        }
+        // At most 100^10 = 10^20, which needs 67 bits.
+        let n_vertices = sizes.iter().map(|&size| u128::from(size)).product();
+        let grid = (n_vertices <= u128::from(N_VERTICES_WALKED_MAX)).then(|| Grid::new(sizes));
+        Ok(Self {
+            sizes: sizes.to_vec(),
+            n_vertices,
+            grid,
+        })
+    }
+
+    /// The same lattice with these vertices blocked as well; naming one twice is no error.
+    ///
+    /// Blocked vertices cost one bit per vertex of the lattice, so that lattices above
+    /// [`N_VERTICES_WALKED_MAX`] refuse them.
+    pub fn with_blocked(
+        mut self,
+        vertices: impl IntoIterator<Item = u64>,
+    ) -> Result<Self, LatticeError> {
+        for vertex in vertices {
+            let id = self.id(vertex)?;
+            if let Some(grid) = &mut self.grid {
+                grid.block(id);
+            }
+        }
+        Ok(self)
+    }
+
+    /// Vertices along each axis.
+    pub fn sizes(&self) -> &[u32] {
+        &self.sizes
+    }
+
+    /// All vertices, blocked ones too.
+    pub fn n_vertices(&self) -> u128 {
+        self.n_vertices
+    }
+
+    /// Vertices that are blocked.
+    pub fn n_blocked(&self) -> u64 {
+        self.grid.as_ref().map_or(0, Grid::n_blocked)
+    }
+
+    /// Vertices that are not blocked.
+    pub fn n_free(&self) -> u128 {
+        self.n_vertices - u128::from(self.n_blocked())
+    }
+
+    /// Whether a vertex is blocked; ids outside the lattice are not.
+    pub fn is_blocked(&self, vertex: u64) -> bool {
+        self.id(vertex)
+            .is_ok_and(|id| self.grid.as_ref().is_some_and(|grid| !grid.is_free(id)))
+    }
+
+    /// Bytes the lattice itself keeps on the heap.
+    pub fn n_bytes(&self) -> u64 {
+        size_of_val(self.sizes.as_slice()) as u64 + self.grid.as_ref().map_or(0, Grid::n_bytes)
+    }
+
+    /// The id of the vertex at these coordinates.
+    ///
+    /// ```
+    /// # use swathe_lattice::Lattice;
+    /// let lattice = Lattice::new(&[4, 5])?;
+    /// assert_eq!(lattice.vertex_at(&[2, 3])?, 13);
+    /// assert_eq!(lattice.coordinates_of(13)?, [2, 3]);
+    /// # Ok::<(), swathe_lattice::LatticeError>(())
+    /// ```
+    pub fn vertex_at(&self, coordinates: &[u32]) -> Result<u64, LatticeError> {
+        if coordinates.len() != self.sizes.len() {
+            return Err(LatticeError::CoordinateCount {
+                n_given: coordinates.len(),
+                n_dimensions: self.sizes.len(),
+            });
+        }
+        self.grid()?;
+        let mut vertex = 0;
+        for (axis, (&coordinate, &size)) in coordinates.iter().zip(&self.sizes).enumerate() {
+            if coordinate >= size {
+                return Err(LatticeError::Coordinate {
+                    axis,
+                    coordinate,
+                    size,
+                });
+            }
+            vertex = vertex * u64::from(size) + u64::from(coordinate);
+        }
+        Ok(vertex)
+    }
+
+    /// The coordinates of the vertex with this id.
+    pub fn coordinates_of(&self, vertex: u64) -> Result<Vec<u32>, LatticeError> {
+        let id = self.id(vertex)?;
+        Ok(self.grid()?.coordinates(id))
+    }
+
+    /// [`analyze`] in fresh memory and without a stop.
+    pub fn analyze(&self) -> Result<Analysis, LatticeError> {
+        analyze(self, &mut SearchScratch::default(), &|| false)
+    }
+
+    /// [`shortest_path`] in fresh memory and without a stop.
+    pub fn path(&self, from: u64, to: u64) -> Result<PathAnswer, LatticeError> {
+        shortest_path(self, from, to, &mut SearchScratch::default(), &|| false)
+    }
+
+    /// [`layers`] in fresh memory, without the distance of each vertex and without a stop.
+    pub fn layers(&self, from: u64) -> Result<Layers, LatticeError> {
+        layers(self, from, false, &mut SearchScratch::default(), &|| false)
+    }
+
+    /// The part that can be walked, if the lattice is not too large for it.
+    fn grid(&self) -> Result<&Grid, LatticeError> {
+        self.grid.as_ref().ok_or(LatticeError::TooManyVertices {
+            n_vertices: self.n_vertices,
+            n_vertices_max: N_VERTICES_WALKED_MAX,
+        })
+    }
+
+    /// A vertex as the 32 bits the algorithms use.
+    fn id(&self, vertex: u64) -> Result<u32, LatticeError> {
+        self.grid()?;
+        if u128::from(vertex) >= self.n_vertices {
+            return Err(LatticeError::OutOfRange {
+                vertex,
+                n_vertices: self.n_vertices,
+            });
+        }
+        Ok(vertex as u32)
+    }
+
+    /// A vertex from or to which one can walk: within the lattice and not blocked.
+    fn endpoint(&self, vertex: u64) -> Result<u32, LatticeError> {
+        let id = self.id(vertex)?;
+        if !self.grid()?.is_free(id) {
+            return Err(LatticeError::Blocked { vertex });
+        }
+        Ok(id)
+    }
+}

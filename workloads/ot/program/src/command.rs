@@ -1,0 +1,143 @@
+//! `swathe ot`: transport between frames, many pairs at a time.
+
+mod problem;
+mod recorded;
+mod show;
+mod suggest;
+mod synth;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::frame_cache::FrameCache;
+use crate::pair_files::PairFiles;
+use crate::pair_input::{PairInput, PairInputError};
+use crate::pair_survey::{KnownOutlines, PairSurvey, SurveySettings, survey};
+use crate::pair_table::{Memory, PairRows, is_result_column};
+use crate::pair_workload::PairRun;
+use crate::{KIND, PROGRAM};
+use swathe::Padding;
+use swathe_ot::{Crop, Precision};
+use swathe_run::store::carry_out::span;
+
+use crate::flags::{OtFlags, OtRunFlags, OtVerb};
+use problem::Problem;
+use swathe_command::fault::{Code, Fault};
+use swathe_command::settings::{RunSettings, resolve};
+use swathe_command::sweep::{Provenance, sweep};
+
+pub(crate) fn ot(flags: &OtFlags) -> Result<Code, Fault> {
+    match &flags.verb {
+        None => solve(&flags.run),
+        Some(OtVerb::Run(run)) => solve(run),
+        Some(OtVerb::Synth(flags)) => synth::synth(flags),
+        Some(OtVerb::Show(flags)) => show::show(flags),
+        Some(OtVerb::Suggest(flags)) => suggest::suggest(flags),
+    }
+}
+
+/// Solves the pairs of an input.
+fn solve(flags: &OtRunFlags) -> Result<Code, Fault> {
+    let (Some(input), Some(out)) = (&flags.input, &flags.out) else {
+        return Err(Fault::usage("ot needs an input and --out")
+            .hint("`swathe ot --help` shows what they can be"));
+    };
+    let run = resolve(&flags.run, out, &PROGRAM)?;
+    let problem = Problem::resolve(&flags.problem, &flags.run, &run)?;
+    let input = open(input)?;
+    let cache = Arc::new(FrameCache::new(
+        Arc::clone(&input.files),
+        input.frames.clone(),
+        problem.label,
+        &run.engine.memory,
+    ));
+    let Some(survey) = look(&input, &cache, &problem, &run) else {
+        eprintln!("interrupted before anything was solved");
+        return Ok(Code::Interrupted);
+    };
+    let PairInput { pairs, carried, .. } = input;
+    let pairs = Arc::new(pairs);
+    let files = PairFiles::new(
+        &run.output.out,
+        problem.fields,
+        problem.settings.coupling != swathe_ot::Coupling::None,
+        problem.settings.precision == Precision::F64,
+    );
+    let provenance = Provenance {
+        settings: problem.provenance(),
+        inputs: survey.inputs.clone(),
+    };
+    let survey = Arc::new(survey);
+    let mut settings = problem.settings.clone();
+    if let (Crop::Bucketed { padding_px, .. }, Padding::Auto { .. }) =
+        (&settings.crop, &run.engine.padding)
+    {
+        settings.crop = problem::buckets_of(&pairs, &survey, *padding_px, &settings, &run);
+    }
+    let pair_run = Arc::new(PairRun::new(
+        settings.clone(),
+        files.clone(),
+        Arc::clone(&pairs),
+        problem.um_per_px,
+    ));
+    let source = pair_run.source(Arc::clone(&cache), Arc::clone(&survey));
+    let memory = Memory {
+        cache,
+        survey,
+        label: problem.label,
+        folder: run.output.folder(),
+    };
+    let rows = PairRows::new(pairs, carried, settings, files, Some(memory));
+    let nothing = Box::new(|_| Ok(()));
+    sweep(&KIND, &pair_run, &source, run, provenance, rows, nothing)
+}
+
+/// The table or series, with columns that can stand beside the results.
+fn open(path: &Path) -> Result<PairInput, Fault> {
+    let opened = PairInput::open(path).and_then(|input| {
+        let reserved = input
+            .carried
+            .iter()
+            .find(|column| is_result_column(column.field.name()));
+        match reserved {
+            Some(column) => Err(PairInputError::ReservedColumn {
+                path: path.to_owned(),
+                column: column.field.name().clone(),
+            }),
+            None => Ok(input),
+        }
+    });
+    opened.map_err(|error| Fault::usage(error.to_string()).hint(error.hint()))
+}
+
+/// Looks at the frames that this run or shard needs; none if it was interrupted.
+fn look(
+    input: &PairInput,
+    cache: &FrameCache,
+    problem: &Problem,
+    run: &RunSettings,
+) -> Option<PairSurvey> {
+    let (from, to) = span(input.pairs.len(), run.output.shard);
+    let mut needed = vec![false; input.frames.len()];
+    for pair in &input.pairs[from..to] {
+        needed[pair.source] = true;
+        needed[pair.target] = true;
+    }
+    let known = if run.output.resume {
+        KnownOutlines::read(&run.output.folder(), problem.label)
+    } else {
+        KnownOutlines::default()
+    };
+    survey(
+        cache,
+        &needed,
+        input.table.as_deref(),
+        &SurveySettings {
+            wants_boxes: problem.settings.crop != Crop::Fixed,
+            known: &known,
+            n_threads: run.engine.n_threads,
+            memory_bytes: run.engine.memory.cap_bytes(),
+            stop: &run.engine.stop,
+        },
+    )
+}

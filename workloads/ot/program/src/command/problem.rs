@@ -1,0 +1,343 @@
+//! What the flags of `swathe ot` ask to be solved.
+
+use std::collections::BTreeMap;
+
+use crate::PROGRAM;
+use crate::pair_files::FieldsFormat;
+use crate::pair_input::NamedPair;
+use crate::pair_survey::{Outline, PairSurvey};
+use crate::pair_table::reference_name;
+use serde_json::{Value, json};
+use swathe::Padding;
+use swathe_ot::{
+    CoordScale, Coupling, Crop, Failure, Precision, Reference, Settings, Shape, place_live,
+};
+
+use crate::flags::OtProblemFlags;
+use swathe_command::fault::Fault;
+use swathe_command::run_flags::RunFlags;
+use swathe_command::settings::{Found, Layers, RunSettings};
+
+/// The problem of every pair of a run, and what is written of its solution.
+pub(super) struct Problem {
+    pub(super) settings: Settings,
+    pub(super) fields: FieldsFormat,
+    pub(super) label: Option<f64>,
+    pub(super) um_per_px: Option<f64>,
+}
+
+impl Problem {
+    /// Decides the settings; all are checked before anything is read.
+    pub(super) fn resolve(
+        flags: &OtProblemFlags,
+        run_flags: &RunFlags,
+        run: &RunSettings,
+    ) -> Result<Problem, Fault> {
+        let layers = Layers::read(run_flags.config.as_deref(), &PROGRAM)?;
+        let find = |name: &str, flag: &Option<String>| layers.find(name, flag);
+        let defaults = Settings::default();
+        let number = |name: &str, flag: &Option<String>, default: f64| {
+            find(name, flag)?.map_or(Ok(default), |found| real(&found))
+        };
+        let count = |name: &str, flag: &Option<String>, default: usize| {
+            find(name, flag)?.map_or(Ok(default), |found| found.number())
+        };
+        let padding_px = count("padding", &flags.padding, 16)?;
+        let settings = Settings {
+            epsilon: number("epsilon", &flags.epsilon, defaults.epsilon)?,
+            relaxation: number("relaxation", &flags.relaxation, defaults.relaxation)?,
+            reference: match find("reference", &flags.reference)? {
+                None => defaults.reference,
+                Some(found) => word(
+                    &found,
+                    "a reference measure",
+                    &[
+                        ("product", Reference::Product),
+                        ("counting", Reference::Counting),
+                    ],
+                )?,
+            },
+            coord_scale: match find("coord-scale", &flags.coord_scale)? {
+                None => CoordScale::Auto,
+                Some(found) if found.value == "auto" => CoordScale::Auto,
+                Some(found) => CoordScale::Fixed(real(&found)?),
+            },
+            normalize: match find("normalize", &typed(flags))? {
+                None => defaults.normalize,
+                Some(found) => word(&found, "true or false", &[("true", true), ("false", false)])?,
+            },
+            tolerance: number("tolerance", &flags.tolerance, defaults.tolerance)?,
+            max_iterations: count(
+                "max-iterations",
+                &flags.max_iterations,
+                defaults.max_iterations,
+            )?,
+            precision: match find("precision", &flags.precision)? {
+                None => defaults.precision,
+                Some(found) => word(
+                    &found,
+                    "a precision",
+                    &[
+                        ("auto", Precision::Auto),
+                        ("f32", Precision::F32),
+                        ("f64", Precision::F64),
+                    ],
+                )?,
+            },
+            crop: match find("crop", &flags.crop)? {
+                None => Crop::Union { padding_px },
+                Some(found) => word(
+                    &found,
+                    "a way to crop",
+                    &[
+                        ("union", Crop::Union { padding_px }),
+                        ("fixed", Crop::Fixed),
+                        (
+                            "bucketed",
+                            Crop::Bucketed {
+                                padding_px,
+                                buckets: Vec::new(),
+                            },
+                        ),
+                    ],
+                )?,
+            },
+            pool: count("pool", &flags.pool, defaults.pool)?,
+            fields: true,
+            potentials: false,
+            coupling: match find("coupling", &flags.coupling)? {
+                None => Coupling::None,
+                Some(found) => parse_coupling(&found)?,
+            },
+        };
+        let settings = with_buckets(settings, &run.engine.padding)?;
+        settings.check().map_err(usage)?;
+        let positive = |name: &str, flag: &Option<String>| match find(name, flag)? {
+            None => Ok(None),
+            Some(found) => match real(&found)? {
+                x if x > 0.0 && x.is_finite() => Ok(Some(x)),
+                _ => Err(found
+                    .fault("a positive number")
+                    .hint("write the width of a pixel in µm, such as 0.65")),
+            },
+        };
+        Ok(Problem {
+            settings,
+            fields: match find("fields", &flags.fields)? {
+                None => FieldsFormat::None,
+                Some(found) => word(
+                    &found,
+                    "a format for maps",
+                    &[
+                        ("none", FieldsFormat::None),
+                        ("npz", FieldsFormat::Npz),
+                        ("parquet", FieldsFormat::Parquet),
+                    ],
+                )?,
+            },
+            label: match find("label", &flags.label)? {
+                None => None,
+                Some(found) => {
+                    let label: i64 = found.number()?;
+                    // Beyond this, neighbouring labels would be one number.
+                    if label.unsigned_abs() > 1 << 53 {
+                        return Err(found.fault("a label that can be told from the next one"));
+                    }
+                    Some(label as f64)
+                }
+            },
+            um_per_px: positive("um-per-px", &flags.um_per_px)?,
+        })
+    }
+
+    /// The settings that the table or the files beside it depend on. Which box is cut out changes
+    /// no result, but stands in the table.
+    pub(super) fn provenance(&self) -> BTreeMap<String, Value> {
+        let settings = &self.settings;
+        // As text: JSON has no infinity.
+        let number = |x: f64| json!(x.to_string());
+        let (crop, padding) = match &settings.crop {
+            Crop::Union { padding_px } => ("union".to_owned(), json!(padding_px)),
+            Crop::Fixed => ("fixed".to_owned(), Value::Null),
+            Crop::Bucketed {
+                padding_px,
+                buckets,
+            } => {
+                let buckets: Vec<String> = buckets.iter().map(Shape::to_string).collect();
+                (format!("bucketed {}", buckets.join(",")), json!(padding_px))
+            }
+        };
+        let coupling = match settings.coupling {
+            Coupling::None => "none".to_owned(),
+            Coupling::TopK(k) => format!("topk:{k}"),
+            Coupling::Threshold(mass) => format!("threshold:{mass}"),
+        };
+        let fields = match self.fields {
+            FieldsFormat::None => "none",
+            FieldsFormat::Npz => "npz",
+            FieldsFormat::Parquet => "parquet",
+        };
+        let coord_scale = match settings.coord_scale {
+            CoordScale::Auto => "auto".to_owned(),
+            CoordScale::Fixed(scale) => scale.to_string(),
+        };
+        let precision = match settings.precision {
+            Precision::Auto => "auto",
+            Precision::F32 => "f32",
+            Precision::F64 => "f64",
+        };
+        let mut all = BTreeMap::from([
+            ("epsilon".to_owned(), number(settings.epsilon)),
+            ("relaxation".to_owned(), number(settings.relaxation)),
+            (
+                "reference".to_owned(),
+                json!(reference_name(settings.reference)),
+            ),
+            ("coord-scale".to_owned(), json!(coord_scale)),
+            ("normalize".to_owned(), json!(settings.normalize)),
+            ("tolerance".to_owned(), number(settings.tolerance)),
+            ("max-iterations".to_owned(), json!(settings.max_iterations)),
+            ("precision".to_owned(), json!(precision)),
+            ("crop".to_owned(), json!(crop)),
+            ("padding".to_owned(), padding),
+            ("pool".to_owned(), json!(settings.pool)),
+            ("fields".to_owned(), json!(fields)),
+            ("coupling".to_owned(), json!(coupling)),
+        ]);
+        if let Some(label) = self.label {
+            all.insert("label".to_owned(), number(label));
+        }
+        if let Some(um_per_px) = self.um_per_px {
+            all.insert("um-per-px".to_owned(), number(um_per_px));
+        }
+        all
+    }
+}
+
+/// The bucket shapes that waste least on the pairs of this run.
+pub(super) fn buckets_of(
+    pairs: &[NamedPair],
+    survey: &PairSurvey,
+    padding_px: usize,
+    settings: &Settings,
+    run: &RunSettings,
+) -> Crop {
+    let outline = |number: usize| -> Option<Outline> {
+        survey.outlines[number].as_ref()?.as_ref().ok().copied()
+    };
+    let shapes: Vec<(usize, u32, swathe::Shape)> = pairs
+        .iter()
+        .enumerate()
+        .filter_map(|(index, pair)| {
+            let (source, target) = (outline(pair.source)?, outline(pair.target)?);
+            let live = match (source.live, target.live) {
+                (Some(a), Some(b)) => Some(a.union(b)),
+                (a, b) => a.or(b),
+            };
+            let crop = Crop::Union { padding_px };
+            let placed = place_live(source.shape, live, &crop, settings.pool).ok()?;
+            let work = [placed.work.h_px as u32, placed.work.w_px as u32];
+            Some((index, 0, swathe::Shape::new(&work)))
+        })
+        .collect();
+    let (buckets, _) = swathe::bucket(&shapes, &run.engine.padding);
+    let mut shapes: Vec<Shape> = buckets
+        .iter()
+        .filter_map(|bucket| match bucket.shape.extents() {
+            [h_px, w_px] => Some(Shape::new(*h_px as usize, *w_px as usize)),
+            _ => None,
+        })
+        .collect();
+    shapes.sort_unstable_by_key(|shape| (shape.n_px(), shape.h_px));
+    shapes.dedup();
+    Crop::Bucketed {
+        padding_px,
+        buckets: shapes,
+    }
+}
+
+/// The shapes of --buckets, where the crop asks for them.
+fn with_buckets(settings: Settings, padding: &Padding) -> Result<Settings, Fault> {
+    let Crop::Bucketed { padding_px, .. } = settings.crop else {
+        return Ok(settings);
+    };
+    let need = |what: &str| {
+        Fault::usage(format!("--crop bucketed {what}"))
+            .hint("add --buckets 128x256,256x512 with height x width, or --buckets auto")
+    };
+    let mut buckets = Vec::new();
+    match padding {
+        Padding::Auto { .. } => {}
+        Padding::Buckets(shapes) => {
+            for shape in shapes {
+                match shape.extents() {
+                    [h_px, w_px] => buckets.push(Shape::new(*h_px as usize, *w_px as usize)),
+                    _ => return Err(need(&format!("has no use for the bucket {shape}"))),
+                }
+            }
+        }
+        _ => return Err(need("needs buckets")),
+    }
+    Ok(Settings {
+        crop: Crop::Bucketed {
+            padding_px,
+            buckets,
+        },
+        ..settings
+    })
+}
+
+/// What --normalize and --no-normalize say, as text like all others.
+fn typed(flags: &OtProblemFlags) -> Option<String> {
+    match (flags.normalize, flags.no_normalize) {
+        (true, _) => Some("true".to_owned()),
+        (false, true) => Some("false".to_owned()),
+        (false, false) => None,
+    }
+}
+
+fn real(found: &Found) -> Result<f64, Fault> {
+    let number = found.value.trim().parse::<f64>().ok();
+    number.filter(|x| !x.is_nan()).ok_or_else(|| {
+        found
+            .fault("a number")
+            .hint("write something like 0.001, 1e-3 or 10")
+    })
+}
+
+/// The value that goes with a word.
+fn word<T: Clone>(found: &Found, what: &str, words: &[(&str, T)]) -> Result<T, Fault> {
+    let known = words.iter().find(|(word, _)| *word == found.value);
+    known.map(|(_, value)| value.clone()).ok_or_else(|| {
+        let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        let (last, others) = names.split_last().unwrap_or((&"", &[]));
+        found
+            .fault(what)
+            .hint(format!("write {} or {last}", others.join(", ")))
+    })
+}
+
+fn parse_coupling(found: &Found) -> Result<Coupling, Fault> {
+    let wrong = || {
+        found
+            .fault("a choice of the plan's entries")
+            .hint("write none, topk:8 or threshold:1e-6")
+    };
+    match found.value.split_once(':') {
+        None if found.value == "none" => Ok(Coupling::None),
+        Some(("topk", k)) => k.parse().map(Coupling::TopK).map_err(|_| wrong()),
+        Some(("threshold", mass)) => mass.parse().map(Coupling::Threshold).map_err(|_| wrong()),
+        _ => Err(wrong()),
+    }
+}
+
+/// A setting outside its range, under the name of its flag.
+fn usage(failure: Failure) -> Fault {
+    match failure {
+        Failure::BadSetting { name, value, rule } => {
+            Fault::usage(format!("--{} is {value}: {rule}", name.replace('_', "-")))
+                .hint("`swathe ot --help` shows what can be set")
+        }
+        other => Fault::usage(other.to_string()),
+    }
+}

@@ -1,0 +1,182 @@
+//! `swathe ot show`: a picture of one pair of a run.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use crate::pair_input::{NamedPair, PairInput};
+use crate::pair_picture::PairPicture;
+use crate::pair_record::{PairRecord, PairRecordError, read_maps};
+use swathe_formats::atomic_file::AtomicFile;
+use swathe_ot::{Fields, Frame, Pair, lift, solve};
+use swathe_run::store::run_folder::{Identity, InputFile, RunJson};
+
+use super::recorded::Recorded;
+use crate::flags::OtShowFlags;
+use swathe_command::fault::{Code, Fault};
+
+pub(super) fn show(flags: &OtShowFlags) -> Result<Code, Fault> {
+    let run = RunJson::read(&flags.run)?;
+    if run.identity.workload != "ot" {
+        return Err(Fault::usage(format!(
+            "{} is a run of swathe {}",
+            flags.run.display(),
+            run.identity.workload
+        ))
+        .hint("give a folder that `swathe ot INPUT --out` made"));
+    }
+    let record = PairRecord::find(&flags.run, &flags.pair_id).map_err(fault)?;
+    let recorded = Recorded::of(&run.identity)?;
+    let pair = load(flags, &run.identity, &recorded)?;
+    let fields = maps(flags, &record, &recorded, &pair)?;
+    let picture = PairPicture {
+        pair_id: &flags.pair_id,
+        source: &pair.source,
+        target: &pair.target,
+        fields: &fields,
+        figures: record.figures,
+        epsilon: record.epsilon,
+        relaxation: record.relaxation,
+    };
+    let png = picture.draw().png();
+    write(&flags.output, &png)?;
+    swathe_command::stdout::line(flags.output.display())?;
+    Ok(Code::Solved)
+}
+
+/// The two frames of the pair, as the run saw them.
+fn load(flags: &OtShowFlags, identity: &Identity, recorded: &Recorded) -> Result<Pair, Fault> {
+    let input = flags
+        .input
+        .clone()
+        .or_else(|| input_of(&identity.inputs))
+        .ok_or_else(|| {
+            Fault::usage("the run does not say where its frames are")
+                .hint("say where with --input INPUT")
+        })?;
+    let opened = PairInput::open(&input).map_err(|error| {
+        let fault = Fault::usage(error.to_string());
+        match flags.input {
+            Some(_) => fault.hint(error.hint()),
+            None => fault.hint("if the input was moved, say where it is with --input INPUT"),
+        }
+    })?;
+    let named = opened.pairs.iter().find(|pair| pair.id == flags.pair_id);
+    let named = named.ok_or_else(|| {
+        Fault::usage(format!(
+            "{} has no pair {:?}",
+            input.display(),
+            flags.pair_id
+        ))
+        .hint("give --input the input that the run was made with")
+    })?;
+    let frame = |number: usize, um_per_px: Option<f64>| -> Result<Frame, Fault> {
+        let place = &opened.frames[number];
+        warn_of_change(&place.path, &identity.inputs);
+        let live = opened
+            .files
+            .read(place, recorded.label)
+            .map_err(|error| Fault::usage(format!("{place}: {error}")))?;
+        let frame = live.whole();
+        Ok(match um_per_px.or(recorded.um_per_px) {
+            Some(um_per_px) => frame.with_um_per_px(um_per_px),
+            None => frame,
+        })
+    };
+    let NamedPair { source, target, .. } = *named;
+    Ok(Pair::new(
+        frame(source, named.source_um_per_px)?,
+        frame(target, named.target_um_per_px)?,
+    ))
+}
+
+/// Where a run's input was: its table or stack is the first file that was read; of a folder, the
+/// first file lies in it.
+fn input_of(inputs: &[InputFile]) -> Option<PathBuf> {
+    let first = Path::new(&inputs.first()?.name);
+    let extension = first.extension()?.to_str()?.to_ascii_lowercase();
+    let is_table = extension == "csv" || extension == "parquet";
+    let is_stack = inputs.len() == 1 && (extension == "tif" || extension == "tiff");
+    if is_table || is_stack {
+        return Some(first.to_owned());
+    }
+    let folder = first.parent()?;
+    // A file named alone lies in the current folder.
+    let here = folder.as_os_str().is_empty();
+    Some(if here {
+        PathBuf::from(".")
+    } else {
+        folder.to_owned()
+    })
+}
+
+fn warn_of_change(path: &Path, inputs: &[InputFile]) {
+    // A frame that cannot be read is told when it is.
+    if let Ok(now) = InputFile::of(path)
+        && !inputs.iter().any(|then| then.blake3 == now.blake3)
+    {
+        eprintln!(
+            "warning: {} is not what the run read: it has changed since",
+            path.display()
+        );
+    }
+}
+
+/// The maps of the pair: those that were kept, or solved again.
+fn maps(
+    flags: &OtShowFlags,
+    record: &PairRecord,
+    recorded: &Recorded,
+    pair: &Pair,
+) -> Result<Fields, Fault> {
+    let kept = record
+        .fields_path
+        .as_ref()
+        .filter(|path| path.ends_with(".npz"));
+    if let Some(path) = kept {
+        return read_maps(&flags.run.join(path), pair.source.shape).map_err(fault);
+    }
+    eprintln!("the run kept no maps in .npz files: the pair is solved again with its settings");
+    let solution = solve(pair, &recorded.settings)
+        .map_err(|failure| Fault::new(Code::SomeFailed, failure.to_string()))?;
+    lift(&solution, &pair.source, &pair.target).ok_or_else(|| {
+        Fault::new(
+            Code::SomeFailed,
+            "the pair was solved again, but without maps",
+        )
+    })
+}
+
+fn write(path: &Path, png: &[u8]) -> Result<(), Fault> {
+    let written = || {
+        let mut file = AtomicFile::create(path)?;
+        file.write_all(png)?;
+        file.commit()
+    };
+    written().map_err(|error| {
+        Fault::new(
+            Code::Output,
+            format!("cannot write {}: {error}", path.display()),
+        )
+        .hint("check that the folder is there and may be written")
+    })
+}
+
+fn fault(error: PairRecordError) -> Fault {
+    let message = error.to_string();
+    let fault = Fault::usage(message);
+    match error {
+        PairRecordError::Unknown { nearest, .. } if nearest.is_empty() => {
+            fault.hint("the run has no pairs at all")
+        }
+        PairRecordError::Unknown { nearest, .. } => {
+            fault.hint(format!("the nearest are {}", nearest.join(", ")))
+        }
+        PairRecordError::Failed { .. } => fault.hint("a pair without a solution has no picture"),
+        PairRecordError::Table { .. } => {
+            fault.hint("is the run finished? `swathe merge RUN` puts shards together")
+        }
+        PairRecordError::Maps { .. } | PairRecordError::MapShape { .. } => {
+            fault.hint("remove the file to have the pair solved again")
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Frames: images of mass or of labels, from NumPy files, PNG, TIFF and run-length-encoded masks.
+//!
+//! A frame is named by its file and, where a file holds many, by its part: `stack.npz:t03`,
+//! `movie.tif:3` (pages count from 0), `masks.csv:17`. Reading one keeps the box around its live
+//! pixels only; sizes that a file declares are claims until its bytes have borne them out.
+//!
+//! ```
+//! use crate::frame::{FrameFiles, FrameRef};
+//!
+//! let folder = tempfile::tempdir()?;
+//! let path = folder.path().join("a.npy");
+//! let mask = swathe::array::Array::new(vec![2, 3], vec![0u8, 0, 1, 0, 0, 1])?;
+//! swathe_formats::npy::save(&path, &mask)?;
+//!
+//! let frame = FrameFiles::default().read(&FrameRef::parse(path.to_str().unwrap()), None)?;
+//! assert_eq!((frame.shape.h_px, frame.shape.w_px), (2, 3));
+//! assert_eq!(frame.live.unwrap().x0_px, 2);
+//! assert_eq!(frame.density, [1.0, 1.0]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod error;
+mod live;
+mod mask;
+mod mask_table;
+mod numpy;
+mod png_file;
+mod tiff_directory;
+mod tiff_file;
+
+pub use error::FrameError;
+pub use live::LiveFrame;
+pub(crate) use mask_table::RLE_COLUMN;
+pub use mask_table::{EncodedMask, MaskTable, MaskTableError};
+
+use std::fmt;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use swathe_ot::Shape;
+
+use live::LiveBuilder;
+use mask::decode_mask;
+use swathe_formats::npz::Npz;
+use tiff_file::TiffFile;
+
+/// Where a frame is: a file, and which part of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FrameRef {
+    /// The file.
+    pub path: PathBuf,
+    /// A member, a page or a mask's id, in files that hold many frames.
+    pub part: Option<String>,
+}
+
+impl FrameRef {
+    /// Takes a name such as `a.png` or `stack.npz:t03` apart. Only names of files that can hold
+    /// many frames have parts, so that a colon elsewhere is an ordinary character.
+    pub fn parse(text: &str) -> FrameRef {
+        let split = text.rsplit_once(':').filter(|(file, _)| {
+            matches!(
+                Format::of(Path::new(file)),
+                Some(Format::Npz | Format::Tiff | Format::Masks)
+            )
+        });
+        match split {
+            Some((file, part)) => FrameRef {
+                path: file.into(),
+                part: Some(part.to_owned()),
+            },
+            None => FrameRef {
+                path: text.into(),
+                part: None,
+            },
+        }
+    }
+
+    /// The same frame with its path taken from `folder` on.
+    pub fn in_folder(mut self, folder: &Path) -> FrameRef {
+        self.path = folder.join(self.path);
+        self
+    }
+}
+
+impl fmt::Display for FrameRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path.display())?;
+        match &self.part {
+            Some(part) => write!(f, ":{part}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The formats of frames, told by the file's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// One NumPy array.
+    Npy,
+    /// Many NumPy arrays.
+    Npz,
+    /// Portable Network Graphics.
+    Png,
+    /// Tagged Image File Format, of one page or many.
+    Tiff,
+    /// A CSV table of run-length-encoded masks.
+    Masks,
+}
+
+impl Format {
+    /// The format of a file of this name, if frames come in it.
+    pub fn of(path: &Path) -> Option<Format> {
+        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+        Some(match extension.as_str() {
+            "npy" => Format::Npy,
+            "npz" => Format::Npz,
+            "png" => Format::Png,
+            "tif" | "tiff" => Format::Tiff,
+            "csv" => Format::Masks,
+            _ => return None,
+        })
+    }
+}
+
+/// Reads frames; files that hold many are opened once.
+#[derive(Debug, Default)]
+pub struct FrameFiles {
+    archives: Opened<Npz>,
+    stacks: Opened<TiffFile>,
+    tables: Opened<MaskTable>,
+}
+
+impl FrameFiles {
+    /// The height and width that a frame declares, without its pixels.
+    pub fn shape(&self, frame: &FrameRef) -> Result<Shape, FrameError> {
+        match self.format(frame)? {
+            Format::Npy => numpy::shape(&frame.path),
+            Format::Npz => numpy::member_shape(&*self.archive(frame)?, frame.part.as_deref()),
+            Format::Png => png_file::shape(&frame.path),
+            Format::Tiff => self.stack(frame)?.shape(frame.part.as_deref()),
+            Format::Masks => Ok(self.table(frame)?.find(frame.part.as_deref())?.shape),
+        }
+    }
+
+    /// Reads a frame: its pixels, or of a label image 1 where the label is and 0 elsewhere.
+    pub fn read(&self, frame: &FrameRef, label: Option<f64>) -> Result<LiveFrame, FrameError> {
+        let builder = |shape: Shape| LiveBuilder::new(shape, label);
+        match self.format(frame)? {
+            Format::Npy => numpy::read(&frame.path, builder),
+            Format::Npz => {
+                numpy::read_member(&*self.archive(frame)?, frame.part.as_deref(), builder)
+            }
+            Format::Png => png_file::read(&frame.path, label.is_some(), builder),
+            Format::Tiff => self.stack(frame)?.read(frame.part.as_deref(), builder),
+            Format::Masks => {
+                let table = self.table(frame)?;
+                let mask = table.find(frame.part.as_deref())?;
+                decode_mask(mask, builder(mask.shape)?)
+            }
+        }
+    }
+
+    /// How many frames a TIFF file has.
+    pub fn n_pages(&self, path: &Path) -> Result<usize, FrameError> {
+        let frame = FrameRef {
+            path: path.to_owned(),
+            part: None,
+        };
+        self.format(&frame)?;
+        Ok(self.stack(&frame)?.n_pages())
+    }
+
+    /// A table of masks.
+    pub fn masks(&self, path: &Path) -> Result<Arc<MaskTable>, FrameError> {
+        self.tables
+            .get(path, || MaskTable::read(path).map_err(FrameError::from))
+    }
+
+    /// The format of a file that is there and not empty.
+    fn format(&self, frame: &FrameRef) -> Result<Format, FrameError> {
+        let format = Format::of(&frame.path).ok_or(FrameError::UnknownFormat)?;
+        let metadata = std::fs::metadata(&frame.path).map_err(FrameError::of_io)?;
+        if metadata.is_dir() {
+            return Err(FrameError::Folder);
+        }
+        if metadata.len() == 0 {
+            return Err(FrameError::EmptyFile);
+        }
+        Ok(format)
+    }
+
+    fn archive(&self, frame: &FrameRef) -> Result<Arc<Npz>, FrameError> {
+        self.archives
+            .get(&frame.path, || Ok(Npz::open(&frame.path)?))
+    }
+
+    fn stack(&self, frame: &FrameRef) -> Result<Arc<TiffFile>, FrameError> {
+        self.stacks.get(&frame.path, || TiffFile::open(&frame.path))
+    }
+
+    fn table(&self, frame: &FrameRef) -> Result<Arc<MaskTable>, FrameError> {
+        self.masks(&frame.path)
+    }
+}
+
+/// Files that stay open, the one used last at the end. A folder can have more files than a
+/// process may have open.
+#[derive(Debug)]
+struct Opened<T>(Mutex<Vec<(PathBuf, Arc<T>)>>);
+
+impl<T> Default for Opened<T> {
+    fn default() -> Opened<T> {
+        Opened(Mutex::default())
+    }
+}
+
+impl<T> Opened<T> {
+    const N_OPEN_MAX: usize = 16;
+
+    /// The lock is held while a file is opened: its directory should be read once.
+    fn get(
+        &self,
+        path: &Path,
+        open: impl FnOnce() -> Result<T, FrameError>,
+    ) -> Result<Arc<T>, FrameError> {
+        let mut opened = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = match opened.iter().position(|(known, _)| known == path) {
+            Some(at) => opened.remove(at).1,
+            None => Arc::new(open()?),
+        };
+        if opened.len() >= Self::N_OPEN_MAX {
+            opened.remove(0);
+        }
+        opened.push((path.to_owned(), Arc::clone(&found)));
+        Ok(found)
+    }
+}
+
+/// Opens a file and asks for its length.
+fn open(path: &Path) -> Result<(File, u64), FrameError> {
+    let file = File::open(path).map_err(FrameError::of_io)?;
+    let n_bytes = file.metadata().map_err(FrameError::of_io)?.len();
+    Ok((file, n_bytes))
+}
+
+/// What a decoder does with damaged bytes is an error of the file, also where it panics.
+fn guarded<T>(decode: impl FnOnce() -> Result<T, FrameError>) -> Result<T, FrameError> {
+    let decoded = swathe::guarded(decode);
+    decoded.unwrap_or_else(|_| {
+        Err(FrameError::Image {
+            message: "the decoder gave up on damaged data".to_owned(),
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_files_of_many_frames_have_parts() {
+        let check = |text: &str, path: &str, part: Option<&str>| {
+            let frame = FrameRef::parse(text);
+            assert_eq!(
+                (frame.path.to_str().unwrap(), frame.part.as_deref()),
+                (path, part)
+            );
+            assert_eq!(frame.to_string(), text);
+        };
+        check("a.png", "a.png", None);
+        check("t:1/a.png", "t:1/a.png", None);
+        check("a:b.npy", "a:b.npy", None);
+        check("d/s.npz:t03", "d/s.npz", Some("t03"));
+        check("d/S.TIFF:3", "d/S.TIFF", Some("3"));
+        check("m.csv:a b", "m.csv", Some("a b"));
+        check("m.csv", "m.csv", None);
+    }
+}

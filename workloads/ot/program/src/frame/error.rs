@@ -1,0 +1,184 @@
+//! What can be wrong with a frame.
+
+use std::io;
+
+use swathe_ot::{PixelFault, Shape};
+
+use super::mask_table::MaskTableError;
+use swathe_formats::npy::NpyError;
+use swathe_formats::npz::{MemberFault, NpzError};
+
+/// Why a frame cannot be used. The caller knows its name and adds it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FrameError {
+    /// There is no such file.
+    #[error("there is no such file")]
+    Missing,
+    /// The system refuses to read it.
+    #[error("cannot be read: {0}")]
+    Io(io::Error),
+    /// A folder where a file should be.
+    #[error("is a folder, not an image")]
+    Folder,
+    /// A file of 0 bytes.
+    #[error("the file is empty (0 bytes); copy or write it again")]
+    EmptyFile,
+    /// Its name ends like no format that is known.
+    #[error("frames are .npy, .npz, .png, .tif or .tiff files, or masks in a .csv")]
+    UnknownFormat,
+    /// The `.npy` file is of no use.
+    #[error(transparent)]
+    Npy(#[from] NpyError),
+    /// The `.npz` file, or the member in it, is of no use.
+    #[error(transparent)]
+    Npz(#[from] NpzError),
+    /// The table of masks is of no use.
+    #[error(transparent)]
+    Masks(#[from] MaskTableError),
+    /// The image's own format is violated.
+    #[error("{message}; copy or write the file again")]
+    Image {
+        /// What the decoder says.
+        message: String,
+    },
+    /// An image in colour, or with transparency.
+    #[error("is {what}; frames have one grey value for each pixel: convert it first")]
+    NotGrey {
+        /// What it is.
+        what: String,
+    },
+    /// An array of one, three or more axes.
+    #[error("has the shape {shape:?}; a frame has two axes, height and width")]
+    WrongAxes {
+        /// Its shape.
+        shape: Vec<usize>,
+    },
+    /// A side of length zero.
+    #[error("has the shape {shape}, which has no pixels")]
+    NoPixels {
+        /// Its shape.
+        shape: Shape,
+    },
+    /// More pixels than its bytes can hold, whatever the compression.
+    #[error("{n_bytes} bytes cannot hold an image of {shape}: it is damaged")]
+    ImpossibleSize {
+        /// The shape it declares.
+        shape: Shape,
+        /// The bytes it has.
+        n_bytes: u64,
+    },
+    /// Its pixels do not fit in memory.
+    #[error("no memory for an image of {shape}")]
+    OutOfMemory {
+        /// Its shape.
+        shape: Shape,
+    },
+    /// A pixel that is no mass.
+    #[error("pixel ({y_px}, {x_px}) is {fault}: {value}")]
+    BadPixel {
+        /// Row of the pixel.
+        y_px: usize,
+        /// Column of the pixel.
+        x_px: usize,
+        /// Its value.
+        value: f64,
+        /// What is wrong with it.
+        fault: PixelFault,
+    },
+    /// A `.npz` file of many arrays without a word which is meant.
+    #[error("has {n_members} arrays; say which, as in {example:?}", example = format!("file.npz:{first}"))]
+    WhichMember {
+        /// How many there are.
+        n_members: usize,
+        /// The first.
+        first: String,
+    },
+    /// A stack of many pages without a word which is meant.
+    #[error("has {n_pages} pages; say which, from 0, as in \"file.tif:3\"")]
+    WhichPage {
+        /// How many there are.
+        n_pages: usize,
+    },
+    /// A page that is not there.
+    #[error("has no page {page:?}: there are {n_pages}, counted from 0")]
+    NoSuchPage {
+        /// What was asked for.
+        page: String,
+        /// How many there are.
+        n_pages: usize,
+    },
+    /// A table of masks without a word which is meant.
+    #[error("is a table of masks; say which, as in \"masks.csv:ID\"")]
+    WhichMask,
+    /// A mask that is not there.
+    #[error("has no mask {id:?}")]
+    NoSuchMask {
+        /// What was asked for.
+        id: String,
+    },
+    /// A run-length-encoded mask that makes no sense.
+    #[error("line {line}: mask_rle {reason}")]
+    BadMask {
+        /// The line of the table.
+        line: u64,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+impl FrameError {
+    /// A short name for tables, e.g. `nan_pixel`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            FrameError::Missing => "missing_frame",
+            FrameError::Io(_) | FrameError::Folder => "unreadable_frame",
+            FrameError::EmptyFile => "empty_file",
+            FrameError::UnknownFormat => "unknown_format",
+            FrameError::NotGrey { .. } => "not_grey",
+            FrameError::WrongAxes { .. } => "not_an_image",
+            FrameError::NoPixels { .. } => "no_pixels",
+            FrameError::OutOfMemory { .. } => "out_of_memory",
+            FrameError::BadPixel { fault, .. } => match fault {
+                PixelFault::NotANumber => "nan_pixel",
+                PixelFault::Infinite => "infinite_pixel",
+                PixelFault::Negative => "negative_pixel",
+            },
+            FrameError::WhichMember { .. }
+            | FrameError::WhichPage { .. }
+            | FrameError::WhichMask => "which_frame",
+            FrameError::NoSuchPage { .. }
+            | FrameError::NoSuchMask { .. }
+            | FrameError::Npz(NpzError::NoSuchMember { .. }) => "missing_frame",
+            FrameError::BadMask { .. } => "bad_mask",
+            FrameError::Npy(_)
+            | FrameError::Npz(_)
+            | FrameError::Masks(_)
+            | FrameError::Image { .. }
+            | FrameError::ImpossibleSize { .. } => "damaged_frame",
+        }
+    }
+
+    pub(super) fn of_io(error: io::Error) -> FrameError {
+        match error.kind() {
+            io::ErrorKind::NotFound => FrameError::Missing,
+            _ => FrameError::Io(error),
+        }
+    }
+
+    /// Whether another try may go better: the disk, not the file, is at fault.
+    pub fn is_of_the_system(&self) -> bool {
+        matches!(
+            self,
+            FrameError::Io(_)
+                | FrameError::Npy(NpyError::Io(_))
+                | FrameError::Npz(
+                    NpzError::Io(_)
+                        | NpzError::Member {
+                            fault: MemberFault::Npy(NpyError::Io(_)),
+                            ..
+                        }
+                )
+        )
+    }
+}

@@ -1,0 +1,166 @@
+//! Tables of masks: a CSV file with a run-length-encoded mask on each line.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use swathe_ot::Shape;
+
+use super::FrameError;
+use swathe_formats::csv::{CsvError, CsvReader};
+
+/// The masks of a table, still encoded.
+#[derive(Debug)]
+pub struct MaskTable {
+    masks: Vec<EncodedMask>,
+    by_id: HashMap<String, usize>,
+}
+
+/// One mask of a table.
+#[derive(Clone, Debug)]
+pub struct EncodedMask {
+    /// Its `frame_id`, or the number of its row, from 0.
+    pub id: String,
+    /// Height and width.
+    pub shape: Shape,
+    /// The runs, as text.
+    pub text: String,
+    /// The line of the table it stands on.
+    pub line: u64,
+    /// Width of its pixels, where the table says it.
+    pub um_per_px: Option<f64>,
+}
+
+/// Why a table of masks cannot be used. The caller knows the file's name and adds it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MaskTableError {
+    /// It is no table.
+    #[error(transparent)]
+    Csv(#[from] CsvError),
+    /// A column is absent.
+    #[error("no column called {column:?}; there are {columns:?}")]
+    MissingColumn {
+        /// The name.
+        column: &'static str,
+        /// The names there are.
+        columns: Vec<String>,
+    },
+    /// A height or width that is none.
+    #[error("line {line}: {column} is {value:?}, which is not a number of pixels")]
+    BadExtent {
+        /// The line.
+        line: u64,
+        /// The column.
+        column: &'static str,
+        /// What stands there.
+        value: String,
+    },
+    /// A pixel's width that is none.
+    #[error("line {line}: um_per_px is {value:?}, which is not a width in µm")]
+    BadWidth {
+        /// The line.
+        line: u64,
+        /// What stands there.
+        value: String,
+    },
+    /// Two masks have one id.
+    #[error("lines {first_line} and {line} have the same frame_id {id:?}")]
+    DuplicateId {
+        /// The id.
+        id: String,
+        /// The line that had it first.
+        first_line: u64,
+        /// The line that has it again.
+        line: u64,
+    },
+}
+
+pub(crate) const RLE_COLUMN: &str = "mask_rle";
+const HEIGHT_COLUMN: &str = "mask_height_px";
+const WIDTH_COLUMN: &str = "mask_width_px";
+
+impl MaskTable {
+    /// Reads a table with the columns `mask_rle`, `mask_height_px`, `mask_width_px` and, if
+    /// wanted, `frame_id` (else the number of the row, from 0) and `um_per_px`.
+    pub fn read(path: &Path) -> Result<MaskTable, MaskTableError> {
+        let reader = CsvReader::open(path)?;
+        let place = |column: &'static str| {
+            let missing = || MaskTableError::MissingColumn {
+                column,
+                columns: reader.columns().to_vec(),
+            };
+            reader.column(column).ok_or_else(missing)
+        };
+        let (rle, height, width) = (
+            place(RLE_COLUMN)?,
+            place(HEIGHT_COLUMN)?,
+            place(WIDTH_COLUMN)?,
+        );
+        let id_place = reader.column("frame_id");
+        let um_place = reader.column("um_per_px");
+        let mut masks: Vec<EncodedMask> = Vec::new();
+        let mut by_id: HashMap<String, usize> = HashMap::new();
+        for record in reader {
+            let mut record = record?;
+            let line = record.line;
+            let extent = |place: usize, column: &'static str| {
+                let text = record.fields[place].trim();
+                text.parse::<u32>()
+                    .map(|n| n as usize)
+                    .map_err(|_| MaskTableError::BadExtent {
+                        line,
+                        column,
+                        value: text.to_owned(),
+                    })
+            };
+            let shape = Shape::new(extent(height, HEIGHT_COLUMN)?, extent(width, WIDTH_COLUMN)?);
+            let um_text = um_place.map_or("", |place| record.fields[place].trim());
+            let um_per_px = match um_text.parse::<f64>() {
+                _ if um_text.is_empty() => None,
+                Ok(um) if um > 0.0 && um.is_finite() => Some(um),
+                _ => {
+                    return Err(MaskTableError::BadWidth {
+                        line,
+                        value: um_text.to_owned(),
+                    });
+                }
+            };
+            let id = match id_place {
+                Some(place) => record.fields[place].clone(),
+                None => masks.len().to_string(),
+            };
+            if let Some(first) = by_id.insert(id.clone(), masks.len()) {
+                return Err(MaskTableError::DuplicateId {
+                    id,
+                    first_line: masks[first].line,
+                    line,
+                });
+            }
+            masks.push(EncodedMask {
+                id,
+                shape,
+                text: std::mem::take(&mut record.fields[rle]),
+                line,
+                um_per_px,
+            });
+        }
+        Ok(MaskTable { masks, by_id })
+    }
+
+    /// The masks, in the order of the table.
+    pub fn masks(&self) -> &[EncodedMask] {
+        &self.masks
+    }
+
+    /// The mask of this id; without one, there must be only one mask.
+    pub(super) fn find(&self, id: Option<&str>) -> Result<&EncodedMask, FrameError> {
+        match (id, self.masks.as_slice()) {
+            (None, [only]) => Ok(only),
+            (None, _) => Err(FrameError::WhichMask),
+            (Some(id), masks) => match self.by_id.get(id) {
+                Some(&at) => Ok(&masks[at]),
+                None => Err(FrameError::NoSuchMask { id: id.to_owned() }),
+            },
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! The frame cache: a frame is read once however many pairs use it, as far as memory allows.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+
+use swathe::{Budget, ReclaimerGuard, Reservation};
+use swathe_ot::Shape;
+
+use crate::frame::{FrameError, FrameFiles, FrameRef, LiveFrame};
+
+/// Frames that were read, reserved from the run's budget and given back as soon as somebody
+/// needs the memory for more than speed.
+pub struct FrameCache {
+    inner: Arc<Inner>,
+    _gives_way: ReclaimerGuard,
+}
+
+struct Inner {
+    files: Arc<FrameFiles>,
+    frames: Vec<FrameRef>,
+    label: Option<f64>,
+    budget: Budget,
+    kept_bytes_max: u64,
+    /// A place for each frame; its lock is held while the frame is read, so that nobody else
+    /// reads it too.
+    places: Vec<Mutex<Option<Kept>>>,
+    order: Mutex<Order>,
+    n_reads: AtomicU64,
+}
+
+struct Kept {
+    frame: Arc<LiveFrame>,
+    /// When it was used last.
+    tick: u64,
+    _reservation: Reservation,
+}
+
+/// The kept frames, longest unused first.
+#[derive(Default)]
+struct Order {
+    frame_by_tick: BTreeMap<u64, usize>,
+    tick_next: u64,
+    kept_bytes: u64,
+}
+
+impl FrameCache {
+    /// A cache for these frames. Of the budget it keeps a quarter at most, so that filling it and
+    /// giving way do not take turns.
+    pub fn new(
+        files: Arc<FrameFiles>,
+        frames: Vec<FrameRef>,
+        label: Option<f64>,
+        budget: &Budget,
+    ) -> FrameCache {
+        let inner = Arc::new(Inner {
+            files,
+            label,
+            budget: budget.clone(),
+            kept_bytes_max: budget.cap_bytes() / 4,
+            places: frames.iter().map(|_| Mutex::new(None)).collect(),
+            frames,
+            order: Mutex::default(),
+            n_reads: AtomicU64::new(0),
+        });
+        let shared = Arc::downgrade(&inner);
+        let gives_way = budget.on_shortage(move || {
+            if let Some(inner) = shared.upgrade() {
+                while inner.drop_oldest() {}
+            }
+        });
+        FrameCache {
+            inner,
+            _gives_way: gives_way,
+        }
+    }
+
+    /// The frames, by number.
+    pub fn frames(&self) -> &[FrameRef] {
+        &self.inner.frames
+    }
+
+    /// The height and width that a frame declares.
+    pub fn shape(&self, number: usize) -> Result<Shape, FrameError> {
+        self.inner.files.shape(&self.inner.frames[number])
+    }
+
+    /// A frame, from memory or from its file.
+    pub fn get(&self, number: usize) -> Result<Arc<LiveFrame>, FrameError> {
+        let inner = &*self.inner;
+        let mut place = lock(&inner.places[number]);
+        if let Some(kept) = &mut *place {
+            inner.touch(number, kept);
+            return Ok(Arc::clone(&kept.frame));
+        }
+        inner.n_reads.fetch_add(1, Ordering::Relaxed);
+        let frame = swathe::timed("read frame", || {
+            inner.files.read(&inner.frames[number], inner.label)
+        })?;
+        let frame = Arc::new(frame);
+        *place = inner.keep(number, &frame);
+        Ok(frame)
+    }
+
+    /// How often a file was read.
+    pub fn n_reads(&self) -> u64 {
+        self.inner.n_reads.load(Ordering::Relaxed)
+    }
+}
+
+impl Inner {
+    /// Makes room for a frame and reserves it; none if there is no room.
+    fn keep(&self, number: usize, frame: &Arc<LiveFrame>) -> Option<Kept> {
+        let n_bytes = frame.n_bytes();
+        if n_bytes > self.kept_bytes_max {
+            return None;
+        }
+        while lock(&self.order).kept_bytes + n_bytes > self.kept_bytes_max {
+            if !self.drop_oldest() {
+                return None;
+            }
+        }
+        let reservation = loop {
+            match self.budget.try_reserve(n_bytes) {
+                Ok(reservation) => break reservation,
+                // Somebody waits for memory: a cache must not take it away.
+                Err(_) if self.budget.is_short() => return None,
+                Err(_) if self.drop_oldest() => {}
+                Err(_) => return None,
+            }
+        };
+        let mut order = lock(&self.order);
+        let tick = order.next_tick();
+        order.frame_by_tick.insert(tick, number);
+        order.kept_bytes += n_bytes;
+        Some(Kept {
+            frame: Arc::clone(frame),
+            tick,
+            _reservation: reservation,
+        })
+    }
+
+    fn touch(&self, number: usize, kept: &mut Kept) {
+        let mut order = lock(&self.order);
+        order.frame_by_tick.remove(&kept.tick);
+        kept.tick = order.next_tick();
+        order.frame_by_tick.insert(kept.tick, number);
+    }
+
+    /// Drops the frame that was not used for longest; false if there is none to drop. Frames
+    /// whose place somebody holds are in use and passed over: waiting for them could be for ever.
+    fn drop_oldest(&self) -> bool {
+        let numbers: Vec<usize> = lock(&self.order).frame_by_tick.values().copied().collect();
+        for number in numbers {
+            let mut place = match self.places[number].try_lock() {
+                Ok(place) => place,
+                Err(TryLockError::Poisoned(place)) => place.into_inner(),
+                Err(TryLockError::WouldBlock) => continue,
+            };
+            if let Some(kept) = place.take() {
+                let mut order = lock(&self.order);
+                order.frame_by_tick.remove(&kept.tick);
+                order.kept_bytes -= kept.frame.n_bytes();
+                return true;
+            }
+        }
+        false
+    }
+}
+
+impl Order {
+    fn next_tick(&mut self) -> u64 {
+        self.tick_next += 1;
+        self.tick_next
+    }
+}
+
+/// Nothing panics half-way through a change.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+    use swathe::Stop;
+    use swathe::array::Array;
+
+    /// Frames of 10 × 10 live pixels: some 850 bytes each.
+    fn cache(folder: &Path, n_frames: usize, budget: &Budget) -> FrameCache {
+        let frames = (0..n_frames).map(|n| {
+            let path = folder.join(format!("{n}.npy"));
+            let array = Array::new(vec![10, 10], vec![n as f64 + 1.0; 100]).unwrap();
+            swathe_formats::npy::save(&path, &array).unwrap();
+            FrameRef { path, part: None }
+        });
+        FrameCache::new(Arc::default(), frames.collect(), None, budget)
+    }
+
+    #[test]
+    fn a_frame_is_read_once_while_there_is_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let budget = Budget::new(1 << 20);
+        let cache = cache(folder.path(), 5, &budget);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for number in 0..5 {
+                        let frame = cache.get(number).unwrap();
+                        assert_eq!(frame.density[0], number as f64 + 1.0);
+                    }
+                });
+            }
+        });
+        assert_eq!(cache.n_reads(), 5);
+        assert!(budget.used_bytes() >= 5 * 800);
+        drop(cache);
+        assert_eq!(budget.used_bytes(), 0);
+    }
+
+    #[test]
+    fn the_longest_unused_goes_first_and_all_give_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let budget = Budget::new(4 * 2000);
+        let cache = cache(folder.path(), 3, &budget);
+        // Room for two.
+        for number in [0, 1, 0, 2, 0, 2] {
+            cache.get(number).unwrap();
+        }
+        assert_eq!(cache.n_reads(), 3, "frame 1 went, frame 0 stayed");
+        cache.get(1).unwrap();
+        assert_eq!(cache.n_reads(), 4);
+        assert!(budget.used_bytes() > 0);
+        let all = budget.reserve(4 * 2000, &Stop::new()).unwrap();
+        assert_eq!(all.bytes(), 4 * 2000);
+        cache.get(1).unwrap();
+        assert_eq!(cache.n_reads(), 5, "it works without any room, too");
+    }
+}

@@ -1,0 +1,81 @@
+//! The command `swathe ot`: frames of many formats, pairs of them, the table, maps and pictures of
+//! what became of them, and the section of the page.
+
+#![expect(
+    clippy::print_stderr,
+    reason = "stderr is where commands talk to their user"
+)]
+
+mod command;
+mod demo;
+mod flags;
+pub mod frame;
+pub mod frame_cache;
+mod page;
+pub mod pair_files;
+pub mod pair_input;
+pub mod pair_picture;
+pub mod pair_record;
+pub mod pair_shapes;
+pub mod pair_survey;
+pub mod pair_table;
+pub mod pair_workload;
+pub mod series_files;
+
+use clap::{Args as _, FromArgMatches as _};
+use swathe_command::program::Program;
+use swathe_run::kind::RunKind;
+
+/// What the workload adds to its runs.
+pub static KIND: RunKind = RunKind {
+    title: "Optimal transport between frames",
+    scripts: &[include_str!("page/assets/ot.js")],
+    style: "",
+    page: page::data,
+    ..RunKind::plain("ot")
+};
+
+/// The command.
+pub static PROGRAM: Program = Program {
+    kind: &KIND,
+    settings: &[
+        "epsilon",
+        "relaxation",
+        "reference",
+        "coord-scale",
+        "normalize",
+        "tolerance",
+        "max-iterations",
+        "precision",
+        "crop",
+        "padding",
+        "pool",
+        "label",
+        "um-per-px",
+        "fields",
+        "coupling",
+    ],
+    n_prefetch: None,
+    has_kernels: true,
+    command: || {
+        let command = clap::Command::new("ot");
+        flags::OtFlags::augment_args(command)
+            .about("Solve optimal transport between frames: how mass moved, appeared and vanished")
+    },
+    run: |matches| {
+        let flags = flags::OtFlags::from_arg_matches(matches).unwrap_or_else(|error| error.exit());
+        command::ot(&flags)
+    },
+    demo: Some(demo::DEMO),
+    calibrate: None,
+};
+
+#[cfg(test)]
+mod tests {
+    use super::KIND;
+
+    #[test]
+    fn assets_can_stand_in_a_page() {
+        swathe_run::page::check_assets(KIND.scripts, KIND.style);
+    }
+}

@@ -1,0 +1,70 @@
+//! The page of a transport run: its pairs as a table, a close look at some of them, and how
+//! figures change along series.
+//!
+//! Nothing is solved again for it. While a worker has the maps of a pair in memory it makes a small
+//! view of some of them ([`PairView`]); everything else is in the tables.
+
+mod choice;
+mod pair_columns;
+mod series_columns;
+mod shrink;
+mod view;
+mod view_files;
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use choice::N_VIEWS_MAX;
+pub(crate) use choice::has_view;
+use pair_columns::PairColumns;
+use swathe_run::store::run_folder::{FolderError, RunJson};
+pub(crate) use view::PairView;
+pub(crate) use view_files::ViewFiles;
+use view_files::Views;
+
+/// More rows than anybody pages through; all of them are in the table.
+const N_ROWS_MAX: usize = 20_000;
+
+/// What `S.pages.ot` shows, from the files of a run folder; null if the run was interrupted before
+/// it had a table.
+pub(crate) fn data(run: &Path) -> Result<Value, FolderError> {
+    if !run.join(pair_columns::TABLE).exists() {
+        return Ok(Value::Null);
+    }
+    let run_json = RunJson::read(run)?;
+    let views = Views::read(run, &run_json);
+    let viewed: Vec<u64> = views.by_row.iter().map(|(row, _)| *row).collect();
+    let columns = PairColumns::read(run, N_ROWS_MAX, &viewed)?;
+    let series = series_columns::of(&columns.carried);
+    let n_views_all = run_json.identity.n_problems.min(N_VIEWS_MAX);
+    // Views of other shards' pairs lie in the same folder.
+    let views_shown: Map<String, Value> = views
+        .by_row
+        .into_iter()
+        .filter(|(row, _)| columns.rows.binary_search(row).is_ok())
+        .map(|(row, view)| (row.to_string(), view))
+        .collect();
+    let settings = &run_json.identity.settings;
+    let setting = |name: &str| settings.get(name).cloned().unwrap_or(Value::Null);
+    Ok(json!({
+        "run": run.display().to_string(),
+        "table": pair_columns::TABLE,
+        "n_pairs": columns.n_rows,
+        "n_failed": columns.n_failed,
+        "settings": {
+            "tolerance": setting("tolerance"),
+            "max_iterations": setting("max-iterations"),
+            "epsilon": setting("epsilon"),
+            "relaxation": setting("relaxation"),
+            "normalize": setting("normalize"),
+        },
+        "n_views": views_shown.len(),
+        "n_views_max": n_views_all,
+        "n_views_damaged": views.n_damaged,
+        "views_trouble": views.trouble,
+        "views": views_shown,
+        "series": series,
+        "columns": columns.json(),
+    }))
+}

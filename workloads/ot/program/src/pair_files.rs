@@ -1,0 +1,418 @@
+//! Maps and couplings of pairs, a file each beside the table.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::{ArrayRef, Float32Array, Float64Array, RecordBatch, UInt32Array};
+use arrow::datatypes::{DataType, Schema};
+use swathe::array::Dtype;
+use swathe_ot::{Fields, Geometry, Link};
+
+use crate::page::ViewFiles;
+use swathe_formats::described_field::described;
+use swathe_formats::npz::{Compression, NpzError, NpzWriter};
+use swathe_run::store::run_folder::{FolderError, TableFile};
+
+/// How maps are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldsFormat {
+    /// Not at all.
+    None,
+    /// An `.npz` file with an array of the frame's shape for each map.
+    Npz,
+    /// A Parquet file with a row for each live pixel.
+    Parquet,
+}
+
+/// Writes the files of pairs into a run folder, whole or not at all.
+#[derive(Clone, Debug)]
+pub struct PairFiles {
+    folder: PathBuf,
+    fields: FieldsFormat,
+    with_coupling: bool,
+    /// Whether numbers are f64 and not f32.
+    is_double: bool,
+    trouble: Trouble,
+    views: ViewFiles,
+}
+
+/// The first error of a file that cannot be written: the run ends with it.
+#[derive(Clone, Debug, Default)]
+pub struct Trouble(Arc<Mutex<Option<Arc<FolderError>>>>);
+
+impl Trouble {
+    /// The error, if there is one.
+    pub fn take(&self) -> Option<Arc<FolderError>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn note(&self, path: &Path, source: io::Error) -> Arc<FolderError> {
+        let error = Arc::new(FolderError::Write {
+            path: path.to_owned(),
+            source,
+        });
+        let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        first.get_or_insert_with(|| Arc::clone(&error));
+        error
+    }
+}
+
+const FIELDS_FOLDER: &str = "fields";
+const COUPLING_FOLDER: &str = "coupling";
+
+impl PairFiles {
+    /// Memory that writing takes besides what is written.
+    pub const STAGE_BYTES: u64 = 1 << 20;
+
+    /// Files in the run folder `folder`.
+    pub fn new(
+        folder: &Path,
+        fields: FieldsFormat,
+        with_coupling: bool,
+        is_double: bool,
+    ) -> PairFiles {
+        PairFiles {
+            folder: folder.to_owned(),
+            fields,
+            with_coupling,
+            is_double,
+            trouble: Trouble::default(),
+            views: ViewFiles::new(folder),
+        }
+    }
+
+    /// Whether maps are written.
+    pub fn wants_fields(&self) -> bool {
+        self.fields != FieldsFormat::None
+    }
+
+    /// Whether couplings are written.
+    pub fn wants_coupling(&self) -> bool {
+        self.with_coupling
+    }
+
+    /// Where an error is noted that ends the run.
+    pub fn trouble(&self) -> Trouble {
+        self.trouble.clone()
+    }
+
+    /// Where small views of some pairs go, for the page of the run.
+    pub(crate) fn views(&self) -> &ViewFiles {
+        &self.views
+    }
+
+    /// Makes the folders and removes whatever an earlier process left of these pairs: files that
+    /// are half written, and whole ones whose pairs were never committed. Files of other pairs may
+    /// be another shard's, and are left alone.
+    pub fn prepare(&self, ids: &mut dyn Iterator<Item = &str>) -> Result<(), FolderError> {
+        let mut folders = Vec::new();
+        if self.wants_fields() {
+            folders.push((self.folder.join(FIELDS_FOLDER), self.fields_extension()));
+        }
+        if self.with_coupling {
+            folders.push((self.folder.join(COUPLING_FOLDER), "parquet"));
+        }
+        if folders.is_empty() {
+            return Ok(());
+        }
+        let names: HashSet<String> = ids.map(file_stem).collect();
+        for (folder, extension) in folders {
+            let unwritable = |source| FolderError::Write {
+                path: folder.clone(),
+                source,
+            };
+            fs::create_dir_all(&folder).map_err(unwritable)?;
+            for entry in fs::read_dir(&folder).map_err(unwritable)?.flatten() {
+                let file_name = entry.file_name();
+                let name = file_name.to_string_lossy();
+                // A temporary name is `.name.extension.process-number.tmp`.
+                let temporary = name.strip_prefix('.').and_then(|name| {
+                    let (name, _process) = name.strip_suffix(".tmp")?.rsplit_once('.')?;
+                    Some(name)
+                });
+                let whole = temporary.unwrap_or(&name);
+                let stem = whole
+                    .strip_suffix(extension)
+                    .and_then(|stem| stem.strip_suffix('.'));
+                if stem.is_some_and(|stem| names.contains(stem)) {
+                    fs::remove_file(entry.path()).map_err(unwritable)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes sure that files that were given their names keep them if the power fails.
+    pub fn sync(&self) {
+        for (is_wanted, folder) in [
+            (self.wants_fields(), FIELDS_FOLDER),
+            (self.with_coupling, COUPLING_FOLDER),
+        ] {
+            // Where folders cannot be synced, nothing is lost by going on.
+            if is_wanted && let Ok(folder) = fs::File::open(self.folder.join(folder)) {
+                let _ = folder.sync_all();
+            }
+        }
+    }
+
+    /// Writes the maps of a pair and returns the path from the run folder on. The maps cover the
+    /// live box of `geometry`; off it everything is NaN.
+    pub fn write_fields(
+        &self,
+        id: &str,
+        geometry: &Geometry,
+        fields: &Fields,
+    ) -> Result<String, Arc<FolderError>> {
+        let relative = format!(
+            "{FIELDS_FOLDER}/{}.{}",
+            file_stem(id),
+            self.fields_extension()
+        );
+        let path = self.folder.join(&relative);
+        let written = match self.fields {
+            FieldsFormat::None => Ok(()),
+            FieldsFormat::Npz => self.write_npz(&path, geometry, fields),
+            FieldsFormat::Parquet => self.write_rows(&path, geometry, fields),
+        };
+        match written {
+            Ok(()) => Ok(relative),
+            Err(error) => Err(self.trouble.note(&path, error)),
+        }
+    }
+
+    /// Writes the listed entries of a pair's plan and returns the path from the run folder on.
+    pub fn write_coupling(&self, id: &str, links: &[Link]) -> Result<String, Arc<FolderError>> {
+        let relative = format!("{COUPLING_FOLDER}/{}.parquet", file_stem(id));
+        let path = self.folder.join(&relative);
+        let write = || {
+            let place = |name: &str, unit: &str| described(name, DataType::UInt32, unit);
+            let schema = Arc::new(Schema::new(vec![
+                place("src_y", "px, row of the source pixel"),
+                place("src_x", "px, column of the source pixel"),
+                place("tgt_y", "px, row of the target pixel"),
+                place("tgt_x", "px, column of the target pixel"),
+                described("mass", DataType::Float64, "problem mass on the way"),
+            ]));
+            let mut file = TableFile::create(&path, Arc::clone(&schema))?;
+            for some in links.chunks(1 << 14) {
+                let column = |place: fn(&Link) -> u32| -> ArrayRef {
+                    Arc::new(UInt32Array::from_iter_values(some.iter().map(place)))
+                };
+                let columns: Vec<ArrayRef> = vec![
+                    column(|link| link.src_y_px),
+                    column(|link| link.src_x_px),
+                    column(|link| link.tgt_y_px),
+                    column(|link| link.tgt_x_px),
+                    Arc::new(Float64Array::from_iter_values(
+                        some.iter().map(|link| link.mass),
+                    )),
+                ];
+                let batch = RecordBatch::try_new(Arc::clone(&schema), columns);
+                file.write(&batch.map_err(io::Error::other)?)?;
+            }
+            file.commit().map(drop)
+        };
+        match write() {
+            Ok(()) => Ok(relative),
+            Err(error) => Err(self.trouble.note(&path, error)),
+        }
+    }
+
+    fn fields_extension(&self) -> &'static str {
+        match self.fields {
+            FieldsFormat::Parquet => "parquet",
+            FieldsFormat::None | FieldsFormat::Npz => "npz",
+        }
+    }
+
+    /// Arrays of the frame's shape, row by row: the frame may be much larger than its live box.
+    fn write_npz(&self, path: &Path, geometry: &Geometry, fields: &Fields) -> io::Result<()> {
+        let system_error = |error: NpzError| match error {
+            NpzError::Io(error) => error,
+            error => io::Error::other(error),
+        };
+        let mut writer = NpzWriter::create(path, Compression::Stored).map_err(system_error)?;
+        let frame = geometry.frame;
+        let dtype = if self.is_double {
+            Dtype::F64
+        } else {
+            Dtype::F32
+        };
+        let velocity: Vec<f64> = fields.velocity_yx_px.iter().flatten().copied().collect();
+        let maps: [(&str, &[f64], usize); 4] = [
+            ("velocity_yx", &velocity, 2),
+            ("created", &fields.created, 1),
+            ("destroyed", &fields.destroyed, 1),
+            ("cost_map", &fields.cost_map, 1),
+        ];
+        for (name, map, depth) in maps {
+            let mut shape = vec![frame.h_px, frame.w_px];
+            if depth > 1 {
+                shape.push(depth);
+            }
+            let added = writer.add_rows(name, &shape, dtype, &mut |out| {
+                self.write_map(geometry, map, depth, out)
+            });
+            added.map_err(system_error)?;
+        }
+        writer.finish().map_err(system_error)?.commit()
+    }
+
+    /// The rows of a frame with a map of its live box in it.
+    fn write_map(
+        &self,
+        geometry: &Geometry,
+        map: &[f64],
+        depth: usize,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let frame = geometry.frame;
+        let mut row = vec![f64::NAN; frame.w_px * depth];
+        let mut bytes = Vec::with_capacity(row.len() * size_of::<f64>());
+        for y in 0..frame.h_px {
+            let live = geometry
+                .live
+                .filter(|live| (live.y0_px..live.y1_px()).contains(&y) && !map.is_empty());
+            row.fill(f64::NAN);
+            if let Some(live) = live {
+                let n = live.shape.w_px * depth;
+                let from = (y - live.y0_px) * n;
+                row[live.x0_px * depth..][..n].copy_from_slice(&map[from..from + n]);
+            }
+            bytes.clear();
+            if self.is_double {
+                row.iter().for_each(|v| bytes.extend(v.to_le_bytes()));
+            } else {
+                row.iter()
+                    .for_each(|v| bytes.extend((*v as f32).to_le_bytes()));
+            }
+            out.write_all(&bytes)?;
+        }
+        Ok(())
+    }
+
+    /// A row for each pixel that is live in either frame.
+    fn write_rows(&self, path: &Path, geometry: &Geometry, fields: &Fields) -> io::Result<()> {
+        let number = if self.is_double {
+            DataType::Float64
+        } else {
+            DataType::Float32
+        };
+        let map = |name: &str, unit: &str| described(name, number.clone(), unit);
+        let schema = Arc::new(Schema::new(vec![
+            described("y", DataType::UInt32, "px, row in the frame"),
+            described("x", DataType::UInt32, "px, column in the frame"),
+            map("velocity_y", "px per step; NaN off the source"),
+            map("velocity_x", "px per step; NaN off the source"),
+            map("created", "problem mass per px; NaN off the target"),
+            map("destroyed", "problem mass per px; NaN off the source"),
+            map("cost_map", "scaled units squared; NaN off the source"),
+        ]));
+        let mut file = TableFile::create(path, Arc::clone(&schema))?;
+        let w_px = geometry.live.map_or(1, |live| live.shape.w_px);
+        let (y0, x0) = geometry
+            .live
+            .map_or((0, 0), |live| (live.y0_px, live.x0_px));
+        let live: Vec<usize> = (0..fields.created.len())
+            .filter(|&at| !fields.created[at].is_nan() || !fields.destroyed[at].is_nan())
+            .collect();
+        for some in live.chunks(1 << 14) {
+            let place = |place: &dyn Fn(usize) -> usize| -> ArrayRef {
+                let places = some.iter().map(|&at| place(at) as u32);
+                Arc::new(UInt32Array::from_iter_values(places))
+            };
+            let values = |value: &dyn Fn(usize) -> f64| -> ArrayRef {
+                let values = some.iter().map(|&at| value(at));
+                if self.is_double {
+                    Arc::new(Float64Array::from_iter_values(values))
+                } else {
+                    Arc::new(Float32Array::from_iter_values(values.map(|v| v as f32)))
+                }
+            };
+            let columns = vec![
+                place(&|at| y0 + at / w_px),
+                place(&|at| x0 + at % w_px),
+                values(&|at| fields.velocity_yx_px[at][0]),
+                values(&|at| fields.velocity_yx_px[at][1]),
+                values(&|at| fields.created[at]),
+                values(&|at| fields.destroyed[at]),
+                values(&|at| fields.cost_map[at]),
+            ];
+            let batch = RecordBatch::try_new(Arc::clone(&schema), columns);
+            file.write(&batch.map_err(io::Error::other)?)?;
+        }
+        file.commit().map(drop)
+    }
+}
+
+/// The name of a pair's file without its extension: bytes outside `[A-Za-z0-9_-]`, and a dot at
+/// the beginning, are percent-encoded. A name too long for a file is cut and closed by a hash.
+pub fn file_stem(id: &str) -> String {
+    /// File systems allow 255 bytes; a temporary name has some thirty more than the name.
+    const N_BYTES_MAX: usize = 200;
+    let mut stem = String::with_capacity(id.len());
+    for (at, byte) in id.bytes().enumerate() {
+        if byte.is_ascii_alphanumeric() || b"_-".contains(&byte) || (byte == b'.' && at > 0) {
+            stem.push(char::from(byte));
+        } else {
+            stem.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    if stem.len() > N_BYTES_MAX {
+        let hash = blake3::hash(id.as_bytes()).to_hex();
+        stem.truncate(N_BYTES_MAX - 40);
+        stem.push('~');
+        stem.push_str(&hash[..32]);
+    }
+    stem
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_files() {
+        for (id, stem) in [
+            ("t0-t1", "t0-t1"),
+            ("a.b", "a.b"),
+            (".a", "%2Ea"),
+            ("..", "%2E."),
+            ("a/b c", "a%2Fb%20c"),
+            ("µ", "%C2%B5"),
+            ("50%", "50%25"),
+        ] {
+            assert_eq!(file_stem(id), stem);
+        }
+        let (long, other) = ("x".repeat(300), format!("{}y", "x".repeat(299)));
+        assert!(file_stem(&long).len() <= 200);
+        assert_ne!(file_stem(&long), file_stem(&other));
+    }
+
+    #[test]
+    fn leftovers_of_these_pairs_go_and_others_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let fields = folder.path().join("fields");
+        fs::create_dir(&fields).unwrap();
+        for name in [
+            "a.npz",
+            ".a.npz.12-0.tmp",
+            "b.npz",
+            ".b.npz.12-1.tmp",
+            "a.npz.1.npz",
+        ] {
+            fs::write(fields.join(name), "x").unwrap();
+        }
+        let files = PairFiles::new(folder.path(), FieldsFormat::Npz, false, false);
+        files.prepare(&mut ["a", "c"].into_iter()).unwrap();
+        let mut left: Vec<String> = fs::read_dir(&fields)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        left.sort();
+        assert_eq!(left, [".b.npz.12-1.tmp", "a.npz.1.npz", "b.npz"]);
+    }
+}

@@ -1,0 +1,198 @@
+//! The survey of pairs: how large every frame is and where its mass lies, learnt without keeping
+//! the frames.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use swathe::Stop;
+use swathe_ot::{PixelBox, Shape};
+
+use crate::frame::FrameError;
+use crate::frame_cache::FrameCache;
+use swathe_run::store::run_folder::{InputFile, on_threads};
+
+/// What is known of the frames of a run.
+#[derive(Debug)]
+pub struct PairSurvey {
+    /// Of each frame: its outline, or why there is none. Frames that no pair of this run needs
+    /// have none either.
+    pub outlines: Vec<Option<Result<Outline, Arc<FrameError>>>>,
+    /// The files that were read, as they were.
+    pub inputs: Vec<InputFile>,
+}
+
+/// The extent of a frame and of the mass in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outline {
+    /// Height and width of the frame.
+    pub shape: Shape,
+    /// The box around its live pixels; none if it is empty.
+    pub live: Option<PixelBox>,
+}
+
+/// Outlines from an earlier survey of the same run, by the contents of the file and the part.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct KnownOutlines {
+    label: Option<f64>,
+    frames: Vec<KnownOutline>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct KnownOutline {
+    blake3: String,
+    part: Option<String>,
+    #[serde(flatten)]
+    outline: Outline,
+}
+
+/// How a survey is made.
+pub struct SurveySettings<'a> {
+    /// Whether the boxes of live pixels are wanted, or shapes are enough.
+    pub wants_boxes: bool,
+    /// What was learnt before.
+    pub known: &'a KnownOutlines,
+    /// Frames looked at at once.
+    pub n_threads: usize,
+    /// A frame that needs more memory than this is not read.
+    pub memory_bytes: u64,
+    /// Ends the survey.
+    pub stop: &'a Stop,
+}
+
+/// Looks at every frame that is `needed`, and notes the contents of every file. None if it was
+/// stopped.
+pub fn survey(
+    cache: &FrameCache,
+    needed: &[bool],
+    table: Option<&Path>,
+    settings: &SurveySettings<'_>,
+) -> Option<PairSurvey> {
+    let mut paths: Vec<&Path> = table.into_iter().collect();
+    let mut number_by_path: HashMap<&Path, usize> = HashMap::new();
+    for frame in cache.frames() {
+        number_by_path.entry(&frame.path).or_insert_with(|| {
+            paths.push(&frame.path);
+            paths.len() - 1
+        });
+    }
+    let inputs = in_parallel(paths.len(), settings, |at| fingerprint(paths[at]))?;
+    let known: HashMap<(&str, Option<&str>), Outline> = settings
+        .known
+        .frames
+        .iter()
+        .map(|known| {
+            let key = (known.blake3.as_str(), known.part.as_deref());
+            (key, known.outline)
+        })
+        .collect();
+    let outlines = in_parallel(cache.frames().len(), settings, |number| {
+        if !needed[number] {
+            return None;
+        }
+        let frame = &cache.frames()[number];
+        let contents = &inputs[number_by_path[frame.path.as_path()]].blake3;
+        let key = (contents.as_str(), frame.part.as_deref());
+        if let Some(outline) = known.get(&key) {
+            return Some(Ok(*outline));
+        }
+        Some(outline(cache, number, settings).map_err(Arc::new))
+    })?;
+    Some(PairSurvey { outlines, inputs })
+}
+
+fn outline(
+    cache: &FrameCache,
+    number: usize,
+    settings: &SurveySettings<'_>,
+) -> Result<Outline, FrameError> {
+    let shape = cache.shape(number)?;
+    let n_bytes = (shape.h_px as u64)
+        .saturating_mul(shape.w_px as u64)
+        .saturating_mul(size_of::<f64>() as u64);
+    if !settings.wants_boxes || n_bytes > settings.memory_bytes {
+        let whole = PixelBox {
+            y0_px: 0,
+            x0_px: 0,
+            shape,
+        };
+        return Ok(Outline {
+            shape,
+            live: Some(whole),
+        });
+    }
+    let frame = cache.get(number)?;
+    Ok(Outline {
+        shape: frame.shape,
+        live: frame.live,
+    })
+}
+
+/// A file that cannot be read has contents of its own, so that it is noticed if it appears later.
+fn fingerprint(path: &Path) -> InputFile {
+    InputFile::of(path).unwrap_or_else(|_| InputFile {
+        name: path.display().to_string(),
+        n_bytes: 0,
+        blake3: "unreadable".to_owned(),
+    })
+}
+
+impl KnownOutlines {
+    const FILE_NAME: &str = "survey.json";
+
+    /// What a run's folder remembers; nothing if there is nothing, or not of this label.
+    pub fn read(folder: &Path, label: Option<f64>) -> KnownOutlines {
+        let text = std::fs::read(folder.join(Self::FILE_NAME)).unwrap_or_default();
+        let known: Option<KnownOutlines> = serde_json::from_slice(&text).ok();
+        known
+            .filter(|known| known.label == label)
+            .unwrap_or_default()
+    }
+
+    /// The file that remembers a survey, and its contents.
+    pub fn file(
+        folder: &Path,
+        label: Option<f64>,
+        cache: &FrameCache,
+        survey: &PairSurvey,
+    ) -> (PathBuf, Vec<u8>) {
+        let contents: HashMap<&str, &str> = survey
+            .inputs
+            .iter()
+            .map(|file| (file.name.as_str(), file.blake3.as_str()))
+            .collect();
+        let frames = cache.frames().iter().zip(&survey.outlines);
+        let frames = frames.filter_map(|(frame, outline)| {
+            let outline = *outline.as_ref()?.as_ref().ok()?;
+            let name = frame.path.display().to_string();
+            Some(KnownOutline {
+                blake3: (*contents.get(name.as_str())?).to_owned(),
+                part: frame.part.clone(),
+                outline,
+            })
+        });
+        let known = KnownOutlines {
+            label,
+            frames: frames.collect(),
+        };
+        let text = serde_json::to_vec(&known).unwrap_or_default();
+        (folder.join(Self::FILE_NAME), text)
+    }
+}
+
+/// Does something for every number on several threads; none if it was stopped.
+fn in_parallel<T: Send>(
+    n: usize,
+    settings: &SurveySettings<'_>,
+    work: impl Fn(usize) -> T + Sync,
+) -> Option<Vec<T>> {
+    let done = on_threads("swathe-survey", settings.n_threads, n, &|at| match settings
+        .stop
+        .is_cancelled()
+    {
+        true => Err(()),
+        false => Ok(work(at)),
+    });
+    done.ok()
+}

@@ -1,0 +1,257 @@
+//! The table of transport results: `pairs.parquet`.
+
+mod columns;
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, Float64Builder, StringBuilder, UInt32Builder, UInt64Array, UInt64Builder,
+};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use swathe_ot::{Reference, Settings, Status};
+
+use crate::frame_cache::FrameCache;
+use crate::pair_files::PairFiles;
+use crate::pair_input::{CarriedColumn, NamedPair};
+use crate::pair_survey::{KnownOutlines, PairSurvey};
+use crate::pair_workload::PairAnswer;
+pub use columns::is_result_column;
+use columns::{Column, Value, columns};
+use swathe_formats::described_field::{described, measured};
+use swathe_run::store::rows::Rows;
+use swathe_run::store::run_folder::{FolderError, write_file};
+
+/// Transport results as rows: what a pair is called, what was found, where its maps are.
+pub struct PairRows {
+    pairs: Arc<Vec<NamedPair>>,
+    carried: Vec<CarriedColumn>,
+    settings: Settings,
+    files: PairFiles,
+    memory: Option<Memory>,
+    columns: Vec<Column>,
+    builders: Vec<Builder>,
+    ids: StringBuilder,
+    /// The pairs of the rows that wait.
+    indices: Vec<u64>,
+    n_bytes: usize,
+    n_unconverged: u64,
+    residual_max: f64,
+}
+
+/// What is remembered of the frames, beside the table.
+pub struct Memory {
+    /// The frames.
+    pub cache: Arc<FrameCache>,
+    /// What was learnt of them.
+    pub survey: Arc<PairSurvey>,
+    /// The label that makes masks of them.
+    pub label: Option<f64>,
+    /// The folder of this run or shard.
+    pub folder: std::path::PathBuf,
+}
+
+enum Builder {
+    Text(StringBuilder),
+    Count(UInt64Builder),
+    Pixels(UInt32Builder),
+    Number(Float64Builder),
+}
+
+impl PairRows {
+    /// Rows for these pairs, solved by these settings.
+    pub fn new(
+        pairs: Arc<Vec<NamedPair>>,
+        carried: Vec<CarriedColumn>,
+        settings: Settings,
+        files: PairFiles,
+        memory: Option<Memory>,
+    ) -> PairRows {
+        let columns = columns();
+        let builders = columns
+            .iter()
+            .map(|column| column.value.builder())
+            .collect();
+        PairRows {
+            pairs,
+            carried,
+            settings,
+            files,
+            memory,
+            columns,
+            builders,
+            ids: StringBuilder::new(),
+            indices: Vec::new(),
+            n_bytes: 0,
+            n_unconverged: 0,
+            residual_max: 0.0,
+        }
+    }
+}
+
+impl Value {
+    fn builder(&self) -> Builder {
+        match self {
+            Value::Text(_) => Builder::Text(StringBuilder::new()),
+            Value::Count(_) => Builder::Count(UInt64Builder::new()),
+            Value::Pixels(_) => Builder::Pixels(UInt32Builder::new()),
+            Value::Number(_) => Builder::Number(Float64Builder::new()),
+        }
+    }
+
+    fn data_type(&self) -> DataType {
+        match self {
+            Value::Text(_) => DataType::Utf8,
+            Value::Count(_) => DataType::UInt64,
+            Value::Pixels(_) => DataType::UInt32,
+            Value::Number(_) => DataType::Float64,
+        }
+    }
+}
+
+impl Rows for PairRows {
+    type Solution = PairAnswer;
+
+    fn table(&self) -> &'static str {
+        "pairs"
+    }
+
+    fn schema(&self) -> SchemaRef {
+        let id = described("pair_id", DataType::Utf8, "the pair's name in the input");
+        let carried = self.carried.iter().map(|column| column.field.clone());
+        let results = self.columns.iter().map(|column| {
+            let data_type = column.value.data_type();
+            measured(&column.name, data_type, &column.description, column.unit)
+                .with_nullable(column.is_nullable)
+        });
+        let fields: Vec<Field> = std::iter::once(id).chain(carried).chain(results).collect();
+        Arc::new(Schema::new(fields))
+    }
+
+    fn id(&self, index: usize) -> String {
+        self.pairs[index].id.clone()
+    }
+
+    fn begin(&mut self, problems: &[u64]) -> Result<(), FolderError> {
+        let mut ids = problems
+            .iter()
+            .map(|&index| self.pairs[index as usize].id.as_str());
+        self.files.prepare(&mut ids)?;
+        self.files.views().prepare(problems);
+        if let Some(memory) = self.memory.take() {
+            let (path, contents) =
+                KnownOutlines::file(&memory.folder, memory.label, &memory.cache, &memory.survey);
+            write_file(&path, &contents)?;
+            self.memory = Some(memory);
+        }
+        Ok(())
+    }
+
+    fn trouble(&self) -> Option<FolderError> {
+        let error = self.files.trouble().take()?;
+        let FolderError::Write { path, source } = &*error else {
+            return None;
+        };
+        // The failed pair has the error too; the system's number is what both need.
+        let source = match source.raw_os_error() {
+            Some(number) => std::io::Error::from_raw_os_error(number),
+            None => std::io::Error::new(source.kind(), source.to_string()),
+        };
+        Some(FolderError::Write {
+            path: path.clone(),
+            source,
+        })
+    }
+
+    fn append(&mut self, index: usize, answer: &PairAnswer) -> usize {
+        let id = &self.pairs[index].id;
+        self.ids.append_value(id);
+        self.indices.push(index as u64);
+        for (column, builder) in self.columns.iter().zip(&mut self.builders) {
+            match (&column.value, builder) {
+                (Value::Text(value), Builder::Text(out)) => {
+                    out.append_option(value(answer, &self.settings));
+                }
+                (Value::Count(value), Builder::Count(out)) => out.append_value(value(answer)),
+                (Value::Pixels(value), Builder::Pixels(out)) => out.append_value(value(answer)),
+                (Value::Number(value), Builder::Number(out)) => {
+                    out.append_option(value(answer, &self.settings).filter(|v| !v.is_nan()));
+                }
+                _ => unreachable!("a column's builder is made by its value"),
+            }
+        }
+        if answer.solution.status == Status::MaxIterations {
+            self.n_unconverged += 1;
+            self.residual_max = self.residual_max.max(answer.solution.residual);
+        }
+        let paths = [&answer.fields_path, &answer.coupling_path];
+        let paths_bytes: usize = paths
+            .iter()
+            .map(|path| path.as_ref().map_or(0, String::len))
+            .sum();
+        self.n_bytes += id.len() + paths_bytes + 16 * self.columns.len();
+        1
+    }
+
+    fn n_bytes(&self) -> usize {
+        self.n_bytes
+    }
+
+    fn figures(&self) -> Vec<(&'static str, u64)> {
+        let n_reads = self.memory.as_ref().map(|memory| memory.cache.n_reads());
+        let mut figures = vec![("pairs that stopped at --max-iterations", self.n_unconverged)];
+        figures.extend(n_reads.map(|n_reads| ("frames read", n_reads)));
+        figures
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if self.n_unconverged > 0 {
+            warnings.push(format!(
+                "{} of the pairs stopped at --max-iterations {} before their residual was below {} (the largest is {:.1e}): see the column status",
+                self.n_unconverged,
+                self.settings.max_iterations,
+                self.settings.tolerance,
+                self.residual_max
+            ));
+        }
+        if let Some(trouble) = self.files.views().trouble() {
+            warnings.push(format!(
+                "{} small pictures for the report page could not be written ({}): the page shows these pairs without; results are not concerned",
+                trouble.n_lost, trouble.first
+            ));
+        }
+        warnings
+    }
+
+    fn take(&mut self) -> Vec<ArrayRef> {
+        // Before the part is announced: a row promises the files it names.
+        self.files.sync();
+        self.n_bytes = 0;
+        let indices = UInt64Array::from(std::mem::take(&mut self.indices));
+        let id: ArrayRef = Arc::new(self.ids.finish());
+        let carried = self.carried.iter().map(|column| {
+            arrow::compute::take(&column.values, &indices, None)
+                .expect("a carried column has a value for each pair")
+        });
+        let carried: Vec<ArrayRef> = carried.collect();
+        let results = self.builders.iter_mut().map(|builder| -> ArrayRef {
+            match builder {
+                Builder::Text(out) => Arc::new(out.finish()),
+                Builder::Count(out) => Arc::new(out.finish()),
+                Builder::Pixels(out) => Arc::new(out.finish()),
+                Builder::Number(out) => Arc::new(out.finish()),
+            }
+        });
+        let results: Vec<ArrayRef> = results.collect();
+        debug_assert!(results.iter().all(|column| column.len() == indices.len()));
+        std::iter::once(id).chain(carried).chain(results).collect()
+    }
+}
+
+/// The name of a reference measure.
+pub fn reference_name(reference: Reference) -> &'static str {
+    match reference {
+        Reference::Product => "product",
+        Reference::Counting => "counting",
+    }
+}

@@ -1,0 +1,295 @@
+//! Pairs of a run: where they come from, and what becomes of their solutions on the worker that
+//! found them (figures, views for the page, maps in files).
+
+use std::sync::Arc;
+
+use swathe::{Finish, Need, Size, Source, Stop};
+use swathe_ot::{
+    Crop, Failure, Geometry, Pair, PixelBox, Residuals, Settings, Shape, Side, Solution, Summary,
+    Transport, lift, place_live, placed_size, summarise,
+};
+
+use crate::frame::FrameError;
+use crate::frame_cache::FrameCache;
+use crate::page::{PairView, has_view};
+use crate::pair_files::PairFiles;
+use crate::pair_input::NamedPair;
+use crate::pair_survey::{Outline, PairSurvey};
+use swathe_run::store::run_folder::FolderError;
+
+/// The pairs of a run: what is solved of them, and what becomes of each solution.
+pub struct PairRun {
+    transport: Transport,
+    files: PairFiles,
+    pairs: Arc<Vec<NamedPair>>,
+    /// For frames of which the table does not say it.
+    um_per_px: Option<f64>,
+}
+
+/// What the table says of a pair.
+#[derive(Clone, Debug)]
+pub struct PairAnswer {
+    /// The figures; maps and coupling are in their files.
+    pub solution: Solution,
+    /// The figures of the displacement field.
+    pub summary: Option<Summary>,
+    /// Width of a pixel, where it is known.
+    pub um_per_px: Option<f64>,
+    /// Where the maps are, from the run folder on.
+    pub fields_path: Option<String>,
+    /// Where the coupling is, from the run folder on.
+    pub coupling_path: Option<String>,
+}
+
+/// Why a pair has no answer.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum PairFailure {
+    /// One of its frames is of no use.
+    #[error("{kind}: {side} {frame}: {error}", kind = error.kind())]
+    Frame {
+        /// Which of the two.
+        side: Side,
+        /// Its name.
+        frame: String,
+        /// What is wrong with it.
+        error: Arc<FrameError>,
+    },
+    /// The solver refuses it.
+    #[error("{kind}: {0}", kind = .0.kind())]
+    Solver(Failure),
+    /// Its maps cannot be written; the run ends.
+    #[error("{0}")]
+    Output(Arc<FolderError>),
+}
+
+impl From<Failure> for PairFailure {
+    fn from(failure: Failure) -> PairFailure {
+        PairFailure::Solver(failure)
+    }
+}
+
+impl PairRun {
+    /// Solves by these settings; maps are kept while they are summarised, whatever is written.
+    /// `um_per_px` is for frames of which the table does not say it.
+    pub fn new(
+        settings: Settings,
+        files: PairFiles,
+        pairs: Arc<Vec<NamedPair>>,
+        um_per_px: Option<f64>,
+    ) -> PairRun {
+        let settings = Settings {
+            fields: true,
+            ..settings
+        };
+        PairRun {
+            transport: Transport { settings },
+            files,
+            pairs,
+            um_per_px,
+        }
+    }
+
+    /// What is solved, and how exactly.
+    pub fn settings(&self) -> &Settings {
+        &self.transport.settings
+    }
+
+    /// The pairs as problems of a run.
+    pub fn source(
+        &self,
+        cache: Arc<FrameCache>,
+        survey: Arc<PairSurvey>,
+    ) -> Source<Pair, PairFailure> {
+        let placing = Placing {
+            crop: self.settings().crop.clone(),
+            pool: self.settings().pool,
+            um_per_px: self.um_per_px,
+        };
+        let (sizes, size_placing) = (Arc::clone(&self.pairs), placing.clone());
+        let (pairs, size_cache) = (Arc::clone(&self.pairs), Arc::clone(&cache));
+        Source::new(
+            pairs.len(),
+            move |index| {
+                let pair = &sizes[index];
+                let outline = |side, number: usize| match &survey.outlines[number] {
+                    Some(Ok(outline)) => Ok(*outline),
+                    Some(Err(error)) => Err(failed(&size_cache, side, number, error)),
+                    // Pairs of other shards are never asked for.
+                    None => Err(PairFailure::Solver(Failure::Stopped)),
+                };
+                let source = outline(Side::Source, pair.source)?;
+                let target = outline(Side::Target, pair.target)?;
+                let geometry = size_placing.place(pair, source, target)?;
+                Ok(placed_size(geometry.work, geometry.frame))
+            },
+            move |index, _| {
+                let pair = &pairs[index];
+                let get = |side, number| {
+                    let frame = cache.get(number);
+                    frame.map_err(|error| failed(&cache, side, number, &Arc::new(error)))
+                };
+                let source = get(Side::Source, pair.source)?;
+                let target = get(Side::Target, pair.target)?;
+                let outline_of = |frame: &crate::frame::LiveFrame| Outline {
+                    shape: frame.shape,
+                    live: frame.live,
+                };
+                let geometry = placing.place(pair, outline_of(&source), outline_of(&target))?;
+                let nothing = PixelBox {
+                    y0_px: 0,
+                    x0_px: 0,
+                    shape: Shape::new(1, 1),
+                };
+                let cut = geometry.live.unwrap_or(nothing);
+                Ok(swathe::timed("cut frames", || {
+                    Pair::cut(source.within(cut), target.within(cut), geometry)
+                }))
+            },
+        )
+    }
+
+    /// The width of a pair's pixels, where it is known.
+    fn um_per_px(&self, pair: &NamedPair) -> Option<f64> {
+        let known = pair.source_um_per_px.or(self.um_per_px);
+        known.or(pair.target_um_per_px)
+    }
+
+    /// Keeps a small view of a pair for the page of the run.
+    fn view(&self, row: usize, pair: &Pair, solution: &Solution, summary: Option<&Summary>) {
+        let view = PairView::of(
+            row as u64,
+            &self.pairs[row].id,
+            (&pair.source, &pair.target),
+            self.um_per_px(&self.pairs[row]),
+            solution,
+            summary,
+        );
+        self.files.views().write(&view);
+    }
+
+    /// Writes maps and coupling, in pixels of the original frame; the coupling is taken out.
+    fn write(
+        &self,
+        id: &str,
+        pair: &Pair,
+        solution: &mut Solution,
+    ) -> Result<(Option<String>, Option<String>), PairFailure> {
+        let mut fields_path = None;
+        if self.files.wants_fields() {
+            let written = swathe::timed("write fields", || {
+                // Of a pair that is empty altogether there is nothing to lay back.
+                let fields = lift(solution, &pair.source, &pair.target).unwrap_or_default();
+                self.files.write_fields(id, &solution.geometry, &fields)
+            });
+            fields_path = Some(written.map_err(PairFailure::Output)?);
+        }
+        let mut coupling_path = None;
+        if self.files.wants_coupling() {
+            let links = std::mem::take(&mut solution.coupling);
+            let written = swathe::timed("write coupling", || self.files.write_coupling(id, &links));
+            coupling_path = Some(written.map_err(PairFailure::Output)?);
+        }
+        Ok((fields_path, coupling_path))
+    }
+}
+
+impl Finish for PairRun {
+    type Workload = Transport;
+    type Finished = PairAnswer;
+    type Failure = PairFailure;
+
+    fn workload(&self) -> &Transport {
+        &self.transport
+    }
+
+    /// The solution's maps are gone when the answer is handed over, but are laid back on the frame's
+    /// own pixels before.
+    fn need(&self, size: &Size, solving: Need) -> Need {
+        let pool = self.settings().pool as u64;
+        let lifted = 7 * size_of::<f64>() as u64 * size.shape.volume() * pool * pool;
+        Need {
+            lane_bytes: solving.lane_bytes,
+            scratch_bytes: solving
+                .scratch_bytes
+                .saturating_add(solving.solution_bytes)
+                .saturating_add(lifted)
+                .saturating_add(PairFiles::STAGE_BYTES),
+            solution_bytes: size_of::<PairAnswer>() as u64 + 512,
+        }
+    }
+
+    /// Summarises a solution and writes what is too large for the table.
+    fn finish(
+        &self,
+        row: usize,
+        pair: &Pair,
+        mut solution: Solution,
+        _: &Stop,
+    ) -> Result<PairAnswer, PairFailure> {
+        let named = &self.pairs[row];
+        let summary = swathe::timed("summarise", || summarise(&solution));
+        if has_view(row as u64, self.pairs.len() as u64) {
+            swathe::timed("view for the page", || {
+                self.view(row, pair, &solution, summary.as_ref());
+            });
+        }
+        let (fields_path, coupling_path) = self.write(&named.id, pair, &mut solution)?;
+        solution.fields = None;
+        solution.residuals = Residuals::default();
+        Ok(PairAnswer {
+            solution,
+            summary,
+            um_per_px: self.um_per_px(named),
+            fields_path,
+            coupling_path,
+        })
+    }
+}
+
+fn failed(cache: &FrameCache, side: Side, number: usize, error: &Arc<FrameError>) -> PairFailure {
+    PairFailure::Frame {
+        side,
+        frame: cache.frames()[number].to_string(),
+        error: Arc::clone(error),
+    }
+}
+
+/// Where pairs go on their frames.
+#[derive(Clone)]
+struct Placing {
+    crop: Crop,
+    pool: usize,
+    um_per_px: Option<f64>,
+}
+
+impl Placing {
+    /// The work grid of a pair, or why it has none.
+    fn place(
+        &self,
+        pair: &NamedPair,
+        source: Outline,
+        target: Outline,
+    ) -> Result<Geometry, PairFailure> {
+        if source.shape != target.shape {
+            return Err(PairFailure::Solver(Failure::UnequalShapes {
+                source_shape: source.shape,
+                target_shape: target.shape,
+            }));
+        }
+        let source_um = pair.source_um_per_px.or(self.um_per_px);
+        let target_um = pair.target_um_per_px.or(self.um_per_px);
+        if let (Some(source_um), Some(target_um)) = (source_um, target_um)
+            && source_um != target_um
+        {
+            return Err(PairFailure::Solver(Failure::UnequalPixelSizes {
+                source_um,
+                target_um,
+            }));
+        }
+        let live = match (source.live, target.live) {
+            (Some(a), Some(b)) => Some(a.union(b)),
+            (a, b) => a.or(b),
+        };
+        Ok(place_live(source.shape, live, &self.crop, self.pool)?)
+    }
+}
