@@ -154,16 +154,10 @@ fn lines_at(lines: &[Straight], kept: &[u32], is_cell: bool, recipe: Recipe) -> 
 }
 
 fn values_over(values: Vec<Value>, parent: &Rc<Set>) -> Result {
-    if let Some((_, is_cell)) = values.first().and_then(Value::packed) {
-        let packed: Option<Vec<u32>> = values
-            .iter()
-            .map(|v| v.packed().filter(|p| p.1 == is_cell).map(|p| p.0))
-            .collect();
-        if let Some(packed) = packed {
-            let items = distinct::cells(packed.clone());
-            let recipe = Recipe::Mapped(parent.clone(), packed);
-            return Ok(set::packed(items, is_cell, recipe));
-        }
+    if let Some((packed, is_cell)) = set::all_packed(&values) {
+        let items = distinct::cells(packed.clone());
+        let recipe = Recipe::Mapped(parent.clone(), packed);
+        return Ok(set::packed(items, is_cell, recipe));
     }
     inserted_over(&values, parent)
 }

@@ -7,6 +7,7 @@ use crate::layout::Layout;
 use crate::members::{Bits, Members};
 use crate::meter::{self, Order};
 use crate::packed::{self, Bounds};
+use crate::primitives::collection::one_color;
 use crate::recipe::{self, Recipe};
 use crate::rectangle_hash;
 use crate::settled::{self, Span};
@@ -187,14 +188,9 @@ pub(crate) fn copies(copies: Copies, recipe: Recipe) -> Result {
 /// A set whose table is known: `keys` of the table are positions in `items`, all of them in use.
 pub(crate) fn with_table(items: Vec<Value>, hashes: Vec<u64>, table: &Table) -> Result {
     let (nesting, weight) = nesting_of(items.iter())?;
-    let is_cell = items.first().and_then(Value::packed).map(|p| p.1);
-    let packed: Option<Vec<u32>> = items
-        .iter()
-        .map(|v| v.packed().filter(|p| Some(p.1) == is_cell).map(|p| p.0))
-        .collect();
-    let items = match packed {
-        Some(packed) if !packed.is_empty() => Items::Packed(packed.into(), is_cell == Some(true)),
-        _ => Items::General(items.into(), OnceCell::from(hashes)),
+    let items = match all_packed(&items) {
+        Some((packed, is_cell)) => Items::Packed(packed.into(), is_cell),
+        None => Items::General(items.into(), OnceCell::from(hashes)),
     };
     let set = Set::new(items, Recipe::Sequence, nesting, weight);
     if meter::order() == Order::Cpython {
@@ -218,14 +214,8 @@ pub(crate) fn from_values(values: Vec<Value>) -> Result {
         let (nesting, _) = nesting_of(sets.iter())?;
         return Ok(general(sets, None, Recipe::Sequence, nesting));
     }
-    if let Some((_, is_cell)) = first.packed() {
-        let items: Option<Vec<u32>> = values
-            .iter()
-            .map(|v| v.packed().filter(|p| p.1 == is_cell).map(|p| p.0))
-            .collect();
-        if let Some(items) = items {
-            return Ok(packed(distinct::cells(items), is_cell, Recipe::Sequence));
-        }
+    if let Some((items, is_cell)) = all_packed(&values) {
+        return Ok(packed(distinct::cells(items), is_cell, Recipe::Sequence));
     }
     if let &Value::Duo(_, _, is_cell) = first {
         let items: Option<Vec<u64>> = values
@@ -242,6 +232,14 @@ pub(crate) fn from_values(values: Vec<Value>) -> Result {
     // Hashing and comparing values of any kind costs about as much as calling a function.
     meter::spend(values.len())?;
     hashed(values)
+}
+
+/// These values packed, if there are some and all are pairs or all are cells.
+pub(crate) fn all_packed(values: &[Value]) -> Option<(Vec<u32>, bool)> {
+    let (_, is_cell) = values.first()?.packed()?;
+    let packed = |v: &Value| v.packed().filter(|p| p.1 == is_cell).map(|p| p.0);
+    let items = values.iter().map(packed).collect::<Option<_>>()?;
+    Some((items, is_cell))
 }
 
 /// The set of any values, told apart by hash and equality.
@@ -514,11 +512,8 @@ impl Set {
             return None;
         }
         content.with_parts(|items, added| {
-            let one_color = items
-                .iter()
-                .all(|x| (x ^ items[0]) & !packed::PLACE_MASK == 0);
             let color_bits = items[0].wrapping_add(added) & !packed::PLACE_MASK;
-            one_color.then(|| rectangle_hash::of(bounds, color_bits, is_cell))?
+            one_color(items).then(|| rectangle_hash::of(bounds, color_bits, is_cell))?
         })
     }
 
