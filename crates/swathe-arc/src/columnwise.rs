@@ -212,12 +212,9 @@ fn kernel(name: &str) -> Option<Kernel> {
         "either" => |a, _| logic(a, |x, y| x | y),
         "first" => first,
         "last" => last,
-        "toivec" => |a, n| pair_of(&a[0], &Column::Same(Value::Int(0)), n),
-        "tojvec" => |a, n| pair_of(&Column::Same(Value::Int(0)), &a[0], n),
         "astuple" => astuple,
         "maximum" => |a, n| extreme(a, n, i32::max),
         "minimum" => |a, n| extreme(a, n, i32::min),
-        "contained" => contained,
         "initset" => initset,
         "manhattan" => manhattan,
         "apply" => apply,
@@ -234,7 +231,6 @@ fn kernel(name: &str) -> Option<Kernel> {
         "intersection" => overlap_kernel::intersection,
         "vline" => |a, n| line_kernel::is_along(a, n, Bounds::height, Bounds::width),
         "hline" => |a, n| line_kernel::is_along(a, n, Bounds::width, Bounds::height),
-        "center" => line_kernel::center,
         "recolor" => line_kernel::recolor,
         "color" => color,
         "compose" => |a, _| function(Form::Compose, a),
@@ -440,34 +436,6 @@ fn extreme<'a>(a: &[Shared<'a>], _: usize, f: impl Fn(i32, i32) -> i32) -> Optio
         ))),
         _ => None,
     }
-}
-
-fn contained<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
-    if let (Column::Ints(v), Column::Same(Value::Pair(i, j))) = (&*a[0], &*a[1]) {
-        let (i, j) = (i64::from(*i), i64::from(*j));
-        let bools = v.iter().map(|&x| x == i || x == j).collect();
-        return Some(Rc::new(Column::Bools(bools)));
-    }
-    let Column::Same(Value::Set(set)) = &*a[1] else {
-        return None;
-    };
-    let (items, is_cell) = set.packed().filter(|(items, _)| !items.is_empty())?;
-    let bools = match (&*a[0], is_cell) {
-        (Column::Pairs(v), false) => {
-            let members = set.members(items, n);
-            let has = |&(i, j): &(i32, i32)| {
-                packed::fits(i.into(), j.into()) && members.has(packed::place(i, j))
-            };
-            v.iter().map(has).collect()
-        }
-        (Column::Cells(v), true) => {
-            let members = set.members(items, n);
-            v.iter().map(|&p| members.has(p)).collect()
-        }
-        _ => return None,
-    };
-    meter::spend(n * (items.len() / 8)).ok()?;
-    Some(Rc::new(Column::Bools(bools)))
 }
 
 fn initset<'a>(a: &[Shared<'a>], _: usize) -> Option<Shared<'a>> {

@@ -65,7 +65,7 @@ impl Table {
 
     /// The slot of the key that `same` recognises, or else the empty slot where the search ends.
     #[inline]
-    fn look(&self, hash: u64, same: impl Fn(u32) -> bool) -> std::result::Result<usize, usize> {
+    fn look(&self, hash: u64, same: impl Fn(u32) -> bool) -> Result<usize, usize> {
         let mask = self.mask();
         let mut probe = Probe::new(hash, mask);
         loop {
