@@ -7,7 +7,7 @@ use crate::grid::KnownGrid;
 use crate::overlap_kernel::Shares;
 use crate::packed;
 use crate::primitives::collection::initset;
-use crate::set::{Items, Set, halves};
+use crate::set::{Items, Set, all_packed, halves};
 use crate::straight::Straight;
 use crate::value::Value;
 use std::borrow::Cow;
@@ -162,20 +162,14 @@ fn narrow<'a>(values: &[Value]) -> Option<Column<'a>> {
         Some(parts)
     }
     match values.first()? {
-        Value::Bool(_) => all(values, |v| {
-            if let Value::Bool(b) = v {
-                Some(*b)
-            } else {
-                None
-            }
+        Value::Bool(_) => all(values, |v| match v {
+            Value::Bool(b) => Some(*b),
+            _ => None,
         })
         .map(Column::Bools),
-        Value::Int(_) => all(values, |v| {
-            if let Value::Int(n) = v {
-                Some(*n)
-            } else {
-                None
-            }
+        Value::Int(_) => all(values, |v| match v {
+            Value::Int(n) => Some(*n),
+            _ => None,
         })
         .map(Column::Ints),
         Value::Pair(..) => all(values, |v| match v {
@@ -183,9 +177,7 @@ fn narrow<'a>(values: &[Value]) -> Option<Column<'a>> {
             _ => None,
         })
         .map(Column::Pairs),
-        Value::Cell(..) => {
-            all(values, |v| v.packed().filter(|p| p.1).map(|p| p.0)).map(Column::Cells)
-        }
+        Value::Cell(..) => all_packed(values).map(|(cells, _)| Column::Cells(cells)),
         Value::Duo(_, _, is_cell) => all(values, |v| match v {
             Value::Duo(a, b, c) if c == is_cell => Some(u64::from(*a) << 32 | u64::from(*b)),
             _ => None,

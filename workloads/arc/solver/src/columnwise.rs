@@ -15,6 +15,7 @@ use crate::packed::{self, Bounds};
 use crate::primitive::PRIMITIVES;
 use crate::recall;
 use crate::value::Value;
+use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::LazyLock;
 
@@ -192,9 +193,9 @@ static KERNELS: LazyLock<Vec<Option<Kernel>>> =
 fn kernel(name: &str) -> Option<Kernel> {
     let kernel: Kernel = match name {
         "identity" => |a, _| Some(a[0].clone()),
-        "add" => |a, n| arithmetic(a, n, sum, sum_of_small),
-        "subtract" => |a, n| arithmetic(a, n, difference, difference_of_small),
-        "multiply" => |a, n| arithmetic(a, n, product, product_of_small),
+        "add" => |a, n| arithmetic(a, n, sum),
+        "subtract" => |a, n| arithmetic(a, n, difference),
+        "multiply" => |a, n| arithmetic(a, n, product),
         "invert" => |a, n| each(a, n, i64::overflowing_neg),
         "double" => |a, n| each(a, n, |x| x.overflowing_mul(2)),
         "halve" => |a, n| each(a, n, |x| (x.div_euclid(2), false)),
@@ -211,12 +212,9 @@ fn kernel(name: &str) -> Option<Kernel> {
         "either" => |a, _| logic(a, |x, y| x | y),
         "first" => first,
         "last" => last,
-        "toivec" => |a, n| pair_of(&a[0], &Column::Same(Value::Int(0)), n),
-        "tojvec" => |a, n| pair_of(&Column::Same(Value::Int(0)), &a[0], n),
         "astuple" => astuple,
         "maximum" => |a, n| extreme(a, n, i32::max),
         "minimum" => |a, n| extreme(a, n, i32::min),
-        "contained" => contained,
         "initset" => initset,
         "manhattan" => manhattan,
         "apply" => apply,
@@ -233,7 +231,6 @@ fn kernel(name: &str) -> Option<Kernel> {
         "intersection" => overlap_kernel::intersection,
         "vline" => |a, n| line_kernel::is_along(a, n, Bounds::height, Bounds::width),
         "hline" => |a, n| line_kernel::is_along(a, n, Bounds::width, Bounds::height),
-        "center" => line_kernel::center,
         "recolor" => line_kernel::recolor,
         "color" => color,
         "compose" => |a, _| function(Form::Compose, a),
@@ -252,77 +249,21 @@ fn kernel(name: &str) -> Option<Kernel> {
 }
 
 /// A result, and a number that is negative if it overflowed: such numbers can be gathered for many results at once.
-type Checked<T> = (T, T);
+type Checked = (i64, i64);
 
-fn sum(x: i64, y: i64) -> Checked<i64> {
+fn sum(x: i64, y: i64) -> Checked {
     let z = x.wrapping_add(y);
     (z, (x ^ z) & (y ^ z))
 }
 
-fn sum_of_small(x: i32, y: i32) -> Checked<i32> {
-    let z = x.wrapping_add(y);
-    (z, (x ^ z) & (y ^ z))
-}
-
-fn difference(x: i64, y: i64) -> Checked<i64> {
+fn difference(x: i64, y: i64) -> Checked {
     let z = x.wrapping_sub(y);
     (z, (x ^ y) & (x ^ z))
 }
 
-fn difference_of_small(x: i32, y: i32) -> Checked<i32> {
-    let z = x.wrapping_sub(y);
-    (z, (x ^ y) & (x ^ z))
-}
-
-fn product(x: i64, y: i64) -> Checked<i64> {
+fn product(x: i64, y: i64) -> Checked {
     let (z, is_over) = x.overflowing_mul(y);
     (z, -i64::from(is_over))
-}
-
-fn product_of_small(x: i32, y: i32) -> Checked<i32> {
-    let (z, is_over) = x.overflowing_mul(y);
-    (z, -i32::from(is_over))
-}
-
-/// An argument of an operation: one for all elements, or one for each.
-#[derive(Clone, Copy)]
-enum Operand<'b, T> {
-    One(T),
-    Each(&'b [T]),
-}
-
-impl<T: Copy> Operand<'_, T> {
-    fn zipped<U: Copy, R>(
-        self,
-        other: Operand<U>,
-        n: usize,
-        mut f: impl FnMut(T, U) -> R,
-    ) -> Vec<R> {
-        match (self, other) {
-            (Operand::One(x), Operand::One(y)) => (0..n).map(|_| f(x, y)).collect(),
-            (Operand::One(x), Operand::Each(y)) => y.iter().map(|&y| f(x, y)).collect(),
-            (Operand::Each(x), Operand::One(y)) => x.iter().map(|&x| f(x, y)).collect(),
-            (Operand::Each(x), Operand::Each(y)) => {
-                x.iter().zip(y).map(|(&x, &y)| f(x, y)).collect()
-            }
-        }
-    }
-}
-
-fn int_operand<'b>(column: &'b Column) -> Option<Operand<'b, i64>> {
-    match column {
-        Column::Ints(v) => Some(Operand::Each(v)),
-        Column::Same(Value::Int(x)) => Some(Operand::One(*x)),
-        _ => None,
-    }
-}
-
-fn pair_operand<'b>(column: &'b Column) -> Option<Operand<'b, (i32, i32)>> {
-    match column {
-        Column::Pairs(v) => Some(Operand::Each(v)),
-        Column::Same(Value::Pair(i, j)) => Some(Operand::One((*i, *j))),
-        _ => None,
-    }
 }
 
 /// A binary operation on integers, pairs, or both; all elements are worked out before it is looked at whether one
@@ -330,59 +271,55 @@ fn pair_operand<'b>(column: &'b Column) -> Option<Operand<'b, (i32, i32)>> {
 fn arithmetic<'a>(
     a: &[Shared<'a>],
     n: usize,
-    wide: impl Fn(i64, i64) -> Checked<i64>,
-    small: impl Fn(i32, i32) -> Checked<i32>,
+    f: impl Fn(i64, i64) -> Checked,
 ) -> Option<Shared<'a>> {
-    let (x, y) = (int_operand(&a[0]), int_operand(&a[1]));
-    if let (Some(x), Some(y)) = (x, y) {
-        let mut over = 0;
-        let ints = x.zipped(y, n, |x, y| {
-            let (z, is_over) = wide(x, y);
-            over |= is_over;
-            z
-        });
-        return (over >= 0).then(|| Rc::new(Column::Ints(ints)));
-    }
     let mut over = 0;
-    let mut both = |p: (i32, i32), q: (i32, i32)| {
-        let (i, j) = (small(p.0, q.0), small(p.1, q.1));
-        over |= i.1 | j.1;
-        (i.0, j.0)
+    let mut checked = |x: i64, y: i64| {
+        let (z, is_over) = f(x, y);
+        over |= is_over;
+        z
     };
-    // An integer beside a pair goes with both of its elements; a large one is left to who takes elements one by one.
-    let mut fits = true;
-    let mut twice = |x: i64| {
-        fits &= i64::from(x as i32) == x;
-        (x as i32, x as i32)
+    let column = match (a[0].ints(n), a[1].ints(n)) {
+        (Some(x), Some(y)) => {
+            let ints = x.iter().zip(y.iter()).map(|(&x, &y)| checked(x, y));
+            Rc::new(Column::Ints(ints.collect()))
+        }
+        _ => {
+            let (x, y) = (pairs_or_twice(&a[0], n)?, pairs_or_twice(&a[1], n)?);
+            pairs(x.iter().zip(y.iter()).map(|(p, q)| {
+                (
+                    checked(p.0.into(), q.0.into()),
+                    checked(p.1.into(), q.1.into()),
+                )
+            }))?
+        }
     };
-    let pairs = match (pair_operand(&a[0]), pair_operand(&a[1])) {
-        (Some(p), Some(q)) => p.zipped(q, n, both),
-        (Some(p), None) => p.zipped(y?, n, |p, y| both(p, twice(y))),
-        (None, Some(q)) => x?.zipped(q, n, |x, q| both(twice(x), q)),
-        (None, None) => return None,
-    };
-    (fits && over >= 0).then(|| Rc::new(Column::Pairs(pairs)))
+    (over >= 0).then_some(column)
+}
+
+/// Pairs, or small integers twice: one beside a pair goes with both of its elements.
+fn pairs_or_twice<'b>(column: &'b Column, n: usize) -> Option<Cow<'b, [(i32, i32)]>> {
+    column.pairs(n).or_else(|| {
+        let twice = |&x: &i64| i32::try_from(x).ok().map(|x| (x, x));
+        column.ints(n)?.iter().map(twice).collect()
+    })
 }
 
 fn each<'a>(a: &[Shared<'a>], n: usize, f: impl Fn(i64) -> (i64, bool)) -> Option<Shared<'a>> {
     let mut overflowed = false;
-    if let Column::Pairs(v) = &*a[0] {
-        let mut small = |x: i32| {
-            let (y, is_over) = f(x.into());
-            overflowed |= is_over | (i64::from(y as i32) != y);
-            y as i32
-        };
-        let pairs = v.iter().map(|&(i, j)| (small(i), small(j))).collect();
-        return (!overflowed).then(|| Rc::new(Column::Pairs(pairs)));
-    }
-    let ints = a[0].ints(n)?;
-    let ints = ints.iter().map(|&x| {
+    let mut checked = |x: i64| {
         let (y, is_over) = f(x);
         overflowed |= is_over;
         y
-    });
-    let ints = ints.collect();
-    (!overflowed).then(|| Rc::new(Column::Ints(ints)))
+    };
+    let column = match &*a[0] {
+        Column::Pairs(v) => pairs(v.iter().map(|p| (checked(p.0.into()), checked(p.1.into()))))?,
+        ints => {
+            let ints = ints.ints(n)?;
+            Rc::new(Column::Ints(ints.iter().map(|&x| checked(x)).collect()))
+        }
+    };
+    (!overflowed).then_some(column)
 }
 
 fn test<'a>(a: &[Shared<'a>], n: usize, f: impl Fn(i64) -> bool) -> Option<Shared<'a>> {
@@ -499,34 +436,6 @@ fn extreme<'a>(a: &[Shared<'a>], _: usize, f: impl Fn(i32, i32) -> i32) -> Optio
         ))),
         _ => None,
     }
-}
-
-fn contained<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
-    if let (Column::Ints(v), Column::Same(Value::Pair(i, j))) = (&*a[0], &*a[1]) {
-        let (i, j) = (i64::from(*i), i64::from(*j));
-        let bools = v.iter().map(|&x| x == i || x == j).collect();
-        return Some(Rc::new(Column::Bools(bools)));
-    }
-    let Column::Same(Value::Set(set)) = &*a[1] else {
-        return None;
-    };
-    let (items, is_cell) = set.packed().filter(|(items, _)| !items.is_empty())?;
-    let bools = match (&*a[0], is_cell) {
-        (Column::Pairs(v), false) => {
-            let members = set.members(items, n);
-            let has = |&(i, j): &(i32, i32)| {
-                packed::fits(i.into(), j.into()) && members.has(packed::place(i, j))
-            };
-            v.iter().map(has).collect()
-        }
-        (Column::Cells(v), true) => {
-            let members = set.members(items, n);
-            v.iter().map(|&p| members.has(p)).collect()
-        }
-        _ => return None,
-    };
-    meter::spend(n * (items.len() / 8)).ok()?;
-    Some(Rc::new(Column::Bools(bools)))
 }
 
 fn initset<'a>(a: &[Shared<'a>], _: usize) -> Option<Shared<'a>> {

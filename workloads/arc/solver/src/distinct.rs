@@ -1,6 +1,5 @@
 //! Lists without duplicates, first occurrences kept, before they become the content of a set.
 
-use crate::content::Content;
 use crate::copies::Copies;
 use crate::packed::{self, Bounds};
 use crate::set::{Items, Set};
@@ -31,22 +30,17 @@ pub(crate) fn cells(mut items: Vec<u32>) -> Vec<u32> {
 
 /// The distinct elements of packed sets that are not empty, `n` elements in all.
 pub(crate) fn joined<'a>(
-    sets: impl Iterator<Item = (&'a Set, &'a Content)> + Clone,
+    sets: impl Iterator<Item = (&'a Set, &'a [u32])> + Clone,
     n: usize,
 ) -> Vec<u32> {
     let Some(bounds) = sets.clone().map(|(s, _)| s.bounds()).reduce(Bounds::around) else {
         return Vec::new();
     };
-    let (mut low, mut high) = (u32::MAX, 0);
-    for (_, items) in sets.clone() {
-        items.for_each(|x| {
-            low = low.min(x >> 24);
-            high = high.max(x >> 24);
-        });
-    }
-    let mut kept = Kept::new(n, bounds, (low, high));
+    let ranges = sets.clone().map(|(_, items)| colors(items));
+    let range = ranges.fold((u32::MAX, 0), |r, c| (r.0.min(c.0), r.1.max(c.1)));
+    let mut kept = Kept::new(n, bounds, range);
     for (_, items) in sets {
-        kept.add_content(items);
+        kept.add(items.iter().copied());
     }
     kept.items
 }
@@ -102,10 +96,6 @@ impl Kept {
             items: Vec::with_capacity(n.min(n_bits)),
             seen,
         }
-    }
-
-    fn add_content(&mut self, items: &Content) {
-        items.with_parts(|items, added| self.add(items.iter().map(|x| x.wrapping_add(added))));
     }
 
     fn add(&mut self, items: impl Iterator<Item = u32>) {
@@ -260,7 +250,6 @@ pub(crate) fn sets(values: &[Value]) -> Option<(Vec<u32>, Vec<u32>)> {
     let mut seen = Seen::new(values.len());
     let mut kept: Vec<u32> = Vec::with_capacity(values.len());
     let mut numbers = Vec::with_capacity(values.len());
-    let mut prints = Fingerprints::default();
     for (k, v) in values.iter().enumerate() {
         let Value::Set(s) = v else { return None };
         let next = kept.len() as u32;
@@ -268,7 +257,7 @@ pub(crate) fn sets(values: &[Value]) -> Option<(Vec<u32>, Vec<u32>)> {
             Value::Set(other) => Rc::ptr_eq(s, other) || s.equals(other),
             _ => false,
         };
-        numbers.push(seen.number(prints.of(s), next, same));
+        numbers.push(seen.number(fingerprint(s), next, same));
         if numbers[k] == next {
             kept.push(k as u32);
         }
@@ -292,46 +281,21 @@ pub(crate) fn has_packed_sets(v: &Value) -> bool {
     }
 }
 
-/// Numbers that equal sets share and different ones hardly ever.
-#[derive(Default)]
-struct Fingerprints {
-    /// The set of which others are sums, and its own sums: neighbours in a list mostly have the same.
-    source: Option<(Rc<Set>, Sums)>,
-}
-
-impl Fingerprints {
-    fn of(&mut self, set: &Set) -> u64 {
-        let (content, is_cell) = match set.items() {
-            Items::Packed(content, is_cell) => (content, is_cell),
-            Items::General(sets, _) => {
-                if let Some(copies) = sets.copies() {
-                    return of_copies(copies);
-                }
-                let prints = sets.iter().map(|v| match v {
-                    Value::Set(s) => mixed(self.of(s)),
-                    _ => 0,
-                });
-                return prints.fold(sets.len() as u64, u64::wrapping_add);
+/// A number that equal sets share and different ones hardly ever.
+fn fingerprint(set: &Set) -> u64 {
+    match set.items() {
+        Items::Packed(items, is_cell) => Sums::of(items).print(items.len() as u64, *is_cell),
+        Items::General(sets, _) => {
+            if let Some(copies) = sets.copies() {
+                return of_copies(copies);
             }
-            _ => return 0,
-        };
-        let n = content.len() as u64;
-        let sums = match content.source() {
-            None => Sums::of(content),
-            Some((source, added)) => {
-                let known = self.source.take().filter(|(s, _)| Rc::ptr_eq(s, &source));
-                let known = known.unwrap_or_else(|| {
-                    let sums = source
-                        .packed()
-                        .map_or_else(Sums::default, |(c, _)| Sums::of(c));
-                    (source, sums)
-                });
-                let sums = known.1.with_step(&known.0, added);
-                self.source = Some(known);
-                sums
-            }
-        };
-        sums.print(n, *is_cell)
+            let prints = sets.iter().map(|v| match v {
+                Value::Set(s) => mixed(fingerprint(s)),
+                _ => 0,
+            });
+            prints.fold(sets.len() as u64, u64::wrapping_add)
+        }
+        _ => 0,
     }
 }
 
@@ -359,7 +323,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn of(items: &Content) -> Sums {
+    fn of(items: &[u32]) -> Sums {
         let mut sums = Sums::default();
         for &x in items.iter() {
             sums.sum = sums.sum.wrapping_add(u64::from(x));

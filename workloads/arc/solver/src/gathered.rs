@@ -12,8 +12,6 @@ use std::rc::Rc;
 
 /// Results of a function as they come, in the narrowest form that holds all of them.
 pub(crate) enum Gathered {
-    /// Pairs or cells.
-    Packed(Vec<u32>, bool),
     /// Sets that are straight lines.
     Lines(Vec<Straight>, bool),
     /// One object, moved.
@@ -30,8 +28,6 @@ impl Gathered {
     pub(crate) fn add(&mut self, column: &Column, n: usize) {
         if matches!(self, Gathered::Values(v) if v.is_empty()) {
             match column {
-                Column::Pairs(_) => *self = Gathered::Packed(Vec::new(), false),
-                Column::Cells(_) => *self = Gathered::Packed(Vec::new(), true),
                 Column::Lines(_, is_cell) | Column::Singles(_, is_cell) => {
                     *self = Gathered::Lines(Vec::new(), *is_cell);
                 }
@@ -51,12 +47,6 @@ impl Gathered {
             return;
         }
         match (&mut *self, column) {
-            (Gathered::Packed(all, false), Column::Pairs(pairs))
-                if pairs.iter().all(|p| packed::fits(p.0.into(), p.1.into())) =>
-            {
-                all.extend(pairs.iter().map(|p| packed::place(p.0, p.1)));
-            }
-            (Gathered::Packed(all, true), Column::Cells(cells)) => all.extend_from_slice(cells),
             (Gathered::Lines(all, is_cell), Column::Lines(lines, c)) if is_cell == c => {
                 all.extend_from_slice(lines);
             }
@@ -74,7 +64,6 @@ impl Gathered {
 
     pub(crate) fn len(&self) -> usize {
         match self {
-            Gathered::Packed(v, _) => v.len(),
             Gathered::Lines(v, _) => v.len(),
             Gathered::Copies(copies) => copies.len(),
             Gathered::Values(v) => v.len(),
@@ -83,9 +72,6 @@ impl Gathered {
 
     pub(crate) fn into_values(self) -> Vec<Value> {
         match self {
-            Gathered::Packed(v, is_cell) => {
-                v.into_iter().map(|p| Value::unpacked(p, is_cell)).collect()
-            }
             Gathered::Lines(v, is_cell) => v.into_iter().map(|l| l.value(is_cell)).collect(),
             Gathered::Copies(copies) => (0..copies.len()).map(|k| copies.get(k)).collect(),
             Gathered::Values(v) => v,
@@ -95,10 +81,6 @@ impl Gathered {
     /// `frozenset(self)`: inserted one after the other.
     pub(crate) fn into_set(self) -> Result {
         match self {
-            Gathered::Packed(v, is_cell) => {
-                meter::build(v.len(), 16)?;
-                Ok(set::packed(distinct::cells(v), is_cell, Recipe::Sequence))
-            }
             Gathered::Lines(v, is_cell) => {
                 meter::build(v.len(), 16)?;
                 meter::spend(v.len())?;
@@ -113,11 +95,6 @@ impl Gathered {
     pub(crate) fn into_set_over(self, parent: &Rc<Set>) -> Result {
         meter::build(self.len(), 16)?;
         match self {
-            Gathered::Packed(v, is_cell) => Ok(set::packed(
-                distinct::cells(v.clone()),
-                is_cell,
-                Recipe::Mapped(parent.clone(), v),
-            )),
             Gathered::Lines(v, is_cell) => {
                 meter::build(v.len(), 16)?;
                 meter::spend(v.len())?;
@@ -154,16 +131,10 @@ fn lines_at(lines: &[Straight], kept: &[u32], is_cell: bool, recipe: Recipe) -> 
 }
 
 fn values_over(values: Vec<Value>, parent: &Rc<Set>) -> Result {
-    if let Some((_, is_cell)) = values.first().and_then(Value::packed) {
-        let packed: Option<Vec<u32>> = values
-            .iter()
-            .map(|v| v.packed().filter(|p| p.1 == is_cell).map(|p| p.0))
-            .collect();
-        if let Some(packed) = packed {
-            let items = distinct::cells(packed.clone());
-            let recipe = Recipe::Mapped(parent.clone(), packed);
-            return Ok(set::packed(items, is_cell, recipe));
-        }
+    if let Some((packed, is_cell)) = set::all_packed(&values) {
+        let items = distinct::cells(packed.clone());
+        let recipe = Recipe::Mapped(parent.clone(), packed);
+        return Ok(set::packed(items, is_cell, recipe));
     }
     inserted_over(&values, parent)
 }

@@ -30,7 +30,6 @@ mod around_kernel;
 mod closure;
 mod column;
 mod columnwise;
-mod content;
 mod copies;
 mod distinct;
 mod encode;

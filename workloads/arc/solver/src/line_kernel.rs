@@ -77,24 +77,6 @@ pub(crate) fn is_along<'a>(
     Some(Rc::new(Column::Bools(bools)))
 }
 
-pub(crate) fn center<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
-    let Column::Lines(lines, _) = &*a[0] else {
-        return None;
-    };
-    let mut centers = Vec::with_capacity(n);
-    let mut work = 0;
-    for line in lines {
-        if *line == Straight::NONE {
-            return None;
-        }
-        let b = line.bounds();
-        work += line.len() as u64 / 32;
-        centers.push((b.top + b.height() / 2, b.left + b.width() / 2));
-    }
-    meter::charge(Usage { work, bytes: 0 }).ok()?;
-    Some(Rc::new(Column::Pairs(centers)))
-}
-
 /// Lines of places, or single places, in colours.
 pub(crate) fn recolor<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
     let colors = a[0].ints(n)?;

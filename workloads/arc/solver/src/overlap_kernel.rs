@@ -4,7 +4,6 @@
 //! What is charged is what the primitives charge for the sets.
 
 use crate::column::{Column, Shared};
-use crate::content::Content;
 use crate::copies::Copies;
 use crate::meter::{self, Usage};
 use crate::packed::{self, Bounds};
@@ -172,9 +171,7 @@ pub(crate) fn size<'a>(a: &[Shared<'a>], _: usize) -> Option<Shared<'a>> {
 }
 
 /// The content of each of some sets; None for one that is not packed, or if these are no values.
-fn packed_sets<'b>(
-    column: &'b Column,
-) -> Option<impl Iterator<Item = Option<(&'b Content, bool)>>> {
+fn packed_sets<'b>(column: &'b Column) -> Option<impl Iterator<Item = Option<(&'b [u32], bool)>>> {
     let values: &[Value] = match column {
         Column::Values(values) => values,
         Column::Copies(list) => list,

@@ -4,7 +4,8 @@ use crate::distinct;
 use crate::hash;
 use crate::labels::Growth;
 use crate::layout::Layout;
-use crate::packed::{self, Bounds, PLACE_MASK};
+use crate::packed::{self, Bounds};
+use crate::primitives::collection::one_color;
 use crate::set::{Items, Set, from_values};
 use crate::straight::Straight;
 use crate::table::{self, DUMMY, PackedTable};
@@ -405,8 +406,7 @@ impl<'a> Positions<'a> {
         if items.len() <= 8 {
             return Positions::Few(items);
         }
-        let one_color = items.iter().all(|x| (x ^ items[0]) & !PLACE_MASK == 0);
-        if one_color && bounds.area() <= 16 * items.len() + 1024 {
+        if one_color(items) && bounds.area() <= 16 * items.len() + 1024 {
             let mut direct = vec![0; bounds.area()];
             for (k, &x) in items.iter().enumerate() {
                 direct[bounds.rank(x)] = k as u32;

@@ -1,4 +1,3 @@
-use crate::content::Content;
 use crate::copies::{Copies, Listed};
 use crate::distinct;
 use crate::fault::Result;
@@ -7,6 +6,7 @@ use crate::layout::Layout;
 use crate::members::{Bits, Members};
 use crate::meter::{self, Order};
 use crate::packed::{self, Bounds};
+use crate::primitives::collection::one_color;
 use crate::recipe::{self, Recipe};
 use crate::rectangle_hash;
 use crate::settled::{self, Span};
@@ -40,7 +40,7 @@ pub struct Set {
 /// The elements in an arbitrary but fixed order.
 pub(crate) enum Items {
     /// Packed pairs, or packed cells.
-    Packed(Content, bool),
+    Packed(Vec<u32>, bool),
     /// Tuples of two packed pairs or of two packed cells: the first in the high half.
     Duos(Vec<u64>, bool),
     /// Tuples of an element of each of two sets, by position: the first in the high half.
@@ -61,7 +61,7 @@ const NO_HASH: u64 = u64::MAX;
 const N_RECTANGLE_MIN: usize = 4;
 
 thread_local! {
-    static EMPTY_SET: Rc<Set> = Rc::new(Set::bare(Items::Packed(Vec::new().into(), false), Recipe::Sequence, 0, 1, 0));
+    static EMPTY_SET: Rc<Set> = Rc::new(Set::bare(Items::Packed(Vec::new(), false), Recipe::Sequence, 0, 1, 0));
 }
 
 /// The empty set; there is one per thread.
@@ -75,22 +75,14 @@ pub(crate) fn packed(items: Vec<u32>, is_cell: bool, recipe: Recipe) -> Value {
         return empty();
     }
     let weight = items.len() as u32;
-    Value::Set(Set::new(
-        Items::Packed(items.into(), is_cell),
-        recipe,
-        2,
-        weight,
-    ))
+    Value::Set(Set::new(Items::Packed(items, is_cell), recipe, 2, weight))
 }
 
 /// A packed set that is not empty, iterated, with a number added to each element: moved, in a colour or without it.
 pub(crate) fn sum(set: &Rc<Set>, added: u32, is_cell: bool, bounds: Option<Bounds>) -> Value {
-    let content = Content::sum(set, added);
-    let weight = content.len() as u32;
-    let recipe = Recipe::Via(set.clone());
-    let set = Set::new(Items::Packed(content, is_cell), recipe, 2, weight);
-    set.bounds.set(bounds);
-    Value::Set(set)
+    let items = set.packed().map_or(&[][..], |(items, _)| items);
+    let sums = items.iter().map(|x| x.wrapping_add(added)).collect();
+    packed_within(sums, is_cell, Recipe::Via(set.clone()), bounds)
 }
 
 /// As `packed`, where the bounds are known already.
@@ -187,14 +179,9 @@ pub(crate) fn copies(copies: Copies, recipe: Recipe) -> Result {
 /// A set whose table is known: `keys` of the table are positions in `items`, all of them in use.
 pub(crate) fn with_table(items: Vec<Value>, hashes: Vec<u64>, table: &Table) -> Result {
     let (nesting, weight) = nesting_of(items.iter())?;
-    let is_cell = items.first().and_then(Value::packed).map(|p| p.1);
-    let packed: Option<Vec<u32>> = items
-        .iter()
-        .map(|v| v.packed().filter(|p| Some(p.1) == is_cell).map(|p| p.0))
-        .collect();
-    let items = match packed {
-        Some(packed) if !packed.is_empty() => Items::Packed(packed.into(), is_cell == Some(true)),
-        _ => Items::General(items.into(), OnceCell::from(hashes)),
+    let items = match all_packed(&items) {
+        Some((packed, is_cell)) => Items::Packed(packed, is_cell),
+        None => Items::General(items.into(), OnceCell::from(hashes)),
     };
     let set = Set::new(items, Recipe::Sequence, nesting, weight);
     if meter::order() == Order::Cpython {
@@ -218,14 +205,8 @@ pub(crate) fn from_values(values: Vec<Value>) -> Result {
         let (nesting, _) = nesting_of(sets.iter())?;
         return Ok(general(sets, None, Recipe::Sequence, nesting));
     }
-    if let Some((_, is_cell)) = first.packed() {
-        let items: Option<Vec<u32>> = values
-            .iter()
-            .map(|v| v.packed().filter(|p| p.1 == is_cell).map(|p| p.0))
-            .collect();
-        if let Some(items) = items {
-            return Ok(packed(distinct::cells(items), is_cell, Recipe::Sequence));
-        }
+    if let Some((items, is_cell)) = all_packed(&values) {
+        return Ok(packed(distinct::cells(items), is_cell, Recipe::Sequence));
     }
     if let &Value::Duo(_, _, is_cell) = first {
         let items: Option<Vec<u64>> = values
@@ -242,6 +223,14 @@ pub(crate) fn from_values(values: Vec<Value>) -> Result {
     // Hashing and comparing values of any kind costs about as much as calling a function.
     meter::spend(values.len())?;
     hashed(values)
+}
+
+/// These values packed, if there are some and all are pairs or all are cells.
+pub(crate) fn all_packed(values: &[Value]) -> Option<(Vec<u32>, bool)> {
+    let (_, is_cell) = values.first()?.packed()?;
+    let packed = |v: &Value| v.packed().filter(|p| p.1 == is_cell).map(|p| p.0);
+    let items = values.iter().map(packed).collect::<Option<_>>()?;
+    Some((items, is_cell))
 }
 
 /// The set of any values, told apart by hash and equality.
@@ -334,11 +323,6 @@ impl Set {
             if others.all(|k| spans[k].0 > spans[least].1) {
                 return Some(least);
             }
-            if let Recipe::Objects(_) = &*self.recipe.borrow()
-                && let Some(first) = settled::first_of_copy(&self.hashes(), &spans, &is_wanted)
-            {
-                return Some(first);
-            }
         }
         let in_order = self.layout().perm.iter().map(|&k| k as usize);
         in_order.into_iter().find(|&k| is_wanted(k))
@@ -377,9 +361,9 @@ impl Set {
         }
     }
 
-    /// The packed elements, which need not be there yet, and whether they are cells.
+    /// The packed elements, and whether they are cells.
     #[inline]
-    pub(crate) fn packed(&self) -> Option<(&Content, bool)> {
+    pub(crate) fn packed(&self) -> Option<(&[u32], bool)> {
         match &self.items {
             Items::Packed(v, is_cell) => Some((v, *is_cell)),
             _ => None,
@@ -491,13 +475,11 @@ impl Set {
         }
         let h = match &self.items {
             Items::Packed(v, is_cell) => self.rectangle_hash(v, *is_cell).unwrap_or_else(|| {
-                let mut hash = hash::SetHash::new();
                 if *is_cell {
-                    v.for_each(|p| hash.add(packed::hash(p, true)));
+                    hash::set(v.iter().map(|&p| packed::hash(p, true)))
                 } else {
-                    v.for_each(|p| hash.add(packed::hash(p, false)));
+                    hash::set(v.iter().map(|&p| packed::hash(p, false)))
                 }
-                hash.finish()
             }),
             Items::Duos(v, is_cell) => hash::set(v.iter().map(|&d| packed::hash_duo(d, *is_cell))),
             Items::Couples(..) | Items::Lines(..) => hash::set(self.hashes().into_iter()),
@@ -508,18 +490,12 @@ impl Set {
     }
 
     /// The hash of a set that fills its bounds, if they are known.
-    fn rectangle_hash(&self, content: &Content, is_cell: bool) -> Option<u64> {
-        let bounds = self.bounds.get().filter(|b| b.area() == content.len())?;
-        if content.len() < N_RECTANGLE_MIN {
+    fn rectangle_hash(&self, items: &[u32], is_cell: bool) -> Option<u64> {
+        let bounds = self.bounds.get().filter(|b| b.area() == items.len())?;
+        if items.len() < N_RECTANGLE_MIN || !one_color(items) {
             return None;
         }
-        content.with_parts(|items, added| {
-            let one_color = items
-                .iter()
-                .all(|x| (x ^ items[0]) & !packed::PLACE_MASK == 0);
-            let color_bits = items[0].wrapping_add(added) & !packed::PLACE_MASK;
-            one_color.then(|| rectangle_hash::of(bounds, color_bits, is_cell))?
-        })
+        rectangle_hash::of(bounds, items[0] & !packed::PLACE_MASK, is_cell)
     }
 
     /// The rectangle around a non-empty packed set.

@@ -1,6 +1,5 @@
 //! What a hash table says about its order before it is known in which order its keys came.
 
-use crate::table::{Table, n_slots_inserted};
 use std::cell::RefCell;
 
 /// The first and the last slot that a key may have, whatever the order of insertion.
@@ -46,47 +45,6 @@ pub(crate) fn spans(hashes: &[u64], n_slots: usize) -> Option<Vec<Span>> {
         }
         Some(spans)
     })
-}
-
-/// The first wanted key of a table that is a copy of another, into which the keys were inserted, given the spans of
-/// the copy. None if it depends on the order of insertion.
-///
-/// A copy is filled in the order of the first table. Where two keys have spans apart there, that is known, and the
-/// keys that meet at the front of the copy are few.
-pub(crate) fn first_of_copy(
-    hashes: &[u64],
-    in_copy: &[Span],
-    is_wanted: impl Fn(usize) -> bool,
-) -> Option<usize> {
-    let in_first = spans(hashes, n_slots_inserted(hashes.len()))?;
-    let wanted = || (0..hashes.len()).filter(|&k| is_wanted(k));
-    let last = wanted().map(|k| in_copy[k].1).min()?;
-    let mut front = (last, last);
-    let meet = |a: Span, b: Span| a.0 <= b.1 && b.0 <= a.1;
-    // Whoever may meet those that may be first, or those whom they may meet.
-    loop {
-        let meeting = in_copy.iter().filter(|span| meet(**span, front));
-        let grown = meeting.fold(front, |f, s| (f.0.min(s.0), f.1.max(s.1)));
-        if grown == front {
-            break;
-        }
-        front = grown;
-    }
-    let mut sequence: Vec<u32> = (0..hashes.len() as u32).collect();
-    sequence.sort_unstable_by_key(|&k| in_first[k as usize]);
-    let mut end = None;
-    for k in sequence.iter().map(|&k| k as usize) {
-        if !meet(in_copy[k], front) {
-            continue;
-        }
-        let span = in_first[k];
-        if end.is_some_and(|end| span.0 <= end) {
-            return None;
-        }
-        end = Some(span.1);
-    }
-    let copy = Table::copy_of_inserted(hashes, &sequence);
-    copy.keys().map(|k| k as usize).find(|&k| is_wanted(k))
 }
 
 /// A key that looks for a free slot from this one on.
@@ -187,7 +145,7 @@ mod tests {
     use super::*;
     use crate::hash;
     use crate::layout::Layout;
-    use crate::table;
+    use crate::table::n_slots_inserted;
 
     /// A generator of numbers that differ from run to run of the loop, not from run to run of the test.
     fn next(state: &mut u64) -> u64 {
@@ -195,42 +153,6 @@ mod tests {
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1);
         *state >> 33
-    }
-
-    #[test]
-    fn the_first_of_a_copy_is_the_first_in_every_order_of_insertion() {
-        let mut state = 3;
-        let (mut n_told, mut n_asked) = (0, 0);
-        for round in 0..3000 {
-            let n = 2 + round % 70;
-            let hashes: Vec<u64> = (0..n)
-                .map(|_| next(&mut state) << 31 ^ next(&mut state))
-                .collect();
-            let Some(in_copy) = spans(&hashes, table::n_slots_copied(n)) else {
-                continue;
-            };
-            // All keys, or some.
-            let n_apart = 1 + round % 3;
-            let is_wanted = |k: usize| k.is_multiple_of(n_apart);
-            n_asked += 1;
-            let Some(told) = first_of_copy(&hashes, &in_copy, is_wanted) else {
-                continue;
-            };
-            n_told += 1;
-            let mut sequence: Vec<u32> = (0..n as u32).collect();
-            for _ in 0..40 {
-                for k in (1..n).rev() {
-                    sequence.swap(k, next(&mut state) as usize % (k + 1));
-                }
-                let copy = Table::copy_of_inserted(&hashes, &sequence);
-                let first = copy.keys().find(|&k| is_wanted(k as usize));
-                assert_eq!(first, Some(told as u32), "round {round}");
-            }
-        }
-        assert!(
-            n_told * 10 > n_asked * 6,
-            "{n_told} of {n_asked} could be told"
-        );
     }
 
     #[test]

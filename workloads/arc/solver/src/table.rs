@@ -49,37 +49,33 @@ impl Table {
         hash_of: &impl Fn(u32) -> u64,
         same: impl Fn(u32) -> bool,
     ) -> bool {
-        let mask = self.mask();
-        let mut probe = Probe::new(hash, mask);
-        loop {
-            for slot in probe.run(mask) {
-                let found = self.slots[slot];
-                if found == EMPTY {
-                    self.slots[slot] = key;
-                    self.grow(hash_of);
-                    return true;
-                }
-                if found != DUMMY && same(found) {
-                    return false;
-                }
-            }
-            probe.jump(mask);
-        }
+        let Err(slot) = self.look(hash, same) else {
+            return false;
+        };
+        self.slots[slot] = key;
+        self.grow(hash_of);
+        true
     }
 
     /// The slot of the key that `same` recognises.
     #[inline]
     pub(crate) fn find(&self, hash: u64, same: impl Fn(u32) -> bool) -> Option<usize> {
+        self.look(hash, same).ok()
+    }
+
+    /// The slot of the key that `same` recognises, or else the empty slot where the search ends.
+    #[inline]
+    fn look(&self, hash: u64, same: impl Fn(u32) -> bool) -> Result<usize, usize> {
         let mask = self.mask();
         let mut probe = Probe::new(hash, mask);
         loop {
             for slot in probe.run(mask) {
                 let found = self.slots[slot];
                 if found == EMPTY {
-                    return None;
+                    return Err(slot);
                 }
                 if found != DUMMY && same(found) {
-                    return Some(slot);
+                    return Ok(slot);
                 }
             }
             probe.jump(mask);

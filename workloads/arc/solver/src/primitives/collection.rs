@@ -1,6 +1,5 @@
 //! Containers: what is in them, put together, taken apart.
 
-use crate::content::Content;
 use crate::copies::{Copies, Listed};
 use crate::distinct;
 use crate::fault::{Fault, Result};
@@ -564,7 +563,7 @@ pub(crate) fn kept_sets(
 
 /// The packed elements of a set and whether they are cells, if the set is packed and not empty.
 #[inline]
-pub(crate) fn packed_set(v: &Value) -> Option<(&Rc<Set>, &Content, bool)> {
+pub(crate) fn packed_set(v: &Value) -> Option<(&Rc<Set>, &[u32], bool)> {
     match v {
         Value::Set(s) => s
             .packed()

@@ -86,7 +86,7 @@ impl Counts {
         let n_all;
         if let Some((_, items, true)) = packed_set(v) {
             meter::spend(items.len() / 8)?;
-            items.for_each(|x| n[(x >> 24) as usize] += 1);
+            items.iter().for_each(|x| n[(x >> 24) as usize] += 1);
             n_all = items.len();
         } else if let Some(g) = dense(v) {
             meter::spend(g.cells().len() / 16)?;
