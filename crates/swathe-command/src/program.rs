@@ -33,7 +33,7 @@ pub struct Program {
     pub demo: Option<Demo>,
     /// Its part of `swathe devices --calibrate`: measures operations on the CPU and on these
     /// graphics processors, and keeps what they took.
-    pub calibrate: Option<fn(&[Gpu]) -> Result<Code, Fault>>,
+    pub calibrate: Option<Calibrate>,
 }
 
 impl Program {
@@ -98,6 +98,9 @@ pub struct Demo {
     /// What is to be said when they have run, given the folder that the runs are in.
     pub close: fn(&Path) -> Result<Option<String>, Fault>,
 }
+
+/// See [`Program::calibrate`].
+pub type Calibrate = fn(&[Gpu]) -> Result<Code, Fault>;
 
 static PROGRAMS: OnceLock<&'static [&'static Program]> = OnceLock::new();
 

@@ -123,6 +123,7 @@ pub fn resolve(flags: &RunFlags, out: &Path, program: &Program) -> Result<RunSet
         None => ProgressStyle::Auto,
     };
     let output = Output {
+        kind: program.kind,
         out: out.to_owned(),
         resume: flags.resume,
         shard,

@@ -8,7 +8,6 @@ use swathe::{
     DeviceId, DeviceUse, EndCause, Finish, GpuInfo, GpuUse, Report, Simd, Source, Workload,
 };
 use swathe_run::explain::flame::flame_svg;
-use swathe_run::kind::RunKind;
 use swathe_run::store::carry_out::{DuringHash, Finished, carry_out};
 use swathe_run::store::cost_file;
 use swathe_run::store::rows::Rows;
@@ -33,7 +32,6 @@ pub struct Provenance {
 /// # Errors
 /// If the run cannot begin or its folder cannot be written.
 pub fn sweep<F, R>(
-    kind: &RunKind,
     finish: &Arc<F>,
     source: &Source<<F::Workload as Workload>::Problem, F::Failure>,
     mut run: RunSettings,
@@ -75,7 +73,6 @@ where
     let (progress, observer) = Progress::start(run.progress, name, source.n_problems() as u64);
     run.engine.observer = observer;
     let finished = carry_out(
-        kind,
         finish,
         source,
         &run.engine,

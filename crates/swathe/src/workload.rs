@@ -127,6 +127,10 @@ pub trait Workload: Send + Sync {
     /// # Errors
     /// If the launch as a whole came to nothing; the engine tries again with fewer problems,
     /// elsewhere, or on the CPU.
+    #[expect(
+        clippy::type_complexity,
+        reason = "an entry for each problem, or none at all"
+    )]
     fn launch(
         &self,
         _device: &Device,
@@ -150,13 +154,16 @@ pub trait Workload: Send + Sync {
     ///
     /// # Errors
     /// If they differ: the first difference.
+    ///
+    /// # Panics
+    /// Unless a workload that can compare answers brings its own.
     fn agree(
         &self,
         _reference: &Self::Solution,
         _other: &Self::Solution,
         _on: DeviceKind,
     ) -> Result<(), Difference> {
-        unimplemented!("{} says that it cannot compare answers", Self::NAME)
+        panic!("{} says that it cannot compare answers", Self::NAME)
     }
 
     /// What the classes of this workload's sizes are called in plans and reports.

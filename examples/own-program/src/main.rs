@@ -1,7 +1,6 @@
 //! A command of one's own on swathe: counts the words of text files, with everything that swathe's
 //! own commands have. `cargo run --release -p own-program -- *.txt --out RUN`
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -13,26 +12,21 @@ use serde_json::{Value, json};
 use swathe::{AsSolved, DeviceKind, Need, Shape, Size, Source, Stop, Workload};
 use swathe_command::fault::{Code, Fault};
 use swathe_command::program::{self, Program};
-use swathe_command::run_flags::RunFlags;
-use swathe_command::settings::resolve;
 use swathe_command::sweep::{Provenance, sweep};
+use swathe_command::{run_flags::RunFlags, settings::resolve};
 use swathe_formats::described_field::described;
 use swathe_run::kind::RunKind;
 use swathe_run::store::rows::Rows;
 use swathe_run::store::run_folder::{FolderError, InputFile};
 use swathe_run::store::table_reader::TableReader;
 
-/// The solver: words and different words of a text.
+/// The solver: how many words a text has.
 struct Words;
-
-#[derive(Debug, thiserror::Error)]
-#[error("cannot read it: {0}")]
-struct Unreadable(#[from] std::io::Error);
 
 impl Workload for Words {
     type Problem = String;
-    type Solution = [u64; 2];
-    type Failure = Unreadable;
+    type Solution = u64;
+    type Failure = std::io::Error;
     type Scratch = ();
     type Local = ();
     const NAME: &'static str = "words";
@@ -44,33 +38,24 @@ impl Workload for Words {
         let lane_bytes = size.shape.volume();
         Need {
             lane_bytes,
-            scratch_bytes: 8 * lane_bytes,
-            solution_bytes: 16,
+            ..Need::default()
         }
     }
     fn scratch(&self) {}
     fn local(&self) {}
-    fn solve(
-        &self,
-        text: &String,
-        _: &mut (),
-        _: &mut (),
-        _: &Stop,
-    ) -> Result<[u64; 2], Unreadable> {
-        let words = text.split_whitespace();
-        let different: HashSet<&str> = words.clone().collect();
-        Ok([words.count() as u64, different.len() as u64])
+    fn solve(&self, text: &String, (): &mut (), (): &mut (), _: &Stop) -> std::io::Result<u64> {
+        Ok(text.split_whitespace().count() as u64)
     }
 }
 
 /// The table: a row for each file.
 struct WordRows {
     files: Arc<Vec<PathBuf>>,
-    waiting: Vec<(String, [u64; 2])>,
+    waiting: Vec<(String, u64)>,
 }
 
 impl Rows for WordRows {
-    type Solution = [u64; 2];
+    type Solution = u64;
     fn table(&self) -> &'static str {
         "words"
     }
@@ -78,14 +63,13 @@ impl Rows for WordRows {
         Arc::new(Schema::new(vec![
             described("file", DataType::Utf8, "the file's name"),
             described("n_words", DataType::UInt64, "words in it"),
-            described("n_different", DataType::UInt64, "different words in it"),
         ]))
     }
     fn id(&self, index: usize) -> String {
         self.files[index].display().to_string()
     }
-    fn append(&mut self, index: usize, counts: &[u64; 2]) -> usize {
-        self.waiting.push((self.id(index), *counts));
+    fn append(&mut self, index: usize, n_words: &u64) -> usize {
+        self.waiting.push((self.id(index), *n_words));
         1
     }
     fn n_bytes(&self) -> usize {
@@ -93,32 +77,30 @@ impl Rows for WordRows {
     }
     fn take(&mut self) -> Vec<ArrayRef> {
         let rows = std::mem::take(&mut self.waiting);
-        let count = |k: usize| UInt64Array::from_iter_values(rows.iter().map(|row| row.1[k]));
         let files = StringArray::from_iter_values(rows.iter().map(|row| &row.0));
-        vec![Arc::new(files), Arc::new(count(0)), Arc::new(count(1))]
+        let n_words = UInt64Array::from_iter_values(rows.iter().map(|row| row.1));
+        vec![Arc::new(files), Arc::new(n_words)]
     }
 }
 
-/// The section of the page: what `page` returns is drawn by `words.js`.
+/// The section of the page: `words.js` draws what `page` returns.
 static KIND: RunKind = RunKind {
     title: "Words of text files",
     scripts: &[include_str!("words.js")],
-    page: |run: &Path| -> Result<Value, FolderError> {
-        let mut n_words = 0;
-        let table = TableReader::open(&run.join("words.parquet"))?.columns(&["n_words"]);
-        table.for_each(|batch| {
-            n_words += batch
-                .column(0)
-                .as_primitive::<UInt64Type>()
-                .values()
-                .iter()
-                .sum::<u64>();
-            Ok::<(), String>(())
-        })?;
-        Ok(json!({ "n_words": n_words }))
-    },
+    page,
     ..RunKind::plain("words")
 };
+
+fn page(run: &Path) -> Result<Value, FolderError> {
+    let mut n_words = 0;
+    let table = TableReader::open(&run.join("words.parquet"))?.columns(&["n_words"]);
+    table.for_each(|batch| {
+        let counts = batch.column(0).as_primitive::<UInt64Type>();
+        n_words += counts.values().iter().sum::<u64>();
+        Ok(())
+    })?;
+    Ok(json!({ "n_words": n_words }))
+}
 
 /// Counts the words of text files.
 #[derive(Args)]
@@ -127,7 +109,7 @@ struct Flags {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The run folder
-    #[arg(long, short, value_name = "DIR")]
+    #[arg(long, value_name = "DIR")]
     out: PathBuf,
     #[command(flatten)]
     run: RunFlags,
@@ -141,39 +123,26 @@ static PROGRAM: Program = Program {
 
 fn count(flags: &Flags) -> Result<Code, Fault> {
     let run = resolve(&flags.run, &flags.out, &PROGRAM)?;
-    let mut inputs = Vec::new();
-    for file in &flags.files {
-        let read = InputFile::of(file);
-        inputs.push(read.map_err(|e| Fault::usage(format!("{}: {e}", file.display())))?);
+    let (files, mut inputs) = (Arc::new(flags.files.clone()), Vec::new());
+    for file in files.iter() {
+        let unusable = |error| Fault::usage(format!("cannot read {}: {error}", file.display()));
+        inputs.push(InputFile::of(file).map_err(unusable)?);
     }
     let sizes: Vec<u32> = inputs.iter().map(|input| input.n_bytes as u32).collect();
-    let files = Arc::new(flags.files.clone());
-    let (rows, loaded) = (
-        WordRows {
-            files: Arc::clone(&files),
-            waiting: Vec::new(),
-        },
-        files,
-    );
+    let (loaded, waiting) = (Arc::clone(&files), Vec::new());
     let source = Source::new(
         sizes.len(),
         move |index| Ok(Size::of(Shape::new(&[sizes[index]]))),
-        move |index, _| Ok(std::fs::read_to_string(&loaded[index])?),
+        move |index, _| std::fs::read_to_string(&loaded[index]),
     );
-    let provenance = Provenance {
-        settings: Default::default(),
-        inputs,
-    };
-    let finish = Arc::new(AsSolved(Arc::new(Words)));
-    sweep(
-        &KIND,
-        &finish,
-        &source,
-        run,
-        provenance,
-        rows,
-        Box::new(|_| Ok(())),
-    )
+    let settings = [].into();
+    let provenance = Provenance { settings, inputs };
+    let (finish, rows) = (
+        Arc::new(AsSolved(Arc::new(Words))),
+        WordRows { files, waiting },
+    );
+    let nothing_more = Box::new(|_| Ok(()));
+    sweep(&finish, &source, run, provenance, rows, nothing_more)
 }
 
 fn main() -> ExitCode {

@@ -81,9 +81,11 @@ impl Tree {
             .filter_map(|path| path.strip_suffix("/Cargo.toml"));
         let is_crate = |folder: &&str| {
             let n_names = folder.split('/').count();
-            folder.starts_with("crates/") && n_names == 2
-                || folder.starts_with("examples/") && n_names == 2
-                || folder.starts_with("workloads/") && n_names == 3
+            match folder.split('/').next() {
+                Some("crates" | "examples") => n_names == 2,
+                Some("workloads") => n_names == 3,
+                _ => false,
+            }
         };
         folders.filter(is_crate).collect()
     }

@@ -23,6 +23,8 @@ use crate::store::run_folder::{
 /// Where a run's outcomes go, and which of them are wanted.
 #[derive(Clone, Debug)]
 pub struct Output {
+    /// What the workload adds to the run.
+    pub kind: &'static RunKind,
     /// The run folder.
     pub out: PathBuf,
     /// Go on with what is there.
@@ -73,7 +75,6 @@ pub type DuringHash<'a> = Box<dyn FnOnce(bool) -> Result<(), FolderError> + 'a>;
 /// # Errors
 /// If the folder cannot be used or written.
 pub fn carry_out<F, R>(
-    kind: &RunKind,
     finish: &Arc<F>,
     source: &Source<<F::Workload as Workload>::Problem, F::Failure>,
     settings: &Settings,
@@ -86,7 +87,7 @@ where
     F: Finish,
     R: Rows<Solution = F::Finished>,
 {
-    let name = <F::Workload as Workload>::NAME;
+    let (name, kind) = (<F::Workload as Workload>::NAME, output.kind);
     if output.shard.is_some() {
         check_shards_folder(&output.out)?;
     }
@@ -184,7 +185,7 @@ where
         notes: notes.unwrap_or_default(),
         merged,
     };
-    write_reports(&finished, kind, output, section)?;
+    write_reports(&finished, output, section)?;
     drop(live);
     Ok(finished)
 }
@@ -267,7 +268,6 @@ impl<F: Finish> Finish for Numbered<F> {
 /// `report.json` first: the page is made from what is in the folder, so that it can be made again.
 fn write_reports(
     finished: &Finished,
-    kind: &RunKind,
     output: &Output,
     section: Option<Value>,
 ) -> Result<(), FolderError> {
@@ -290,10 +290,10 @@ fn write_reports(
         trace::chrome_trace(&finished.report, &output.command).as_bytes(),
     )?;
     let data = match section {
-        Some(section) => PageData::read_with(path, Some(kind), section)?,
-        None => PageData::read(path, Some(kind))?,
+        Some(section) => PageData::read_with(path, Some(output.kind), section)?,
+        None => PageData::read(path, Some(output.kind))?,
     };
-    let page = page::page(&data, Some(kind));
+    let page = page::page(&data, Some(output.kind));
     write_file(&path.join("report.html"), page.as_bytes())
 }
 

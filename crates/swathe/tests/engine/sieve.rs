@@ -432,7 +432,10 @@ fn sums_on_gpu(
 }
 
 fn is_prime(n: u32) -> bool {
-    n > 1 && (2..n).take_while(|d| d * d <= n).all(|d| n % d != 0)
+    n > 1
+        && (2..n)
+            .take_while(|d| d * d <= n)
+            .all(|d| !n.is_multiple_of(d))
 }
 
 /// `n` fields of many shapes, between 1x1 and 5x12.

@@ -10,7 +10,7 @@ use arrow::array::{
 use arrow::datatypes::{DataType, Int32Type, Schema, SchemaRef};
 use swathe_arc::{Call, Fault, GridPrograms, Output, Problem};
 
-use swathe_formats::described_field::described;
+use swathe_formats::described_field::{described, mark_values};
 use swathe_run::store::rows::Rows;
 
 /// The name of the table.
@@ -201,6 +201,22 @@ impl Outputs {
     }
 }
 
+/// The columns that `values_hash` is over. The list only grows at its end, and a column that is renamed
+/// keeps its place.
+const VALUES: &[&str] = &[
+    "program",
+    "task",
+    "split",
+    "index",
+    "outcome",
+    "error_kind",
+    "equal",
+    "score",
+    "output",
+    "output_hash",
+    "output_bytes",
+];
+
 impl Rows for ArcRows {
     type Solution = Vec<Call>;
 
@@ -214,7 +230,7 @@ impl Rows for ArcRows {
         };
         let words = || DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
         let texts = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::LargeUtf8));
-        Arc::new(Schema::new(vec![
+        let fields = vec![
             field("program", words(), false, "the function's name"),
             field("task", words(), false, "the task's name"),
             field(
@@ -271,7 +287,8 @@ impl Rows for ArcRows {
                 true,
                 "the length of the output's encoding, bytes",
             ),
-        ]))
+        ];
+        Arc::new(Schema::new(mark_values(fields, VALUES)))
     }
 
     fn id(&self, index: usize) -> String {

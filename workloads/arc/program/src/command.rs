@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::PROGRAM;
 use crate::arc_run::{self, ProfileRow, ProgramRow, profile_rows};
 use crate::arc_table::ArcRows;
 use crate::program_input::{ProgramInput, ProgramInputError, read_programs};
 use crate::submission::write_submission;
 use crate::task_input::{TaskInput, TaskInputError, read_tasks};
-use crate::{KIND, PROGRAM};
 use serde_json::{Value, json};
 use swathe::{AsSolved, Source};
 use swathe_arc::{GridPrograms, Library, Limits, Order, Pairing, Problem};
@@ -64,7 +64,6 @@ fn run_programs(flags: &ArcAskedFlags, run: &RunFlags) -> Result<Code, Fault> {
     let rows = ArcRows::new(&asked.workload, Arc::clone(&asked.problems));
     let source = Source::from_vec(&asked.workload, asked.problems.to_vec());
     let code = sweep(
-        &KIND,
         &Arc::new(AsSolved(Arc::clone(&asked.workload))),
         &source,
         run,

@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use swathe::array::{Dtype, Elements};
 use swathe_array::Answer;
 
-use swathe_formats::described_field::described;
+use swathe_formats::described_field::{described, mark_values};
 use swathe_run::store::rows::Rows;
 
 /// Array results as rows: the name, type and shape of each, and its elements as bytes.
@@ -104,6 +104,10 @@ fn append_bytes(data: &mut LargeBinaryBuilder, elements: &Elements) {
     data.append_value([]);
 }
 
+/// The columns that `values_hash` is over. The list only grows at its end, and a column that is renamed
+/// keeps its place.
+const VALUES: &[&str] = &["name", "dtype", "shape", "n_nan", "data"];
+
 impl Rows for ArrayRows {
     type Solution = Answer;
 
@@ -112,7 +116,7 @@ impl Rows for ArrayRows {
     }
 
     fn schema(&self) -> SchemaRef {
-        Arc::new(Schema::new(vec![
+        let fields = vec![
             described("name", DataType::Utf8, "the item's name in the input"),
             described(
                 "dtype",
@@ -140,7 +144,8 @@ impl Rows for ArrayRows {
                 DataType::LargeBinary,
                 "the result's elements, little-endian, row-major: numpy.frombuffer(data, dtype).reshape(shape)",
             ),
-        ]))
+        ];
+        Arc::new(Schema::new(mark_values(fields, VALUES)))
     }
 
     fn id(&self, index: usize) -> String {

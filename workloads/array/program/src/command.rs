@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::PROGRAM;
 use crate::array_input::ArrayInput;
 use crate::array_limits::Limits;
 use crate::array_table::ArrayRows;
-use crate::{KIND, PROGRAM};
 use serde_json::{Value, json};
 use swathe::array::{Array, Dtype, Elements};
 use swathe::{AsSolved, Outcome, Size, Source};
@@ -365,7 +365,6 @@ impl Batch {
         }
         let folder = run.output.folder();
         sweep(
-            &KIND,
             &Arc::new(AsSolved(Arc::clone(&self.workload))),
             &self.source,
             run,

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::PROGRAM;
 use crate::lattice_queries::{Asked, LatticeQueries, QueryKind, parse_sizes, parse_vertices};
 use crate::lattice_table::LatticeRows;
-use crate::{KIND, PROGRAM};
 use serde_json::{Value, json};
 use swathe::AsSolved;
 use swathe_lattice::{
@@ -52,7 +52,7 @@ pub(crate) fn lattice(flags: &LatticeFlags) -> Result<Code, Fault> {
     let source = queries.source();
     let rows = LatticeRows::new(queries);
     let nothing = Box::new(|_| Ok(()));
-    sweep(&KIND, &finish, &source, run, provenance, rows, nothing)
+    sweep(&finish, &source, run, provenance, rows, nothing)
 }
 
 /// What the flags ask, whatever the verb.

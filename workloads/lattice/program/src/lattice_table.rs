@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use swathe_lattice::{Analysis, Answer, Layers, Operation, PathAnswer, UNREACHABLE};
 
 use crate::lattice_queries::{Asked, LatticeQueries, QueryKind, sizes_text};
-use swathe_formats::described_field::measured;
+use swathe_formats::described_field::{mark_values, measured};
 use swathe_run::store::rows::Rows;
 
 /// The table `queries`: a row for each question that was answered.
@@ -29,7 +29,7 @@ impl LatticeRows {
         let kind = queries.kind();
         LatticeRows {
             queries,
-            schema: Arc::new(Schema::new(fields(kind))),
+            schema: Arc::new(Schema::new(mark_values(fields(kind), VALUES))),
             question: QuestionColumns::default(),
             answers: AnswerColumns::new(kind),
             n_bytes: 0,
@@ -132,6 +132,31 @@ pub fn values(id: &str, asked: &Asked, answer: &Answer) -> Vec<(&'static str, Va
 fn reachable(distance: &u32) -> Option<u32> {
     (*distance != UNREACHABLE).then_some(*distance)
 }
+
+/// The columns that `values_hash` is over. The list only grows at its end, and a column that is renamed
+/// keeps its place.
+const VALUES: &[&str] = &[
+    "query_id",
+    "op",
+    "sizes",
+    "n_blocked",
+    "n_vertices",
+    "n_edges",
+    "connected",
+    "diameter",
+    "average_degree",
+    "density",
+    "clustering_coefficient",
+    "from",
+    "to",
+    "found",
+    "length",
+    "path",
+    "eccentricity",
+    "n_unreachable",
+    "counts",
+    "distances",
+];
 
 /// The columns after `row`.
 fn fields(kind: QueryKind) -> Vec<Field> {

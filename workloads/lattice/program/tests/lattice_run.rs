@@ -93,6 +93,7 @@ fn run(queries: &LatticeQueries, out: &Path) {
         simd: String::new(),
     };
     let output = Output {
+        kind: &swathe_lattice_program::KIND,
         out: out.to_owned(),
         resume: false,
         shard: None,
@@ -105,7 +106,6 @@ fn run(queries: &LatticeQueries, out: &Path) {
     let (workload, source) = (Arc::new(LatticeWorkload), queries.source());
     let rows = LatticeRows::new(queries.clone());
     carry_out(
-        &swathe_lattice_program::KIND,
         &Arc::new(AsSolved(workload)),
         &source,
         &settings,

@@ -9,13 +9,13 @@ mod synth;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::PROGRAM;
 use crate::frame_cache::FrameCache;
 use crate::pair_files::PairFiles;
 use crate::pair_input::{PairInput, PairInputError};
 use crate::pair_survey::{KnownOutlines, PairSurvey, SurveySettings, survey};
 use crate::pair_table::{Memory, PairRows, is_result_column};
 use crate::pair_workload::PairRun;
-use crate::{KIND, PROGRAM};
 use swathe::Padding;
 use swathe_ot::{Crop, Precision};
 use swathe_run::store::carry_out::span;
@@ -89,7 +89,7 @@ fn solve(flags: &OtRunFlags) -> Result<Code, Fault> {
     };
     let rows = PairRows::new(pairs, carried, settings, files, Some(memory));
     let nothing = Box::new(|_| Ok(()));
-    sweep(&KIND, &pair_run, &source, run, provenance, rows, nothing)
+    sweep(&pair_run, &source, run, provenance, rows, nothing)
 }
 
 /// The table or series, with columns that can stand beside the results.

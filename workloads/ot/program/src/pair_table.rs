@@ -17,7 +17,7 @@ use crate::pair_survey::{KnownOutlines, PairSurvey};
 use crate::pair_workload::PairAnswer;
 pub use columns::is_result_column;
 use columns::{Column, Value, columns};
-use swathe_formats::described_field::{described, measured};
+use swathe_formats::described_field::{described, mark_values, measured};
 use swathe_run::store::rows::Rows;
 use swathe_run::store::run_folder::{FolderError, write_file};
 
@@ -108,6 +108,30 @@ impl Value {
     }
 }
 
+/// The columns that `values_hash` is over. The list only grows at its end, and a column that is renamed
+/// keeps its place.
+const VALUES: &[&str] = &[
+    "status",
+    "iterations",
+    "residual",
+    "cost",
+    "cost_px2",
+    "objective",
+    "mass_src",
+    "mass_tgt",
+    "mass_transported",
+    "mass_created",
+    "mass_destroyed",
+    "mass_created_clamped",
+    "mass_destroyed_clamped",
+    "displacement_mean_px",
+    "displacement_std_px",
+    "displacement_p50_px",
+    "displacement_p90_px",
+    "displacement_p95_px",
+    "displacement_max_px",
+];
+
 impl Rows for PairRows {
     type Solution = PairAnswer;
 
@@ -124,7 +148,7 @@ impl Rows for PairRows {
                 .with_nullable(column.is_nullable)
         });
         let fields: Vec<Field> = std::iter::once(id).chain(carried).chain(results).collect();
-        Arc::new(Schema::new(fields))
+        Arc::new(Schema::new(mark_values(fields, VALUES)))
     }
 
     fn id(&self, index: usize) -> String {
