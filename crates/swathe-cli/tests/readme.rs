@@ -31,6 +31,7 @@ fn console_examples_print_what_they_say() {
             .args(words)
             .env("XDG_CACHE_HOME", folder)
             .env_remove("SWATHE_FAULTS")
+            .env_remove("SWATHE_SOFTWARE_GPU")
             .current_dir(folder)
             .output()
             .unwrap();

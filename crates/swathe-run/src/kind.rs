@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde_json::Value;
+use swathe::Shape;
 
 use crate::store::run_folder::FolderError;
 
@@ -28,6 +29,9 @@ pub struct RunKind {
     pub style: &'static str,
     /// What the section shows, read from the files of the run folder; null if it has none.
     pub page: fn(&Path) -> Result<Value, FolderError>,
+    /// The shapes of the solved problems, in the order of their rows, where the table tells: advice on
+    /// padding is made of them.
+    pub shapes: fn(&Path) -> Result<Vec<Shape>, FolderError>,
     /// What is to be done when the tables are there. Lines for the user are returned.
     pub after_tables: fn(&Path, Extent) -> Result<Vec<String>, FolderError>,
 }
@@ -52,6 +56,7 @@ impl RunKind {
             scripts: &[],
             style: "",
             page: |_| Ok(Value::Null),
+            shapes: |_| Ok(Vec::new()),
             after_tables: |_, _| Ok(Vec::new()),
         }
     }

@@ -7,6 +7,7 @@
 //! behind with its one problem, and a new worker goes on with the rest.
 
 mod clock;
+mod finishing;
 mod fleet;
 mod gpu_worker;
 mod guarded;

@@ -74,6 +74,9 @@ pub(super) fn check(tree: &Tree, packages: &[Package]) -> Vec<Finding> {
 
 fn role(package: &Package) -> Option<Role<'_>> {
     let name = package.name.as_str();
+    if package.manifest == "xtask/Cargo.toml" {
+        return Some(Role::Chores);
+    }
     let mut folders = package.manifest.split('/');
     match (folders.next()?, folders.next()?, folders.next()?) {
         ("crates", ..) if TOOLS.contains(&name) => Some(Role::Tool),
@@ -87,7 +90,6 @@ fn role(package: &Package) -> Option<Role<'_>> {
         ("examples", ..) => Some(Role::Example),
         _ => None,
     }
-    .or_else(|| (package.manifest == "xtask/Cargo.toml").then_some(Role::Chores))
 }
 
 /// Whether a crate may use another, for its tests alone or at all.

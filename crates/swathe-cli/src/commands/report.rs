@@ -9,7 +9,6 @@ use std::path::Path;
 
 use swathe::Shape;
 use swathe_command::program::kinds;
-use swathe_ot_program::pair_shapes::pair_shapes;
 use swathe_run::explain::advice::advice;
 use swathe_run::explain::comparison::compare;
 use swathe_run::explain::flame::flame_svg;
@@ -17,8 +16,7 @@ use swathe_run::kind;
 use swathe_run::page::{self, PageData};
 use swathe_run::store::live_file::Live;
 use swathe_run::store::reported_run::{ReportError, ReportedRun};
-use swathe_run::store::run_folder::RunJson;
-use swathe_run::store::run_folder::{FolderError, write_file};
+use swathe_run::store::run_folder::{FolderError, RunJson, write_file};
 
 use crate::flags::ReportFlags;
 use swathe_command::fault::{Code, Fault};
@@ -75,8 +73,8 @@ fn shapes(run: &ReportedRun) -> Result<Vec<Shape>, Fault> {
         .buckets
         .iter()
         .any(|bucket| bucket.waste() > 0.0);
-    match run.run.table.as_deref() {
-        Some("pairs") if is_padded => Ok(pair_shapes(&run.path)?),
+    match kind::find(&kinds(), &run.run.identity.workload) {
+        Some(kind) if is_padded && run.run.table.is_some() => Ok((kind.shapes)(&run.path)?),
         _ => Ok(Vec::new()),
     }
 }

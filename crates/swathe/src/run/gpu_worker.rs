@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::clock::Clock;
+use super::finishing::finish_answered;
 use super::fleet::{Member, lane_need};
 use super::lots::Who;
 use super::queue::{Claim, Range};
 use super::slot::{Answered, OnGpu, Slot};
 use super::worker::{
-    Local, came_back, deliver, finish_answered, load_all, put_back_smaller, settle_at_once,
-    take_in_hand, wait,
+    Local, came_back, deliver, load_all, put_back_smaller, settle_at_once, take_in_hand, wait,
 };
 use super::{
     Done, Message, ProblemOf, Shared, SolutionOf, WorkloadOf, guarded, lock, ms, panic_message,

@@ -32,6 +32,7 @@ pub static KIND: RunKind = RunKind {
     scripts: &[include_str!("page/assets/ot.js")],
     style: "",
     page: page::data,
+    shapes: pair_shapes::pair_shapes,
     ..RunKind::plain("ot")
 };
 
