@@ -1,15 +1,23 @@
-use crate::closure::call;
-use crate::fault::{Fault, Result};
-use crate::grid::Grid;
-use crate::library::{Guard, Head, Library, Node, Scope};
-use crate::meter::{self, Limits, Order, Usage};
-use crate::primitive::PRIMITIVES;
+//! Evaluation: the merged graph of all programs on a sample.
+
+pub(crate) mod kept_values;
+pub(crate) mod library;
+pub(crate) mod meter;
+pub(crate) mod profile;
+pub(crate) mod score;
+
+use crate::columns::recall;
+use crate::evaluate::library::{Guard, Head, Library, Node, Scope};
+use crate::evaluate::meter::{Limits, Order, Usage};
+use crate::evaluate::profile::{Profile, StatementTime};
+use crate::language::primitive::PRIMITIVES;
+use crate::language::safe_default::{is_caught, safe_default};
 use crate::primitives::function;
-use crate::profile::{Profile, StatementTime};
-use crate::recall;
-use crate::safe_default::{is_caught, safe_default};
 use crate::task::Sample;
 use crate::value::Value;
+use crate::value::closure::call;
+use crate::value::fault::{Fault, Result};
+use crate::value::grid::Grid;
 use std::ops::ControlFlow;
 use std::time::Instant;
 use swathe::Stop;

@@ -2,13 +2,13 @@
 
 mod gpu;
 
-use crate::closure::call;
-use crate::fault::Fault;
-use crate::grid::Grid;
-use crate::meter::{self, Limits, Order};
-use crate::operator as op;
-use crate::primitive::primitive;
+use crate::evaluate::meter::{self, Limits, Order};
+use crate::language::primitive::primitive;
 use crate::value::Value;
+use crate::value::closure::call;
+use crate::value::fault::Fault;
+use crate::value::grid::Grid;
+use crate::value::operator as op;
 use swathe::{Device, DeviceKind, Difference, GpuError, Lane, Need, Shape, Size, Stop, Workload};
 
 /// Single operations on grids as a workload of the engine: the primitives on the CPU, kernels with the same answers

@@ -1,17 +1,25 @@
-use crate::copies::{Copies, Listed};
-use crate::distinct;
-use crate::fault::Result;
-use crate::hash;
-use crate::layout::Layout;
-use crate::members::{Bits, Members};
-use crate::meter::{self, Order};
-use crate::packed::{self, Bounds};
+//! Sets of places, cells and objects.
+
+pub(crate) mod copies;
+pub(crate) mod distinct;
+pub(crate) mod labels;
+pub(crate) mod members;
+pub(crate) mod memo;
+pub(crate) mod rectangle_hash;
+pub(crate) mod straight;
+
+use crate::evaluate::meter::{self, Order};
 use crate::primitives::collection::one_color;
-use crate::recipe::{self, Recipe};
-use crate::rectangle_hash;
-use crate::settled::{self, Span};
-use crate::straight::Straight;
-use crate::table::Table;
+use crate::set::copies::{Copies, Listed};
+use crate::set::members::{Bits, Members};
+use crate::set::straight::Straight;
+use crate::set_order::layout::Layout;
+use crate::set_order::recipe::{self, Recipe};
+use crate::set_order::settled::{self, Span};
+use crate::set_order::table::Table;
+use crate::value::fault::Result;
+use crate::value::hash;
+use crate::value::packed::{self, Bounds};
 use crate::value::{Value, check_weight, nesting_of, weight_of};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::cmp::Ordering;

@@ -1,4 +1,4 @@
-use crate::grid::Grid;
+use crate::value::grid::Grid;
 use serde_json::Value as Json;
 
 /// A task: demonstrations and tests, each an input with its output.

@@ -1,10 +1,22 @@
-use crate::closure::Closure;
-use crate::fault::{Fault, Result};
-use crate::grid::KnownGrid;
-use crate::hash::{self, TupleHash};
-use crate::packed;
+//! Values: what programs compute with.
+
+pub(crate) mod closure;
+pub(crate) mod encode;
+pub(crate) mod fault;
+pub(crate) mod grid;
+pub(crate) mod hash;
+pub(crate) mod operator;
+pub(crate) mod packed;
+pub(crate) mod planes;
+pub(crate) mod tuple;
+pub(crate) mod value_table;
+
 use crate::set::Set;
-use crate::tuple::Tuple;
+use crate::value::closure::Closure;
+use crate::value::fault::{Fault, Result};
+use crate::value::grid::KnownGrid;
+use crate::value::hash::TupleHash;
+use crate::value::tuple::Tuple;
 use std::cmp::Ordering;
 use std::rc::Rc;
 
@@ -373,7 +385,7 @@ impl PartialEq for Value {
 
 impl std::fmt::Debug for Value {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&crate::encode::encode(self))
+        f.write_str(&encode::encode(self))
     }
 }
 

@@ -4,9 +4,9 @@
 //! neighbours that belong together is joined at once, by leading the later of two first cells to the earlier one.
 
 use super::{Class, GridAnswer, GridOp, GridOps, GridProblem, ObjectLabels};
-use crate::fault::Fault;
-use crate::grid::Grid;
-use crate::packed;
+use crate::value::fault::Fault;
+use crate::value::grid::Grid;
+use crate::value::packed;
 use swathe::{Access, Gpu, GpuError, Kernel, Lane, Need, Shape, Stop};
 
 /// The largest grid: its labels fit in the memory that workgroups have on every device.

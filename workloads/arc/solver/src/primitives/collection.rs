@@ -1,17 +1,17 @@
 //! Containers: what is in them, put together, taken apart.
 
-use crate::copies::{Copies, Listed};
-use crate::distinct;
-use crate::fault::{Fault, Result};
-use crate::memo;
-use crate::meter;
-use crate::operator as op;
-use crate::packed;
-use crate::recipe::{self, Recipe};
+use crate::evaluate::meter;
+use crate::set::copies::{Copies, Listed};
+use crate::set::distinct;
+use crate::set::memo;
 use crate::set::{self, Items, Set};
-use crate::tuple::Tuple;
+use crate::set_order::recipe::{self, Recipe};
+use crate::value::fault::{Fault, Result};
+use crate::value::operator as op;
+use crate::value::packed;
+use crate::value::tuple::Tuple;
+use crate::value::value_table::ValueTable;
 use crate::value::{Value, nesting_of};
-use crate::value_table::ValueTable;
 use std::rc::Rc;
 
 pub(crate) fn contained(a: &[Value]) -> Result {
@@ -222,7 +222,11 @@ pub(crate) fn merged(containers: &Value) -> Result {
                 for grid in &grids {
                     cells.extend_from_slice(grid.cells());
                 }
-                return crate::grid::value(cells.len() / first.width(), first.width(), cells);
+                return crate::value::grid::value(
+                    cells.len() / first.width(),
+                    first.width(),
+                    cells,
+                );
             }
         }
         _ => {}

@@ -1,18 +1,18 @@
 //! Colours of grids and objects.
 
 use super::collection::{kept_sets, most_counted, one_color, packed_set};
-use crate::fault::{Fault, Result};
-use crate::grid::{self, Grid, dense};
-use crate::hash;
-use crate::layout::Layout;
-use crate::memo;
-use crate::meter::{self, Order};
-use crate::operator as op;
-use crate::packed;
-use crate::recipe::Recipe;
+use crate::evaluate::meter::{self, Order};
 use crate::set;
+use crate::set::memo;
+use crate::set_order::layout::Layout;
+use crate::set_order::recipe::Recipe;
 use crate::value::Value;
-use crate::value_table::ValueTable;
+use crate::value::fault::{Fault, Result};
+use crate::value::grid::{self, Grid, dense};
+use crate::value::hash;
+use crate::value::operator as op;
+use crate::value::packed;
+use crate::value::value_table::ValueTable;
 
 pub(crate) fn mostcolor(a: &[Value]) -> Result {
     most_color(&a[0])

@@ -3,14 +3,14 @@
 use super::extent::{corner, shape_of};
 use super::mirror::{diagonal, quarter_turn, three_quarter_turn};
 use super::paint::sides;
-use crate::fault::{Fault, Result};
-use crate::grid::{self, Grid, dense};
-use crate::meter;
-use crate::operator as op;
-use crate::packed;
-use crate::table::PackedTable;
+use crate::evaluate::meter;
+use crate::set_order::table::PackedTable;
 use crate::value::Value;
-use crate::value_table::ValueTable;
+use crate::value::fault::{Fault, Result};
+use crate::value::grid::{self, Grid, dense};
+use crate::value::operator as op;
+use crate::value::packed;
+use crate::value::value_table::ValueTable;
 
 pub(crate) fn crop(a: &[Value]) -> Result {
     cropped(&a[0], &a[1], &a[2])
@@ -278,7 +278,7 @@ fn lines(grid: &Value, places: impl Iterator<Item = Vec<(usize, usize)>>) -> Res
             all.push(crate::set::packed(
                 items,
                 true,
-                crate::recipe::Recipe::Rebuilt(Box::new(rebuild)),
+                crate::set_order::recipe::Recipe::Rebuilt(Box::new(rebuild)),
             ));
             continue;
         }

@@ -4,10 +4,10 @@
 
 use super::collection::contains;
 use super::{mirror, object};
-use crate::fault::{Fault, Result};
-use crate::operator as op;
 use crate::set;
 use crate::value::Value;
+use crate::value::fault::{Fault, Result};
+use crate::value::operator as op;
 
 /// `objects` with its three flags in one number: univalued · 4 + diagonal · 2 + without background.
 pub(crate) fn o_g(a: &[Value]) -> Result {

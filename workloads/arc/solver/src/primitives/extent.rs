@@ -3,12 +3,12 @@
 use super::collection::packed_set;
 use super::paint::{content, sides};
 use super::patch::{shifted, to_indices};
-use crate::fault::{Fault, Result};
-use crate::meter;
-use crate::operator as op;
-use crate::packed::{self, Bounds};
+use crate::evaluate::meter;
 use crate::value::Value;
-use crate::value_table::ValueTable;
+use crate::value::fault::{Fault, Result};
+use crate::value::operator as op;
+use crate::value::packed::{self, Bounds};
+use crate::value::value_table::ValueTable;
 use std::borrow::Cow;
 
 /// The bounds of a packed patch that is not empty.

@@ -1,11 +1,11 @@
 //! Functions made of functions.
 
-use crate::closure::{Closure, Form, n_args};
-use crate::fault::{Fault, Result};
-use crate::meter;
-use crate::operator as op;
+use crate::evaluate::meter;
 use crate::set::Set;
 use crate::value::Value;
+use crate::value::closure::{Closure, Form, n_args};
+use crate::value::fault::{Fault, Result};
+use crate::value::operator as op;
 use std::rc::Rc;
 
 pub(crate) fn compose(a: &[Value]) -> Result {

@@ -2,17 +2,17 @@
 
 use super::extent::{bottom, corner, left, right, top};
 use super::patch::range;
-use crate::fault::{Fault, Result};
-use crate::memo;
-use crate::meter;
-use crate::operator as op;
-use crate::packed;
-use crate::recipe::Recipe;
+use crate::evaluate::meter;
 use crate::set;
-use crate::straight::Straight;
-use crate::table::PackedTable;
+use crate::set::memo;
+use crate::set::straight::Straight;
+use crate::set_order::recipe::Recipe;
+use crate::set_order::table::PackedTable;
 use crate::value::Value;
-use crate::value_table::ValueTable;
+use crate::value::fault::{Fault, Result};
+use crate::value::operator as op;
+use crate::value::packed;
+use crate::value::value_table::ValueTable;
 
 pub(crate) fn connect(a: &[Value]) -> Result {
     connected(&a[0], &a[1])

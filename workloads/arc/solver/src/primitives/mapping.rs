@@ -5,19 +5,19 @@
 
 use super::collection::{at_positions, merged};
 use super::sorting;
-use crate::closure::{Form, call};
-use crate::column::Column;
-use crate::columnwise::{self, N_TOGETHER, N_TOGETHER_MIN};
-use crate::distinct;
-use crate::fault::{Fault, Result};
-use crate::gathered::{Gathered, inserted_over};
-use crate::meter;
-use crate::operator as op;
-use crate::primitive;
-use crate::recipe::{self, Recipe};
+use crate::columns::column::Column;
+use crate::columns::columnwise::{self, N_TOGETHER, N_TOGETHER_MIN};
+use crate::columns::gathered::{Gathered, inserted_over};
+use crate::evaluate::meter;
+use crate::language::primitive;
+use crate::set::distinct;
+use crate::set::straight::Straight;
 use crate::set::{self, Set};
-use crate::straight::Straight;
+use crate::set_order::recipe::{self, Recipe};
 use crate::value::Value;
+use crate::value::closure::{Form, call};
+use crate::value::fault::{Fault, Result};
+use crate::value::operator as op;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -207,7 +207,10 @@ fn shifted_everywhere(f: &Value, places: &Rc<Set>) -> Option<Result> {
     let all = distinct::spread(object, places).unwrap_or_else(|| {
         let mut all = Vec::with_capacity(items.len() * steps.len());
         for &to in steps {
-            let step = crate::packed::step(crate::packed::row(to), crate::packed::col(to));
+            let step = crate::value::packed::step(
+                crate::value::packed::row(to),
+                crate::value::packed::col(to),
+            );
             all.extend(items.iter().map(|x| x.wrapping_add(step)));
         }
         distinct::cells(all)

@@ -3,14 +3,14 @@
 use super::collection::packed_set;
 use super::extent::corner;
 use super::patch::map_places;
-use crate::fault::Result;
-use crate::grid::{self, Grid, dense};
-use crate::meter;
-use crate::operator as op;
-use crate::packed::{self, Bounds};
-use crate::recipe::Recipe;
+use crate::evaluate::meter;
 use crate::set;
+use crate::set_order::recipe::Recipe;
 use crate::value::Value;
+use crate::value::fault::Result;
+use crate::value::grid::{self, Grid, dense};
+use crate::value::operator as op;
+use crate::value::packed::{self, Bounds};
 
 pub(crate) fn rot90(a: &[Value]) -> Result {
     quarter_turn(&a[0])

@@ -1,8 +1,8 @@
 //! Numbers, pairs of numbers, and truth.
 
-use crate::fault::{Fault, Result};
-use crate::operator as op;
 use crate::value::Value;
+use crate::value::fault::{Fault, Result};
+use crate::value::operator as op;
 
 type Binary = fn(&Value, &Value) -> Result;
 
@@ -130,7 +130,7 @@ pub(crate) fn interval(a: &[Value]) -> Result {
         (i128::from(start) - i128::from(stop), -i128::from(step))
     };
     let n = (distance.max(0) + stride - 1) / stride;
-    crate::meter::build(usize::try_from(n).unwrap_or(usize::MAX), 16)?;
+    crate::evaluate::meter::build(usize::try_from(n).unwrap_or(usize::MAX), 16)?;
     Value::tuple(
         (0..n as i64)
             .map(|k| Value::Int(start + k * step))
@@ -143,7 +143,7 @@ pub(crate) fn flip(a: &[Value]) -> Result {
 }
 
 pub(crate) fn equality(a: &[Value]) -> Result {
-    crate::meter::spend(a[0].len().unwrap_or(0) / 8)?;
+    crate::evaluate::meter::spend(a[0].len().unwrap_or(0) / 8)?;
     Ok(Value::Bool(a[0] == a[1]))
 }
 

@@ -5,18 +5,18 @@ use super::extent::shape_of;
 use super::line;
 use super::paint::{asindices, sides};
 use super::patch::{normalized, shifted};
-use crate::fault::Result;
-use crate::grid::{self, KnownGrid, dense};
-use crate::labels;
-use crate::meter;
-use crate::operator as op;
-use crate::packed::{self, Bounds};
-use crate::planes::{N_TOGETHER, Planes, Rows};
-use crate::recipe::Recipe;
+use crate::evaluate::meter;
+use crate::set::labels;
 use crate::set::{self, Set};
-use crate::table::PackedTable;
+use crate::set_order::recipe::Recipe;
+use crate::set_order::table::PackedTable;
 use crate::value::Value;
-use crate::value_table::ValueTable;
+use crate::value::fault::Result;
+use crate::value::grid::{self, KnownGrid, dense};
+use crate::value::operator as op;
+use crate::value::packed::{self, Bounds};
+use crate::value::planes::{N_TOGETHER, Planes, Rows};
+use crate::value::value_table::ValueTable;
 
 pub(crate) fn objects(a: &[Value]) -> Result {
     let grid = &a[0];
@@ -317,8 +317,8 @@ fn matches_by_word(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grid::Grid;
-    use crate::meter::{Limits, measured};
+    use crate::evaluate::meter::{Limits, measured};
+    use crate::value::grid::Grid;
 
     /// Narrow grids and wide ones with the same cells: the same places for the same work.
     #[test]

@@ -3,17 +3,17 @@
 use super::collection::{one_color, packed_set};
 use super::color::{fits, most_color};
 use super::patch::{shifted, to_indices};
-use crate::fault::{Fault, Result};
-use crate::grid::{self, Grid, dense};
-use crate::memo;
-use crate::meter;
-use crate::operator as op;
-use crate::packed;
-use crate::recipe::Recipe;
+use crate::evaluate::meter;
+use crate::set::memo;
 use crate::set::{self, Set};
-use crate::settled::Span;
-use crate::tuple::Tuple;
+use crate::set_order::recipe::Recipe;
+use crate::set_order::settled::Span;
 use crate::value::Value;
+use crate::value::fault::{Fault, Result};
+use crate::value::grid::{self, Grid, dense};
+use crate::value::operator as op;
+use crate::value::packed;
+use crate::value::tuple::Tuple;
 use std::borrow::Cow;
 use std::rc::Rc;
 

@@ -3,16 +3,16 @@
 use super::collection::{minus, packed_set};
 use super::extent::{bounds, corner, height_of, left, top, width_of};
 use super::paint::content;
-use crate::distinct;
-use crate::fault::{Fault, Result};
-use crate::meter;
-use crate::operator as op;
-use crate::packed;
-use crate::recipe::Recipe;
+use crate::evaluate::meter;
+use crate::set::distinct;
 use crate::set::{self, Set};
-use crate::table::PackedTable;
+use crate::set_order::recipe::Recipe;
+use crate::set_order::table::PackedTable;
 use crate::value::Value;
-use crate::value_table::ValueTable;
+use crate::value::fault::{Fault, Result};
+use crate::value::operator as op;
+use crate::value::packed;
+use crate::value::value_table::ValueTable;
 use std::rc::Rc;
 
 /// Whether the first element's second part is a tuple: the reference's test for cells.

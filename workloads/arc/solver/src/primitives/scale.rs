@@ -3,16 +3,16 @@
 use super::collection::packed_set;
 use super::extent::{bounds, corner};
 use super::patch::{range, shifted};
-use crate::fault::Result;
-use crate::grid::{self, dense};
-use crate::meter;
-use crate::operator as op;
-use crate::packed;
-use crate::recipe::Recipe;
+use crate::evaluate::meter;
 use crate::set;
-use crate::table::PackedTable;
+use crate::set_order::recipe::Recipe;
+use crate::set_order::table::PackedTable;
 use crate::value::Value;
-use crate::value_table::ValueTable;
+use crate::value::fault::Result;
+use crate::value::grid::{self, dense};
+use crate::value::operator as op;
+use crate::value::packed;
+use crate::value::value_table::ValueTable;
 
 pub(crate) fn hupscale(a: &[Value]) -> Result {
     upscaled(&a[0], &a[1], (false, true))

@@ -3,9 +3,9 @@
 //! Keys that are sets are only partly ordered, so the outcome depends on which comparisons are made;
 //! for keys with a total order any stable sort gives the same.
 
-use crate::fault::Result;
-use crate::operator::less;
 use crate::value::Value;
+use crate::value::fault::Result;
+use crate::value::operator::less;
 
 /// The positions of the keys in sorted order.
 pub(crate) fn sorted(keys: &[Value]) -> Result<Vec<u32>> {

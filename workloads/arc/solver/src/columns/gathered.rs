@@ -1,0 +1,154 @@
+use crate::columns::column::Column;
+use crate::evaluate::meter;
+use crate::set::copies::Copies;
+use crate::set::distinct;
+use crate::set::straight::Straight;
+use crate::set::{self, Set};
+use crate::set_order::recipe::Recipe;
+use crate::value::fault::Result;
+use crate::value::packed;
+use crate::value::{Value, nesting_of};
+use std::rc::Rc;
+
+/// Results of a function as they come, in the narrowest form that holds all of them.
+pub(crate) enum Gathered {
+    /// Sets that are straight lines.
+    Lines(Vec<Straight>, bool),
+    /// One object, moved.
+    Copies(Copies),
+    Values(Vec<Value>),
+}
+
+impl Gathered {
+    pub(crate) fn new() -> Gathered {
+        Gathered::Values(Vec::new())
+    }
+
+    /// Adds the n elements of a result of `columnwise::map`.
+    pub(crate) fn add(&mut self, column: &Column, n: usize) {
+        if matches!(self, Gathered::Values(v) if v.is_empty()) {
+            match column {
+                Column::Lines(_, is_cell) | Column::Singles(_, is_cell) => {
+                    *self = Gathered::Lines(Vec::new(), *is_cell);
+                }
+                Column::Copies(list) => {
+                    if let Some(copies) = list.copies().filter(|c| c.only_object().is_some()) {
+                        *self = Gathered::Copies(copies.part(0..n));
+                        return;
+                    }
+                }
+                _ => {}
+            }
+        }
+        if let (Gathered::Copies(all), Column::Copies(list)) = (&mut *self, column)
+            && let Some(copies) = list.copies()
+            && all.add(copies)
+        {
+            return;
+        }
+        match (&mut *self, column) {
+            (Gathered::Lines(all, is_cell), Column::Lines(lines, c)) if is_cell == c => {
+                all.extend_from_slice(lines);
+            }
+            (Gathered::Lines(all, is_cell), Column::Singles(singles, c)) if is_cell == c => {
+                all.extend(singles.iter().map(|&p| Straight::single(p)));
+            }
+            _ => {
+                let before = std::mem::replace(self, Gathered::new());
+                let mut all = before.into_values();
+                all.extend(column.values(n));
+                *self = Gathered::Values(all);
+            }
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Gathered::Lines(v, _) => v.len(),
+            Gathered::Copies(copies) => copies.len(),
+            Gathered::Values(v) => v.len(),
+        }
+    }
+
+    pub(crate) fn into_values(self) -> Vec<Value> {
+        match self {
+            Gathered::Lines(v, is_cell) => v.into_iter().map(|l| l.value(is_cell)).collect(),
+            Gathered::Copies(copies) => (0..copies.len()).map(|k| copies.get(k)).collect(),
+            Gathered::Values(v) => v,
+        }
+    }
+
+    /// `frozenset(self)`: inserted one after the other.
+    pub(crate) fn into_set(self) -> Result {
+        match self {
+            Gathered::Lines(v, is_cell) => {
+                meter::build(v.len(), 16)?;
+                meter::spend(v.len())?;
+                let kept = distinct::lines(&v, |_| ());
+                lines_at(&v, &kept, is_cell, Recipe::Sequence)
+            }
+            values => set::from_values(values.into_values()),
+        }
+    }
+
+    /// `frozenset(self)`, where result k was made from the parent's item k and the parent was iterated.
+    pub(crate) fn into_set_over(self, parent: &Rc<Set>) -> Result {
+        meter::build(self.len(), 16)?;
+        match self {
+            Gathered::Lines(v, is_cell) => {
+                meter::build(v.len(), 16)?;
+                meter::spend(v.len())?;
+                let mut numbers = Vec::with_capacity(v.len());
+                let kept = distinct::lines(&v, |number| numbers.push(number));
+                let recipe = Recipe::Numbered(parent.clone(), numbers);
+                lines_at(&v, &kept, is_cell, recipe)
+            }
+            Gathered::Copies(copies) if is_moved_by(&copies, parent) => {
+                meter::build(copies.len(), 16)?;
+                meter::spend(copies.len())?;
+                set::copies(copies, Recipe::Via(parent.clone()))
+            }
+            values => values_over(values.into_values(), parent),
+        }
+    }
+}
+
+/// Whether the steps of copies are the elements of a set: no two are the same then.
+fn is_moved_by(copies: &Copies, parent: &Set) -> bool {
+    let Some((places, false)) = parent.packed() else {
+        return false;
+    };
+    let places = places.iter().map(|&p| (packed::row(p), packed::col(p)));
+    places.eq(copies.steps())
+}
+
+fn lines_at(lines: &[Straight], kept: &[u32], is_cell: bool, recipe: Recipe) -> Result {
+    let lines: Vec<Straight> = kept.iter().map(|&k| lines[k as usize]).collect();
+    let all_empty = lines.iter().all(|l| *l == Straight::NONE);
+    let set = set::lines(lines, is_cell, recipe, if all_empty { 2 } else { 3 });
+    nesting_of(std::iter::once(&set))?;
+    Ok(set)
+}
+
+fn values_over(values: Vec<Value>, parent: &Rc<Set>) -> Result {
+    if let Some((packed, is_cell)) = set::all_packed(&values) {
+        let items = distinct::cells(packed.clone());
+        let recipe = Recipe::Mapped(parent.clone(), packed);
+        return Ok(set::packed(items, is_cell, recipe));
+    }
+    inserted_over(&values, parent)
+}
+
+/// The set of these values, where value k was made from the parent's item k and the parent was iterated.
+pub(crate) fn inserted_over(values: &[Value], parent: &Rc<Set>) -> Result {
+    if let Some((kept, numbers)) = distinct::sets(values) {
+        meter::build(values.len(), 16)?;
+        meter::spend(values.len())?;
+        let sets: Vec<Value> = kept.iter().map(|&k| values[k as usize].clone()).collect();
+        let (nesting, _) = nesting_of(sets.iter())?;
+        let recipe = Recipe::Numbered(parent.clone(), numbers);
+        return Ok(set::general(sets, None, recipe, nesting));
+    }
+    let in_order = parent.layout().perm.iter();
+    set::from_values(in_order.map(|&k| values[k as usize].clone()).collect())
+}

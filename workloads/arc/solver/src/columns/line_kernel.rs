@@ -1,0 +1,104 @@
+//! Primitives on columns of straight lines: what the ends tell, without the sets.
+//!
+//! What is charged is what the primitives charge for the sets.
+
+use crate::columns::column::{Column, Shared};
+use crate::evaluate::meter::{self, Usage};
+use crate::set::straight::Straight;
+use crate::value::packed::{self, Bounds};
+use std::rc::Rc;
+
+/// The lines between places.
+pub(crate) fn connect<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
+    let (x, y) = (a[0].pairs(n)?, a[1].pairs(n)?);
+    lines(x.iter().zip(y.iter()).map(|(&p, &q)| (p, q)), n)
+}
+
+/// The rays from places in one direction.
+pub(crate) fn shoot<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
+    let (x, d) = (a[0].pairs(n)?, a[1].pairs(n)?);
+    let far = |(i, j): (i32, i32), (di, dj): (i32, i32)| -> Option<(i32, i32)> {
+        let far = |from: i32, by: i32| from.checked_add(by.checked_mul(42)?);
+        Some((far(i, di)?, far(j, dj)?))
+    };
+    let ends = x.iter().zip(d.iter()).map(|(&p, &d)| Some((p, far(p, d)?)));
+    lines(ends.collect::<Option<Vec<_>>>()?.into_iter(), n)
+}
+
+type Place = (i32, i32);
+
+fn lines<'a>(ends: impl Iterator<Item = (Place, Place)>, n: usize) -> Option<Shared<'a>> {
+    let fits = |p: Place| packed::fits(p.0.into(), p.1.into());
+    let mut lines = Vec::with_capacity(n);
+    for (p, q) in ends {
+        if !fits(p) || !fits(q) {
+            return None;
+        }
+        lines.push(Straight::between(p, q));
+    }
+    charge_build(&lines)?;
+    Some(Rc::new(Column::Lines(lines, false)))
+}
+
+/// What building the sets is charged.
+fn charge_build(lines: &[Straight]) -> Option<()> {
+    let mut usage = Usage::default();
+    for line in lines {
+        usage.work += line.len() as u64 / 8;
+        usage.bytes += line.len() as u64 * 4;
+    }
+    meter::charge(usage).ok()
+}
+
+/// Whether a line extends along an axis: all its length, and across only one.
+pub(crate) fn is_along<'a>(
+    a: &[Shared<'a>],
+    n: usize,
+    along: fn(&Bounds) -> i32,
+    across: fn(&Bounds) -> i32,
+) -> Option<Shared<'a>> {
+    let Column::Lines(lines, _) = &*a[0] else {
+        return None;
+    };
+    let mut bools = Vec::with_capacity(n);
+    let mut work = 0;
+    for line in lines {
+        if *line == Straight::NONE {
+            bools.push(false);
+            continue;
+        }
+        let (b, len) = (line.bounds(), line.len());
+        let is_long = along(&b) as usize == len;
+        // The bounds are asked for once, and again if the first answer leaves the question open.
+        work += (len as u64 / 32) * (1 + u64::from(is_long));
+        bools.push(is_long && across(&b) == 1);
+    }
+    meter::charge(Usage { work, bytes: 0 }).ok()?;
+    Some(Rc::new(Column::Bools(bools)))
+}
+
+/// Lines of places, or single places, in colours.
+pub(crate) fn recolor<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
+    let colors = a[0].ints(n)?;
+    if !colors.iter().all(|&c| packed::color_fits(c)) {
+        return None;
+    }
+    match &*a[1] {
+        Column::Lines(lines, false) => {
+            let colored = lines.iter().zip(colors.iter());
+            let colored: Vec<Straight> = colored.map(|(l, &c)| l.colored(c as i32)).collect();
+            charge_build(lines)?;
+            Some(Rc::new(Column::Lines(colored, true)))
+        }
+        Column::Singles(places, false) => {
+            let colored = places.iter().zip(colors.iter());
+            let cells = colored
+                .map(|(p, &c)| p | packed::color_bits(c as i32))
+                .collect();
+            let bytes = 4 * n as u64;
+            meter::charge(Usage { work: 0, bytes }).ok()?;
+            Some(Rc::new(Column::Singles(cells, true)))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,384 @@
+use crate::PRIMITIVES;
+use crate::language::program::{Callee, Constant, Operand, Program};
+use std::collections::HashMap;
+
+/// Many programs merged into one graph: equal subexpressions are one node, whichever program they are in.
+///
+/// A library is plain data and can be shared between threads; values are made by [`evaluate`](crate::evaluate).
+///
+/// ```
+/// use swathe_arc::{Library, parse};
+/// let text = "
+/// def a(I):
+///     x1 = hmirror(I)
+///     O = vmirror(x1)
+///     return O
+/// def b(I):
+///     O = hmirror(I)
+///     return O
+/// ";
+/// let library = Library::new(parse("mine.py", text).programs);
+/// assert_eq!((library.counts().n_statements, library.counts().n_distinct), (3, 2));
+/// ```
+#[derive(Debug)]
+pub struct Library {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) entries: Vec<Entry>,
+}
+
+/// A value of the graph.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Node {
+    Input,
+    /// All demonstrations of the task.
+    Samples,
+    /// The expected output.
+    Expected,
+    Constant(Constant),
+    Call(Head, Box<[u32]>, Guard),
+}
+
+/// What a call that fails gives.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Guard {
+    /// Its error.
+    Open,
+    /// The callee's safe default.
+    Guarded,
+}
+
+/// How long a node's value lasts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Scope {
+    /// It depends on nothing.
+    Always,
+    /// It depends on the demonstrations alone.
+    Task,
+    /// It depends on the input or the expected output.
+    Sample,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Head {
+    Primitive(u8),
+    /// A function that another node gives.
+    Node(u32),
+    Tuple,
+}
+
+/// A program of the library.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) name: String,
+    pub(crate) n_statements: usize,
+    /// The nodes to evaluate, in the program's order: the first failure is the program's failure.
+    pub(crate) steps: Vec<u32>,
+    pub(crate) output: u32,
+}
+
+/// How much a library holds and how much of it is shared.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Counts {
+    /// Programs.
+    pub n_programs: usize,
+    /// Statements of all programs.
+    pub n_statements: usize,
+    /// Different ones among them.
+    pub n_distinct: usize,
+    /// Distinct statements that more than one program uses.
+    pub n_shared: usize,
+    /// Distinct statements that do not depend on the input and are evaluated once.
+    pub n_folded: usize,
+    /// Statements of no effect that were dropped: not used, and unable to fail.
+    pub n_dropped: usize,
+    /// Distinct statements by what they call, most frequent first; a function held in a variable has no name.
+    pub by_primitive: Vec<(Option<&'static str>, usize)>,
+}
+
+impl Library {
+    /// Merges programs.
+    pub fn new(programs: Vec<Program>) -> Library {
+        let mut graph = Graph {
+            nodes: vec![Node::Input],
+            ids: HashMap::from([(Node::Input, 0)]),
+        };
+        let entries = programs.iter().map(|p| graph.add(p)).collect();
+        Library {
+            nodes: graph.nodes,
+            entries,
+        }
+    }
+
+    /// The number of programs.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The programs' names in the order they were given.
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.entries.iter().map(|e| e.name.as_str())
+    }
+
+    /// The number of a program.
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.entries.iter().position(|e| e.name == name)
+    }
+
+    /// The number of statements of a program.
+    pub fn n_statements(&self, program: usize) -> usize {
+        self.entries[program].n_statements
+    }
+
+    /// The number of nodes of the graph.
+    pub(crate) fn n_nodes(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The node that is a program's output.
+    pub(crate) fn output_node(&self, program: usize) -> usize {
+        self.entries[program].output as usize
+    }
+
+    /// Whether some program looks at the demonstrations.
+    pub(crate) fn uses_samples(&self) -> bool {
+        self.nodes.contains(&Node::Samples)
+    }
+
+    /// How long the nodes' values last.
+    pub(crate) fn scopes(&self) -> Vec<Scope> {
+        let mut scopes: Vec<Scope> = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            scopes.push(match node {
+                Node::Input | Node::Expected => Scope::Sample,
+                Node::Samples => Scope::Task,
+                Node::Constant(_) => Scope::Always,
+                Node::Call(head, args, _) => {
+                    let function = match head {
+                        Head::Node(f) => Some(f),
+                        Head::Primitive(_) | Head::Tuple => None,
+                    };
+                    let parts = args.iter().chain(function);
+                    let longest = parts.map(|&part| scopes[part as usize]).max();
+                    longest.unwrap_or(Scope::Always)
+                }
+            });
+        }
+        scopes
+    }
+
+    /// For each node whether it is `first` of something and all that is done with it is to fix it as an argument of
+    /// a function, which may never be called.
+    pub(crate) fn firsts_to_fix(&self) -> Vec<bool> {
+        let name = |head: &Head| match head {
+            Head::Primitive(p) => PRIMITIVES[*p as usize].name,
+            Head::Node(_) | Head::Tuple => "",
+        };
+        let mut is_one: Vec<bool> = self
+            .nodes
+            .iter()
+            .map(|node| match node {
+                Node::Call(head, args, Guard::Open) => name(head) == "first" && args.len() == 1,
+                _ => false,
+            })
+            .collect();
+        for node in &self.nodes {
+            let Node::Call(head, args, _) = node else {
+                continue;
+            };
+            if let Head::Node(f) = head {
+                is_one[*f as usize] = false;
+            }
+            let fixes = matches!(name(head), "lbind" | "rbind") && args.len() == 2;
+            for (k, &arg) in args.iter().enumerate() {
+                if !(fixes && k == 1) {
+                    is_one[arg as usize] = false;
+                }
+            }
+        }
+        for entry in &self.entries {
+            is_one[entry.output as usize] = false;
+        }
+        is_one
+    }
+
+    /// The figures of the merge.
+    pub fn counts(&self) -> Counts {
+        let mut n_users = vec![0usize; self.nodes.len()];
+        for entry in &self.entries {
+            let mut steps = entry.steps.clone();
+            steps.sort_unstable();
+            steps.dedup();
+            for step in steps {
+                n_users[step as usize] += 1;
+            }
+        }
+        let scopes = self.scopes();
+        let used = || (0..self.nodes.len()).filter(|&k| n_users[k] > 0);
+        let mut by_primitive: HashMap<Option<&'static str>, usize> = HashMap::new();
+        for k in used() {
+            if let Node::Call(head, ..) = &self.nodes[k] {
+                let name = match head {
+                    Head::Primitive(p) => Some(PRIMITIVES[*p as usize].name),
+                    Head::Node(_) | Head::Tuple => None,
+                };
+                *by_primitive.entry(name).or_default() += 1;
+            }
+        }
+        let mut by_primitive: Vec<_> = by_primitive.into_iter().collect();
+        by_primitive.sort_by_key(|(name, n)| (std::cmp::Reverse(*n), *name));
+        Counts {
+            n_programs: self.entries.len(),
+            n_statements: self.entries.iter().map(|e| e.n_statements).sum(),
+            n_distinct: used().count(),
+            n_shared: used().filter(|&k| n_users[k] > 1).count(),
+            n_folded: used().filter(|&k| scopes[k] == Scope::Always).count(),
+            n_dropped: self
+                .entries
+                .iter()
+                .map(|e| e.n_statements - e.steps.len())
+                .sum(),
+            by_primitive,
+        }
+    }
+}
+
+struct Graph {
+    nodes: Vec<Node>,
+    ids: HashMap<Node, u32>,
+}
+
+impl Graph {
+    fn node(&mut self, node: Node) -> u32 {
+        if let Some(&id) = self.ids.get(&node) {
+            return id;
+        }
+        let id = self.nodes.len() as u32;
+        self.nodes.push(node.clone());
+        self.ids.insert(node, id);
+        id
+    }
+
+    fn operand(&mut self, operand: &Operand, results: &[u32]) -> u32 {
+        match operand {
+            Operand::Input => 0,
+            Operand::Samples => self.node(Node::Samples),
+            Operand::Expected => self.node(Node::Expected),
+            Operand::Constant(c) => self.node(Node::Constant(c.clone())),
+            Operand::Result(k) => results[*k as usize],
+        }
+    }
+
+    fn add(&mut self, program: &Program) -> Entry {
+        let mut results: Vec<u32> = Vec::with_capacity(program.statements.len());
+        for statement in &program.statements {
+            let args = statement
+                .args
+                .iter()
+                .map(|a| self.operand(a, &results))
+                .collect();
+            let head = match &statement.callee {
+                Callee::Tuple => Head::Tuple,
+                Callee::Function(Operand::Constant(Constant::Primitive(p))) => Head::Primitive(*p),
+                Callee::Function(f) => Head::Node(self.operand(f, &results)),
+            };
+            let guard = if statement.is_guarded {
+                Guard::Guarded
+            } else {
+                Guard::Open
+            };
+            results.push(self.node(Node::Call(head, args, guard)));
+        }
+        let output = self.operand(&program.output, &results);
+        let steps = self.live(&results, output);
+        Entry {
+            name: program.name.clone(),
+            n_statements: program.statements.len(),
+            steps,
+            output,
+        }
+    }
+
+    /// The statements that can change the outcome: what is used, and what can fail.
+    fn live(&self, results: &[u32], output: u32) -> Vec<u32> {
+        let mut is_used: std::collections::HashSet<u32> = [output].into();
+        let mut live = Vec::with_capacity(results.len());
+        for &id in results.iter().rev() {
+            if is_used.contains(&id) || self.may_fail(id) {
+                live.push(id);
+                if let Node::Call(head, args, _) = &self.nodes[id as usize] {
+                    is_used.extend(args);
+                    if let Head::Node(f) = head {
+                        is_used.insert(*f);
+                    }
+                }
+            }
+        }
+        live.reverse();
+        live
+    }
+
+    /// Whether a call can fail though its arguments did not. Only what is certain counts.
+    fn may_fail(&self, id: u32) -> bool {
+        let Node::Call(Head::Primitive(p), args, _) = &self.nodes[id as usize] else {
+            return true;
+        };
+        let primitive = &PRIMITIVES[*p as usize];
+        let is_safe = match primitive.name {
+            "identity" | "flip" | "both" | "either" | "branch" | "toivec" | "tojvec"
+            | "astuple" => true,
+            "compose" | "chain" | "matcher" | "fork" => true,
+            "rbind" | "lbind" => args.first().is_some_and(|&f| {
+                matches!(
+                    self.nodes[f as usize],
+                    Node::Constant(Constant::Primitive(_))
+                )
+            }),
+            _ => false,
+        };
+        !is_safe || usize::from(primitive.n_args) != args.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+
+    /// How many first elements may be looked up later, of programs with these last lines.
+    fn n_to_fix(last_lines: &[&str]) -> usize {
+        let program = |(k, last): (usize, &&str)| {
+            format!("def p{k}(I):\n    s = objects(I, T, F, T)\n    x = first(s)\n    {last}\n")
+        };
+        let text: String = last_lines.iter().enumerate().map(program).collect();
+        let parsed = parse("mine.py", &text);
+        assert!(parsed.errors.is_empty(), "{}", parsed.errors[0]);
+        let marks = Library::new(parsed.programs).firsts_to_fix();
+        marks.into_iter().filter(|&mark| mark).count()
+    }
+
+    #[test]
+    fn a_first_element_waits_only_if_nobody_looks_at_it() {
+        assert_eq!(n_to_fix(&["return lbind(shift, x)"]), 1);
+        assert_eq!(
+            n_to_fix(&["return rbind(shift, x)", "return lbind(add, x)"]),
+            1
+        );
+        // It is given itself, called, made a part of something else, or the function that is bound: by any program.
+        for look in [
+            "return x",
+            "return x(I)",
+            "return astuple(x, I)",
+            "return lbind(x, I)",
+            "return lbind(shift, x, I)",
+            "return compose(shift, x)",
+        ] {
+            assert_eq!(n_to_fix(&[look]), 0, "{look}");
+            assert_eq!(n_to_fix(&["return lbind(shift, x)", look]), 0, "{look}");
+        }
+    }
+}

@@ -1,0 +1,330 @@
+use crate::value::fault::{Fault, Result};
+use std::cell::{Cell, RefCell};
+use swathe::Stop;
+
+/// The order in which programs see the elements of a set.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Order {
+    /// The order of CPython's hash tables (3.8 to 3.13): bit-exact with the Python reference.
+    #[default]
+    Cpython,
+    /// Ascending: None, integers, tuples element by element, sets by their ascending elements.
+    Sorted,
+}
+
+/// What one call (one program on one sample) may use.
+///
+/// ```
+/// let limits = swathe_arc::Limits::default();
+/// assert_eq!(limits.n_frames_max, 1000);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Units of work; a unit is about one call of a function or eight elements of a set. The unit is
+    /// deterministic: whether a call ends as a timeout never depends on the machine.
+    pub work_max: u64,
+    /// Bytes that a call's statements build, summed.
+    pub bytes_max: u64,
+    /// Nested calls, as Python's recursion limit.
+    pub n_frames_max: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            work_max: 1_000_000,
+            bytes_max: 512 << 20,
+            n_frames_max: 1000,
+        }
+    }
+}
+
+/// Frames that stand on Python's stack when a program's first statement runs: the module, the
+/// function that drives the programs, and the program.
+const N_FRAMES_BASE: u32 = 3;
+
+/// Work is handed out in rations of this many units; between two of them the stop is looked at. A ration takes
+/// some milliseconds at most.
+const RATION: i64 = 1 << 14;
+
+struct Meter {
+    /// Of the ration; what is left in all is this and the reserve.
+    work_left: Cell<i64>,
+    work_reserve: Cell<i64>,
+    bytes_left: Cell<i64>,
+    n_frames_left: Cell<u32>,
+    order: Cell<Order>,
+}
+
+impl Meter {
+    /// Takes work; the ration and the reserve are told apart only when the ration is used up.
+    #[inline]
+    fn take(&self, n: u64) -> Result<()> {
+        let left = self.work_left.get().saturating_sub_unsigned(n);
+        self.work_left.set(left);
+        if left < 0 { self.next_ration() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn next_ration(&self) -> Result<()> {
+        let (left, reserve) = (self.work_left.get(), self.work_reserve.get());
+        let more = reserve.min(RATION.saturating_sub(left));
+        self.work_left.set(left + more);
+        self.work_reserve.set(reserve - more);
+        let is_stopped = || STOP.with_borrow(|s| s.as_ref().is_some_and(Stop::requested));
+        if left + more < 0 || is_stopped() {
+            return Err(Fault::Timeout);
+        }
+        Ok(())
+    }
+
+    fn set_work(&self, work: i64) {
+        let ration = work.min(RATION);
+        self.work_left.set(ration);
+        self.work_reserve.set(work - ration);
+    }
+
+    fn work_in_all(&self) -> i64 {
+        self.work_left.get().saturating_add(self.work_reserve.get())
+    }
+}
+
+thread_local! {
+    static METER: Meter = const {
+        Meter {
+            work_left: Cell::new(i64::MAX / 4),
+            work_reserve: Cell::new(0),
+            bytes_left: Cell::new(i64::MAX / 2),
+            n_frames_left: Cell::new(1000 - N_FRAMES_BASE),
+            order: Cell::new(Order::Cpython),
+        }
+    };
+}
+
+thread_local! {
+    /// Apart from the meter, which is read at every step and must not need a destructor.
+    static STOP: RefCell<Option<Stop>> = const { RefCell::new(None) };
+}
+
+/// What one statement used.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Usage {
+    pub(crate) work: u64,
+    pub(crate) bytes: u64,
+}
+
+/// Runs `body` with fresh limits and says what it used; a limit is never exceeded by more than one charge.
+#[inline]
+pub(crate) fn measured<T>(limits: &Limits, body: impl FnOnce() -> T) -> (T, Usage) {
+    let (work, bytes) = (limits.work_max as i64, limits.bytes_max as i64);
+    METER.with(|m| {
+        m.set_work(work);
+        m.bytes_left.set(bytes);
+        m.n_frames_left
+            .set(limits.n_frames_max.saturating_sub(N_FRAMES_BASE));
+    });
+    let result = body();
+    let usage = METER.with(|m| Usage {
+        work: work.saturating_sub(m.work_in_all()).max(0) as u64,
+        bytes: bytes.saturating_sub(m.bytes_left.get()).max(0) as u64,
+    });
+    (result, usage)
+}
+
+/// What is used so far, counted from anywhere: two such figures tell what was used between them.
+pub(crate) fn used() -> Usage {
+    METER.with(|m| Usage {
+        work: m.work_in_all().wrapping_neg() as u64,
+        bytes: m.bytes_left.get().wrapping_neg() as u64,
+    })
+}
+
+impl Usage {
+    /// What was used since then.
+    pub(crate) fn since(self, before: Usage) -> Usage {
+        Usage {
+            work: self.work.wrapping_sub(before.work),
+            bytes: self.bytes.wrapping_sub(before.bytes),
+        }
+    }
+}
+
+/// Takes `n` units of work.
+#[inline]
+pub(crate) fn spend(n: usize) -> Result<()> {
+    METER.with(|m| m.take(n as u64))
+}
+
+/// Takes room for `n` things of `size` bytes before they are built, and an eighth of a unit of work for each.
+#[inline]
+pub(crate) fn build(n: usize, size: usize) -> Result<()> {
+    METER.with(|m| {
+        let bytes = (n as u64).saturating_mul(size as u64);
+        let left = m.bytes_left.get().saturating_sub_unsigned(bytes);
+        m.bytes_left.set(left);
+        if left < 0 {
+            return Err(Fault::Memory);
+        }
+        m.take(n as u64 / 8)
+    })
+}
+
+/// Takes what something used.
+#[inline]
+pub(crate) fn charge(usage: Usage) -> Result<()> {
+    METER.with(|m| {
+        let left = m.bytes_left.get().saturating_sub_unsigned(usage.bytes);
+        m.bytes_left.set(left);
+        if left < 0 {
+            return Err(Fault::Memory);
+        }
+        m.take(usage.work)
+    })
+}
+
+/// Runs `body` once and charges it as if it had run n times.
+pub(crate) fn often<T>(n: usize, body: impl FnOnce() -> Result<T>) -> Result<T> {
+    let left = || METER.with(|m| (m.work_in_all(), m.bytes_left.get()));
+    let before = left();
+    let result = body()?;
+    let after = left();
+    let again = (n as u64).saturating_sub(1);
+    charge(Usage {
+        work: again.saturating_mul(before.0.abs_diff(after.0)),
+        bytes: again.saturating_mul(before.1.abs_diff(after.1)),
+    })?;
+    Ok(result)
+}
+
+/// Runs `body` inside `n` more frames of Python's stack.
+#[inline]
+pub(crate) fn nested<T>(n: u32, body: impl FnOnce() -> Result<T>) -> Result<T> {
+    let left = METER.with(|m| m.n_frames_left.get());
+    if left < n {
+        return Err(Fault::RecursionError);
+    }
+    METER.with(|m| m.n_frames_left.set(left - n));
+    let result = body();
+    METER.with(|m| m.n_frames_left.set(left));
+    result
+}
+
+/// Runs `body` as one function call: a unit of work and a frame.
+#[inline]
+pub(crate) fn called<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
+    let n_frames_left = METER.with(|m| {
+        m.take(1)?;
+        let left = m.n_frames_left.get();
+        if left == 0 {
+            return Err(Fault::RecursionError);
+        }
+        m.n_frames_left.set(left - 1);
+        Ok(left)
+    })?;
+    let result = body();
+    METER.with(|m| m.n_frames_left.set(n_frames_left));
+    result
+}
+
+/// Runs `body` as n function calls from one place: n units of work and a frame.
+#[inline]
+pub(crate) fn called_often<T>(n: usize, body: impl FnOnce() -> Option<T>) -> Option<T> {
+    spend(n).ok()?;
+    let left = METER.with(|m| m.n_frames_left.get());
+    if left == 0 {
+        return None;
+    }
+    METER.with(|m| m.n_frames_left.set(left - 1));
+    let result = body();
+    METER.with(|m| m.n_frames_left.set(left));
+    result
+}
+
+/// Runs `body`; if it gives up, nothing has been charged.
+pub(crate) fn attempt<T>(body: impl FnOnce() -> Option<T>) -> Option<T> {
+    let (work, bytes) = METER.with(|m| (m.work_in_all(), m.bytes_left.get()));
+    let result = body();
+    if result.is_none() {
+        METER.with(|m| {
+            m.set_work(work);
+            m.bytes_left.set(bytes);
+        });
+    }
+    result
+}
+
+/// Runs `body` with more work than is left; if it gives up, nothing has been charged.
+///
+/// A timeout if it did not give up and has taken more than was left.
+pub(crate) fn on_credit<T>(body: impl FnOnce() -> Option<T>) -> Result<Option<T>> {
+    let result = attempt(|| {
+        METER.with(|m| m.work_reserve.set(m.work_reserve.get() + CREDIT));
+        body()
+    });
+    if result.is_some() {
+        METER.with(|m| {
+            let left = m.work_in_all() - CREDIT;
+            m.set_work(left);
+            if left < 0 {
+                Err(Fault::Timeout)
+            } else {
+                Ok(())
+            }
+        })?;
+    }
+    Ok(result)
+}
+
+/// Units of work: a few milliseconds.
+const CREDIT: i64 = 1 << 20;
+
+/// Frames that may still be entered.
+pub(crate) fn n_frames_left() -> u32 {
+    METER.with(|m| m.n_frames_left.get())
+}
+
+/// Forcing an order is paid for when the set is made, so it runs outside the meter: whoever looks
+/// first would otherwise pay, and results would depend on what else is in the library.
+///
+/// The replay of an order goes over elements that were charged when they were made, so it is bounded by what was
+/// charged; it cannot fail, and is not stopped.
+pub(crate) fn unmetered<T>(body: impl FnOnce() -> T) -> T {
+    let stop = STOP.take();
+    let (work, reserve, bytes, frames) = METER.with(|m| {
+        (
+            m.work_left.replace(i64::MAX / 4),
+            m.work_reserve.replace(0),
+            m.bytes_left.replace(i64::MAX / 4),
+            m.n_frames_left.get(),
+        )
+    });
+    let result = body();
+    METER.with(|m| {
+        m.work_left.set(work);
+        m.work_reserve.set(reserve);
+        m.bytes_left.set(bytes);
+        m.n_frames_left.set(frames);
+    });
+    STOP.set(stop);
+    result
+}
+
+/// From now on, work on this thread ends as a timeout once the stop is requested; whoever watches knows that it
+/// was none.
+pub(crate) fn watch(stop: Option<&Stop>) {
+    STOP.set(stop.cloned());
+}
+
+/// The set order that values on this thread follow.
+#[inline]
+pub(crate) fn order() -> Order {
+    METER.with(|m| m.order.get())
+}
+
+/// Chooses the set order; sets that were kept for reuse on this thread are forgotten when it changes.
+pub fn set_order(order: Order) {
+    let before = METER.with(|m| m.order.replace(order));
+    if before != order {
+        crate::set::memo::clear();
+    }
+}

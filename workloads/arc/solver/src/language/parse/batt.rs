@@ -1,0 +1,452 @@
+//! Files of one function `batt`, whose candidates are the programs.
+
+use super::token::{Kind, Line, Token};
+use super::{Body, Cursor, Outcome, Parsed, Reason, Source};
+use crate::language::program::{Callee, Constant, Operand, Program, Statement};
+use std::collections::{HashMap, HashSet};
+
+/// Whether a line begins the function. A program of one argument may have the name, too.
+pub(super) fn is_head(line: &Line<'_>) -> bool {
+    let texts: Vec<&str> = line.tokens.iter().take(5).map(|t| t.text).collect();
+    line.tokens[0].column == 1
+        && texts.starts_with(&["def", "batt", "("])
+        && texts.get(4) != Some(&")")
+}
+
+/// Reads the function; a line with a mistake takes along only the candidates that need it.
+pub(super) fn parse<'a>(file: &'a str, text: &'a str, lines: &[Line<'a>]) -> Parsed {
+    let source = Source {
+        file,
+        text,
+        name: Some("batt"),
+    };
+    let mut parsed = Parsed::default();
+    let mut heads = (0..lines.len()).filter(|&k| is_head(&lines[k]));
+    let start = heads.next().expect("the caller has seen one");
+    let block = block_at(lines, start);
+    match Batt::begun(source, block) {
+        Err(error) => parsed.errors.push(*error),
+        Ok(mut batt) => {
+            batt.read(&block[1..]);
+            let is_returned = batt.is_returned;
+            parsed.errors = batt.errors;
+            if is_returned {
+                parsed.programs = batt.programs;
+            } else {
+                let name = &block[0].tokens[1];
+                parsed.errors.push(*source.error(name, Reason::NoReturn));
+            }
+        }
+    }
+    for again in heads {
+        let name = &lines[again].tokens[1];
+        let reason = Reason::DefinedBefore {
+            name: "batt".into(),
+            line: block[0].tokens[1].line,
+        };
+        parsed.errors.push(*source.error(name, reason));
+    }
+    parsed
+}
+
+/// The line with all lines that are indented below it.
+fn block_at<'t, 'a>(lines: &'t [Line<'a>], start: usize) -> &'t [Line<'a>] {
+    let body = lines[start + 1..].iter();
+    let n = body.take_while(|line| line.tokens[0].column > 1).count();
+    &lines[start..=start + n]
+}
+
+struct Batt<'a> {
+    source: Source<'a>,
+    body: Body<'a>,
+    /// Variables whose line was rejected, with the line that was wrong first.
+    rejected: HashMap<&'a str, usize>,
+    /// The candidates' names with their lines.
+    names: HashMap<String, usize>,
+    programs: Vec<Program>,
+    errors: Vec<super::ParseError>,
+    is_returned: bool,
+}
+
+impl<'a> Batt<'a> {
+    /// Reads the head: five parameters, known by their place.
+    fn begun(source: Source<'a>, block: &[Line<'a>]) -> Outcome<Batt<'a>> {
+        let mut head = cursor(source, &block[0]);
+        head.at = 2;
+        head.expect("(", "`(`")?;
+        let mut names = Vec::new();
+        for wanted in PARAMETERS {
+            if !names.is_empty() {
+                head.expect(",", "`,`: `batt` has five arguments")?;
+            }
+            names.push(head.name(wanted)?.text);
+        }
+        head.expect(")", "`)`: `batt` has five arguments")?;
+        head.expect(":", "`:`")?;
+        head.end()?;
+        let variables = HashMap::from([
+            (names[1], Operand::Samples),
+            (names[2], Operand::Input),
+            (names[3], Operand::Expected),
+        ]);
+        let set_later = block[1..].iter().flat_map(assigned).collect();
+        Ok(Batt {
+            source,
+            body: Body {
+                own_name: "batt",
+                statements: Vec::new(),
+                variables,
+                set_later,
+            },
+            rejected: HashMap::new(),
+            names: HashMap::new(),
+            programs: Vec::new(),
+            errors: Vec::new(),
+            is_returned: false,
+        })
+    }
+
+    fn read(&mut self, lines: &[Line<'a>]) {
+        let mut at = 0;
+        while at < lines.len() {
+            let n_lines = match lines[at].tokens[0].text {
+                "try" => guarded_lines(&lines[at..]),
+                _ => 1,
+            };
+            let group = &lines[at..at + n_lines];
+            if let Err(error) = self.group(group) {
+                for name in group.iter().flat_map(assigned) {
+                    self.body.variables.remove(name);
+                    self.rejected.entry(name).or_insert(error.line);
+                }
+                self.errors.push(*error);
+            }
+            at += n_lines;
+        }
+    }
+
+    /// A line, or a guarded one with its handler.
+    fn group(&mut self, lines: &[Line<'a>]) -> Outcome<()> {
+        let mut line = cursor(self.source, &lines[0]);
+        let first = lines[0].tokens[0];
+        if self.is_returned {
+            return Err(self.source.error(&first, Reason::AfterReturn));
+        }
+        if first.kind == Kind::Text && lines[0].tokens.len() == 1 {
+            return Ok(());
+        }
+        let texts: Vec<&str> = lines[0].tokens.iter().map(|t| t.text).collect();
+        match texts.as_slice() {
+            ["s" | "o", "=", "[", "]"] => Ok(()),
+            ["o", ".", ..] => self.candidate(&mut line),
+            ["s", ".", ..] => self.rating(&mut line),
+            ["return", ..] => {
+                line.at = 1;
+                line.expect("o", "`o, s`")?;
+                line.expect(",", "`, s`")?;
+                line.expect("s", "`s`")?;
+                line.end()?;
+                self.is_returned = true;
+                Ok(())
+            }
+            ["try", ..] => self.guarded(lines),
+            [_, ",", ..] => self.of_all_samples(&mut line),
+            _ => {
+                let name =
+                    line.name("a line of `batt`: `t1 = …`, `o.append((…))` or `return o, s`")?;
+                line.expect("=", "`=`")?;
+                if let Some(value) = self.value(&mut line, name)? {
+                    self.body.variables.insert(name.text, value);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// An expression up to the end of the line. None if it needs a rejected line, which was told already; then
+    /// the variable is rejected, too.
+    fn value(&mut self, line: &mut Cursor<'_, 'a>, name: Token<'a>) -> Outcome<Option<Operand>> {
+        let needed = line.tokens[line.at..].iter();
+        let mut rejected = needed.filter_map(|token| self.rejected.get(token.text));
+        if let Some(&wrong) = rejected.next() {
+            self.body.variables.remove(name.text);
+            self.rejected.insert(name.text, wrong);
+            return Ok(None);
+        }
+        let value = self.body.expression(line, 0)?;
+        line.end()?;
+        self.rejected.remove(name.text);
+        Ok(Some(value))
+    }
+
+    /// `try: t1 = callee(names)`, `except …: t1 = _get_safe_default(callee)`.
+    fn guarded(&mut self, lines: &[Line<'a>]) -> Outcome<()> {
+        let mut head = cursor(self.source, &lines[0]);
+        head.at = 1;
+        head.expect(":", "`:`")?;
+        head.end()?;
+        let [_, call, handler, default] = lines else {
+            let last = lines.last().expect("a guarded line has a head");
+            let mut end = cursor(self.source, last);
+            end.at = last.tokens.len();
+            return Err(
+                end.unexpected("one line, `except …:` and `… = _get_safe_default(…)` after `try:`")
+            );
+        };
+        let mut call = cursor(self.source, call);
+        let name = call.name("a variable's name")?;
+        call.expect("=", "`=`")?;
+        let callee = call.name("a function's name")?;
+        call.at -= 1;
+        let n_before = self.body.statements.len();
+        let value = self.value(&mut call, name)?;
+        let mut handler = cursor(self.source, handler);
+        handler.expect("except", "`except`")?;
+        handler.at = handler.tokens.len() - 1;
+        handler.expect(":", "`:`")?;
+        let wanted = [name.text, "=", "_get_safe_default", "(", callee.text, ")"];
+        let found = default.tokens.iter().map(|t| t.text);
+        if !found.eq(wanted) {
+            let wanted = format!("{} = _get_safe_default({})", name.text, callee.text);
+            return Err(self
+                .source
+                .error(&default.tokens[0], Reason::OtherDefault { wanted }));
+        }
+        let Some(value) = value else { return Ok(()) };
+        // The default is that of the outermost call, so there must be no other that could fail.
+        let made = &mut self.body.statements[n_before..];
+        let n_calls = made.iter().filter(|s| s.callee != Callee::Tuple).count();
+        match made.last_mut() {
+            Some(last) if n_calls == 1 && last.callee != Callee::Tuple => last.is_guarded = true,
+            _ => {
+                let reason = Reason::Expected {
+                    wanted: "one call, of names, in a line after `try:`",
+                };
+                return Err(self.source.error(&callee, reason));
+            }
+        }
+        self.body.variables.insert(name.text, value);
+        Ok(())
+    }
+
+    /// `a, b, c, d = batch_process_samples_gpu(S)`: the inputs and outputs of all pairs, and their colours.
+    fn of_all_samples(&mut self, line: &mut Cursor<'_, 'a>) -> Outcome<()> {
+        let mut names = vec![line.name("a variable's name")?];
+        while names.len() < 4 {
+            line.expect(",", "`,`: four variables")?;
+            names.push(line.name("a variable's name")?);
+        }
+        line.expect("=", "`=`")?;
+        line.expect("batch_process_samples_gpu", "`batch_process_samples_gpu`")?;
+        let Some(pairs) = self.value(line, names[0])? else {
+            for name in &names {
+                self.rejected.insert(name.text, name.line);
+            }
+            return Ok(());
+        };
+        let mut made = |function: &str, of: &str, container: Operand| {
+            let named = |name| Constant::named(name).map(Operand::Constant);
+            let callee = named(function).expect("a primitive");
+            let args = vec![named(of).expect("a primitive"), container];
+            self.body.push(Callee::Function(callee), args)
+        };
+        let inputs = made("apply", "first", pairs.clone());
+        let outputs = made("apply", "second", pairs);
+        let values = [
+            inputs.clone(),
+            outputs.clone(),
+            made("mapply", "p_g", inputs),
+            made("mapply", "p_g", outputs),
+        ];
+        for (name, value) in names.iter().zip(values) {
+            self.rejected.remove(name.text);
+            self.body.variables.insert(name.text, value);
+        }
+        Ok(())
+    }
+
+    /// `o.append((7, True, '67a3c6ac', t7))`.
+    fn candidate(&mut self, line: &mut Cursor<'_, 'a>) -> Outcome<()> {
+        let number = opened(line)?;
+        let flag = line.name("`True` or `False`")?;
+        if !matches!(flag.text, "True" | "False") {
+            line.at -= 1;
+            return Err(line.unexpected("`True` or `False`"));
+        }
+        line.expect(",", "`,`")?;
+        let task = task(line)?;
+        line.expect(",", "`,`")?;
+        let variable = line.name("a variable")?;
+        closed(line)?;
+        let name = match task {
+            Some(task) => format!("batt_{task}_{}", number.text),
+            None => format!("batt_{}", number.text),
+        };
+        if let Some(&wrong) = self.rejected.get(variable.text) {
+            let reason = Reason::NeedsRejected {
+                name: variable.text.into(),
+                line: wrong,
+            };
+            return Err(self.source.error(&variable, reason));
+        }
+        let output = self.body.name(line, variable)?;
+        if let Some(&line) = self.names.get(&name) {
+            let reason = Reason::DefinedBefore { name, line };
+            return Err(self.source.error(&number, reason));
+        }
+        self.names.insert(name.clone(), number.line);
+        let (statements, output) = needed(&self.body.statements, output);
+        self.programs.push(Program {
+            name,
+            line: number.line,
+            statements,
+            output,
+        });
+        Ok(())
+    }
+
+    /// `s.append((9, '67a3c6ac', 'differ_1', t9))`, which is not kept.
+    fn rating(&mut self, line: &mut Cursor<'_, 'a>) -> Outcome<()> {
+        opened(line)?;
+        task(line)?;
+        line.expect(",", "`,`")?;
+        let differ = line.next("the rating's name")?;
+        if differ.kind != Kind::Text {
+            line.at -= 1;
+            return Err(line.unexpected("the rating's name in quotes"));
+        }
+        line.expect(",", "`,`")?;
+        let variable = line.name("a variable")?;
+        closed(line)?;
+        if !self.rejected.contains_key(variable.text) {
+            self.body.name(line, variable)?;
+        }
+        Ok(())
+    }
+}
+
+const PARAMETERS: [&str; 5] = [
+    "the name of the task's name",
+    "the name of the demonstrations",
+    "the name of the input",
+    "the name of the expected output",
+    "the name of the log's path",
+];
+
+fn cursor<'t, 'a>(source: Source<'a>, line: &'t Line<'a>) -> Cursor<'t, 'a> {
+    Cursor {
+        tokens: &line.tokens,
+        at: 0,
+        source,
+    }
+}
+
+/// The variables that a line sets.
+fn assigned<'a>(line: &Line<'a>) -> Vec<&'a str> {
+    let Some(equals) = line.tokens.iter().position(|t| t.text == "=") else {
+        return Vec::new();
+    };
+    let names = line.tokens[..equals]
+        .iter()
+        .filter(|t| t.kind == Kind::Name);
+    names.map(|t| t.text).collect()
+}
+
+/// How many lines belong to a `try:`: those indented below it and below its handler.
+fn guarded_lines(lines: &[Line<'_>]) -> usize {
+    let column = lines[0].tokens[0].column;
+    let inside = |line: &Line<'_>| line.tokens[0].column > column;
+    let mut n = 1 + lines[1..].iter().take_while(|line| inside(line)).count();
+    while lines
+        .get(n)
+        .is_some_and(|line| line.tokens[0].column == column && line.tokens[0].text == "except")
+    {
+        n += 1;
+        n += lines[n..].iter().take_while(|line| inside(line)).count();
+    }
+    n
+}
+
+/// `.append((7,`.
+fn opened<'a>(line: &mut Cursor<'_, 'a>) -> Outcome<Token<'a>> {
+    line.at = 1;
+    line.expect(".", "`.`")?;
+    line.expect("append", "`append`")?;
+    line.expect("(", "`((`")?;
+    line.expect("(", "`(`")?;
+    let number = line.next("a number")?;
+    if number.kind != Kind::Number || !number.text.bytes().all(|b| b.is_ascii_digit()) {
+        line.at -= 1;
+        return Err(line.unexpected("a number"));
+    }
+    line.expect(",", "`,`")?;
+    Ok(number)
+}
+
+/// `))` and the end.
+fn closed(line: &mut Cursor<'_, '_>) -> Outcome<()> {
+    line.expect(")", "`))`")?;
+    line.expect(")", "`)`")?;
+    line.end()
+}
+
+/// The name of a task in quotes; `None` with quotes or without is none.
+fn task<'a>(line: &mut Cursor<'_, 'a>) -> Outcome<Option<&'a str>> {
+    const WANTED: &str = "a task's name in quotes (letters, digits, `_`, `-`) or None";
+    let token = line.next(WANTED)?;
+    let quoted = token.kind == Kind::Text && token.text.len() > 2;
+    let name = if quoted {
+        token.text.trim_matches(['\'', '"'])
+    } else {
+        token.text
+    };
+    let is_named = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    if name == "None" {
+        Ok(None)
+    } else if quoted && !name.is_empty() && name.chars().all(is_named) {
+        Ok(Some(name))
+    } else {
+        line.at -= 1;
+        Err(line.unexpected(WANTED))
+    }
+}
+
+/// The statements that an output needs, numbered anew.
+fn needed(statements: &[Statement], output: Operand) -> (Vec<Statement>, Operand) {
+    let mut wanted: HashSet<u32> = HashSet::new();
+    let mut open: Vec<&Operand> = vec![&output];
+    while let Some(operand) = open.pop() {
+        if let Operand::Result(k) = operand
+            && wanted.insert(*k)
+        {
+            open.extend(operands(&statements[*k as usize]));
+        }
+    }
+    let mut wanted: Vec<u32> = wanted.into_iter().collect();
+    wanted.sort_unstable();
+    let places: HashMap<u32, u32> = wanted.iter().copied().zip(0..).collect();
+    let moved = |operand: &Operand| match operand {
+        Operand::Result(k) => Operand::Result(places[k]),
+        other => other.clone(),
+    };
+    let kept = wanted.iter().map(|&k| {
+        let statement = &statements[k as usize];
+        Statement {
+            callee: match &statement.callee {
+                Callee::Function(f) => Callee::Function(moved(f)),
+                Callee::Tuple => Callee::Tuple,
+            },
+            args: statement.args.iter().map(moved).collect(),
+            is_guarded: statement.is_guarded,
+        }
+    });
+    (kept.collect(), moved(&output))
+}
+
+fn operands(statement: &Statement) -> impl Iterator<Item = &Operand> {
+    let function = match &statement.callee {
+        Callee::Function(f) => Some(f),
+        Callee::Tuple => None,
+    };
+    statement.args.iter().chain(function)
+}

@@ -1,0 +1,124 @@
+//! Sets that recur on every sample, kept per thread: indices of grids and neighbourhoods.
+
+use crate::set;
+use crate::set_order::recipe::Recipe;
+use crate::set_order::table::PackedTable;
+use crate::value::Value;
+use crate::value::packed;
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+/// Indices of grids up to this size are kept; larger ones are rare.
+const SIDE_MAX: usize = 128;
+/// All are forgotten once they have more places than this together.
+const N_INDICES_MAX: usize = 1 << 19;
+const N_PLACES: usize = 1 << 15;
+
+#[derive(Default)]
+struct Memo {
+    indices: HashMap<(usize, usize), Value>,
+    /// The places of all of them.
+    n_indices: usize,
+    /// Sets of colours, where they do not depend on the order of insertion.
+    palettes: HashMap<u16, Option<Value>>,
+    /// Finished sets by a key that says which primitive made them of what.
+    sets: Vec<(u64, Value)>,
+}
+
+thread_local! {
+    static MEMO: RefCell<Memo> = RefCell::default();
+}
+
+/// Forgets everything, for the set order has changed.
+pub(crate) fn clear() {
+    MEMO.with(|m| *m.borrow_mut() = Memo::default());
+}
+
+/// The set of all indices of an h × w grid, inserted row by row; both sides fit the packed range.
+pub(crate) fn indices(h: usize, w: usize) -> Value {
+    if let Some(v) = MEMO.with(|m| m.borrow().indices.get(&(h, w)).cloned()) {
+        return v;
+    }
+    let mut items = Vec::with_capacity(h * w);
+    for i in 0..h as i32 {
+        items.extend((0..w as i32).map(|j| packed::place(i, j)));
+    }
+    let v = set::packed(items, false, Recipe::Sequence);
+    if h <= SIDE_MAX && w <= SIDE_MAX {
+        let old = MEMO.with(|m| {
+            let memo = &mut *m.borrow_mut();
+            let indices = &mut memo.indices;
+            let is_full = memo.n_indices + h * w > N_INDICES_MAX;
+            memo.n_indices = if is_full { 0 } else { memo.n_indices } + h * w;
+            let old = if is_full {
+                std::mem::take(indices)
+            } else {
+                HashMap::new()
+            };
+            indices.insert((h, w), v.clone());
+            old
+        });
+        drop(old);
+    }
+    v
+}
+
+/// The set of the colours whose bits are set, if it does not depend on the order in which they were inserted.
+pub(crate) fn palette(colors: u16, make: impl FnOnce() -> Option<Value>) -> Option<Value> {
+    if let Some(known) = MEMO.with(|m| m.borrow().palettes.get(&colors).cloned()) {
+        return known;
+    }
+    let made = make();
+    MEMO.with(|m| m.borrow_mut().palettes.insert(colors, made.clone()));
+    made
+}
+
+/// The set with this key, made at most once while it stays in its place of the direct-mapped memo.
+#[inline]
+pub(crate) fn set(key: u64, make: impl FnOnce() -> Value) -> Value {
+    let at = (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - N_PLACES.trailing_zeros())) as usize;
+    let found = MEMO.with(|m| {
+        let memo = m.borrow();
+        memo.sets
+            .get(at)
+            .filter(|e| e.0 == key)
+            .map(|e| e.1.clone())
+    });
+    found.unwrap_or_else(|| {
+        let v = make();
+        let old = MEMO.with(|m| {
+            let mut memo = m.borrow_mut();
+            if memo.sets.is_empty() {
+                memo.sets = vec![(u64::MAX, Value::None); N_PLACES];
+            }
+            std::mem::replace(&mut memo.sets[at], (key, v.clone()))
+        });
+        // Dropped outside the borrow: a set's recipe may hold sets of its own.
+        drop(old);
+        v
+    })
+}
+
+/// The reference's table of the four places beside (i, j).
+pub(crate) fn dneighbors(i: i32, j: i32) -> PackedTable {
+    four([(i - 1, j), (i + 1, j), (i, j - 1), (i, j + 1)])
+}
+
+/// The four places diagonal to (i, j).
+pub(crate) fn ineighbors(i: i32, j: i32) -> PackedTable {
+    four([
+        (i - 1, j - 1),
+        (i - 1, j + 1),
+        (i + 1, j - 1),
+        (i + 1, j + 1),
+    ])
+}
+
+/// All eight places around (i, j).
+pub(crate) fn neighbors(i: i32, j: i32) -> PackedTable {
+    dneighbors(i, j).union(&ineighbors(i, j))
+}
+
+fn four(places: [(i32, i32); 4]) -> PackedTable {
+    PackedTable::collect(false, places.map(|(i, j)| packed::place(i, j))).copied()
+}

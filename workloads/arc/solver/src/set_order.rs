@@ -1,0 +1,7 @@
+//! The order in which CPython iterates a set, replayed only where a program can see it.
+
+pub(crate) mod index_order;
+pub(crate) mod layout;
+pub(crate) mod recipe;
+pub(crate) mod settled;
+pub(crate) mod table;
