@@ -6,14 +6,14 @@
 //! other one must have as many fields.
 //!
 //! ```
-//! use crate::csv::CsvReader;
+//! use swathe_formats::csv::CsvReader;
 //!
 //! let mut reader = CsvReader::new("id,note\n7,\"a, \"\"b\"\"\"\n".as_bytes())?;
 //! assert_eq!(reader.column("note"), Some(1));
 //! let record = reader.next().unwrap()?;
 //! assert_eq!((record.line, record.fields[1].as_str()), (2, "a, \"b\""));
 //! assert!(reader.next().is_none());
-//! # Ok::<(), crate::csv::CsvError>(())
+//! # Ok::<(), swathe_formats::csv::CsvError>(())
 //! ```
 
 use std::fs::File;

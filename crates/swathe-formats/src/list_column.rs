@@ -10,7 +10,7 @@
 //!
 //! ```
 //! use swathe::array::{Array, Dtype};
-//! use crate::list_column::{ListColumn, ListColumnWriter};
+//! use swathe_formats::list_column::{ListColumn, ListColumnWriter};
 //!
 //! let folder = tempfile::tempdir()?;
 //! let path = folder.path().join("items.parquet");

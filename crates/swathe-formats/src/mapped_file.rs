@@ -15,7 +15,7 @@ use memmap2::{MmapMut, MmapOptions};
 /// away while this value lives.
 ///
 /// ```
-/// use crate::mapped_file::MappedFile;
+/// use swathe_formats::mapped_file::MappedFile;
 ///
 /// let path = tempfile::NamedTempFile::new()?.into_temp_path();
 /// std::fs::write(&path, [0; 20])?;

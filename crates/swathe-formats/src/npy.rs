@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use swathe::array::Array;
-//! use crate::npy;
+//! use swathe_formats::npy;
 //!
 //! let array = Array::new(vec![2, 2], vec![1.0f32, 2.0, 3.0, 4.0])?;
 //! let mut bytes = Vec::new();

@@ -10,7 +10,7 @@
 //!
 //! ```
 //! use swathe::array::Array;
-//! use crate::npz::{Compression, Npz, NpzWriter};
+//! use swathe_formats::npz::{Compression, Npz, NpzWriter};
 //!
 //! let array = Array::new(vec![3], vec![1u32, 2, 3])?;
 //! let mut writer = NpzWriter::new(std::io::Cursor::new(Vec::new()), Compression::Stored)?;

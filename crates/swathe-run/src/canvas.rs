@@ -5,7 +5,7 @@
 //! a position that is not a number is not drawn: drawing never fails.
 //!
 //! ```
-//! use crate::canvas::{Canvas, Color, Rect, Text};
+//! use swathe_run::canvas::{Canvas, Color, Rect, Text};
 //!
 //! let mut canvas = Canvas::new(200, 60, Color::WHITE);
 //! canvas.fill_rect(Rect::new(10.0, 10.0, 40.0, 40.0), Color::rgb(0, 114, 178));

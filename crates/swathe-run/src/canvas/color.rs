@@ -35,7 +35,7 @@ impl Color {
     /// The colour `share` of the way to another: 0 is this one, 1 the other.
     ///
     /// ```
-    /// use crate::canvas::Color;
+    /// use swathe_run::canvas::Color;
     /// assert_eq!(Color::BLACK.towards(Color::WHITE, 0.2), Color::rgb(51, 51, 51));
     /// ```
     pub fn towards(self, other: Color, share: f64) -> Color {

@@ -73,7 +73,7 @@ impl Text {
     /// The width of a text, px.
     ///
     /// ```
-    /// use crate::canvas::Text;
+    /// use swathe_run::canvas::Text;
     /// let text = Text::of_size(20.0);
     /// assert!(text.width_px("median") > text.width_px("p90"));
     /// assert_eq!(text.width_px("111"), text.width_px("888"));

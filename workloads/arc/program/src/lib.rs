@@ -47,6 +47,7 @@ pub static PROGRAM: Program = Program {
         let command = clap::Command::new("arc");
         flags::ArcFlags::augment_args(command)
             .about("Run grid programs in the ARC DSL on tasks, and see which program solves what")
+            .long_about(None)
     },
     run: |matches| {
         let flags = flags::ArcFlags::from_arg_matches(matches).unwrap_or_else(|error| error.exit());

@@ -38,6 +38,7 @@ pub static PROGRAM: Program = Program {
         let command = clap::Command::new("array");
         flags::ArrayFlags::augment_args(command)
             .about("XOR, multiply or map many arrays of different shapes")
+            .long_about(None)
     },
     run: |matches| {
         let flags =

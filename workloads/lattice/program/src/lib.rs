@@ -36,6 +36,7 @@ pub static PROGRAM: Program = Program {
         let command = clap::Command::new("lattice");
         flags::LatticeFlags::augment_args(command)
             .about("Analyze lattices, find shortest paths in them, count vertices by distance")
+            .long_about(None)
     },
     run: |matches| {
         let flags =

@@ -5,7 +5,7 @@
 //! pixels only; sizes that a file declares are claims until its bytes have borne them out.
 //!
 //! ```
-//! use crate::frame::{FrameFiles, FrameRef};
+//! use swathe_ot_program::frame::{FrameFiles, FrameRef};
 //!
 //! let folder = tempfile::tempdir()?;
 //! let path = folder.path().join("a.npy");

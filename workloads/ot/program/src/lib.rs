@@ -62,6 +62,7 @@ pub static PROGRAM: Program = Program {
         let command = clap::Command::new("ot");
         flags::OtFlags::augment_args(command)
             .about("Solve optimal transport between frames: how mass moved, appeared and vanished")
+            .long_about(None)
     },
     run: |matches| {
         let flags = flags::OtFlags::from_arg_matches(matches).unwrap_or_else(|error| error.exit());

@@ -19,7 +19,7 @@ use swathe_run::canvas::{Canvas, Color, Rect, Text};
 /// All that the picture of a pair shows.
 ///
 /// ```
-/// use crate::pair_picture::PairPicture;
+/// use swathe_ot_program::pair_picture::PairPicture;
 /// use swathe_ot::{Settings, Shape, lift, solve, synth};
 ///
 /// let pair = synth::embryo_pair(Shape::new(32, 64), 7, synth::Change::default());

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 /// are ordered as text.
 ///
 /// ```
-/// use crate::pair_input::natural_order;
+/// use swathe_ot_program::pair_input::natural_order;
 /// let mut names = ["t10", "t2", "a", "t02b"];
 /// names.sort_by(|a, b| natural_order(a, b));
 /// assert_eq!(names, ["a", "t2", "t02b", "t10"]);
