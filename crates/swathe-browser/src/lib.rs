@@ -25,7 +25,8 @@
 //! ```
 //!
 //! It speaks the Chrome DevTools protocol over two pipes (`--remote-debugging-pipe`), which needs
-//! no port that another test could take.
+//! no port that another test could take. Our own and not a crate: those drive the browser over a
+//! port through an asynchronous runtime, and tests need a dozen of its commands.
 
 mod browser;
 mod connection;

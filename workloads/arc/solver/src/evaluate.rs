@@ -1,6 +1,5 @@
 //! Evaluation: the merged graph of all programs on a sample.
 
-pub(crate) mod kept_values;
 pub(crate) mod library;
 pub(crate) mod meter;
 pub(crate) mod profile;

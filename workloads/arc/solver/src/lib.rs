@@ -55,4 +55,4 @@ pub use value::encode::{Output, encode};
 pub use value::fault::Fault;
 pub use value::grid::{Grid, KnownGrid};
 pub use value::tuple::Tuple;
-pub use workload::{Call, GridPrograms, Pairing, Problem, Stopped};
+pub use workload::{Call, GridPrograms, KeptValues, Pairing, Problem, Stopped};

@@ -1,16 +1,14 @@
-use crate::evaluate::Evaluator;
-use crate::evaluate::kept_values::{self, Owner};
 use crate::evaluate::library::Library;
 use crate::evaluate::meter::{Limits, Order};
 use crate::evaluate::profile::{Profile, StatementTime};
 use crate::evaluate::score::{Score, score};
+use crate::evaluate::{Evaluator, Values};
 use crate::task::{Sample, Task};
 use crate::value::encode::Output;
 use crate::value::fault::Fault;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::{ControlFlow, Range};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use swathe::{DeviceKind, Difference, Need, Shape, Size, Stop, Workload};
 
@@ -44,8 +42,6 @@ pub struct GridPrograms {
     /// Outputs whose encoding is longer are known by their hash alone.
     pub output_bytes_max: usize,
     profile: Option<Mutex<Profile>>,
-    /// Tells workloads of one process apart.
-    number: u64,
     uses_samples: bool,
 }
 
@@ -99,9 +95,7 @@ impl GridPrograms {
     pub fn new(library: Library) -> GridPrograms {
         let names = library.names().enumerate();
         let by_name = names.map(|(k, name)| (name.to_string(), k)).collect();
-        static N_WORKLOADS: AtomicU64 = AtomicU64::new(0);
         GridPrograms {
-            number: N_WORKLOADS.fetch_add(1, Ordering::Relaxed),
             uses_samples: library.uses_samples(),
             library,
             by_name,
@@ -173,13 +167,19 @@ impl Problem {
     }
 }
 
+/// What does not depend on the sample at hand, kept by a worker from one sample to the next: the
+/// constants of the library, and what depends on the demonstrations of the task it met last. The
+/// engine keeps the samples of a task together.
+#[derive(Default)]
+pub struct KeptValues(Option<(Arc<Task>, Values)>);
+
 impl Workload for GridPrograms {
     type Problem = Problem;
     type Solution = Vec<Call>;
     type Failure = Stopped;
-    // Values are counted per thread and cannot be handed on; an evaluator is cheap beside a sample's work.
     type Scratch = ();
-    type Local = ();
+    // Values are counted per thread and cannot be handed on.
+    type Local = KeptValues;
     const NAME: &'static str = "arc";
 
     fn size(&self, problem: &Problem) -> Size {
@@ -201,20 +201,26 @@ impl Workload for GridPrograms {
         };
         Need {
             lane_bytes: 2 * size.shape.volume(),
-            scratch_bytes: KEPT_BYTES + n_programs * PROGRAM_BYTES,
+            scratch_bytes: n_programs * PROGRAM_BYTES,
             solution_bytes: n_programs * CALL_BYTES,
         }
     }
 
     fn scratch(&self) {}
 
-    fn local(&self) {}
+    fn local(&self) -> KeptValues {
+        KeptValues::default()
+    }
+
+    fn local_bytes(&self) -> u64 {
+        KEPT_BYTES
+    }
 
     fn solve(
         &self,
         problem: &Problem,
         _: &mut (),
-        _: &mut (),
+        kept: &mut KeptValues,
         stop: &Stop,
     ) -> Result<Vec<Call>, Stopped> {
         let sample = problem.sample();
@@ -224,16 +230,11 @@ impl Workload for GridPrograms {
         let mut known: HashMap<usize, (Output, Option<Score>)> = HashMap::new();
         // Others may still have equal ones, which then share their text.
         let mut texts: HashMap<u128, Arc<str>> = HashMap::new();
-        let owner = Owner {
-            workload: self.number,
-            task: Arc::clone(&problem.task),
-            order: self.order,
-            limits: self.limits,
-        };
-        let kept = kept_values::take(&owner);
-        let is_same_task = kept.as_ref().is_some_and(|(_, is_same_task)| *is_same_task);
-        let mut evaluator = match kept {
-            Some((values, _)) => {
+        let before = kept.0.take();
+        let of_task = before.as_ref().map(|(task, _)| task);
+        let is_same_task = of_task.is_some_and(|task| Arc::ptr_eq(task, &problem.task));
+        let mut evaluator = match before {
+            Some((_, values)) => {
                 Evaluator::with_values(&self.library, self.order, self.limits, values)
             }
             None => Evaluator::new(&self.library, self.order, self.limits),
@@ -283,7 +284,7 @@ impl Workload for GridPrograms {
         }
         // Whoever was asked to stop may have given up a value that others need.
         if !stop.requested() {
-            kept_values::keep(owner, evaluator.into_values());
+            kept.0 = Some((Arc::clone(&problem.task), evaluator.into_values()));
         }
         if finished.is_break() {
             Err(Stopped)

@@ -100,7 +100,7 @@ fn a_stop_acts_in_the_middle_of_a_statement() {
             stop.cancel();
             Instant::now()
         });
-        let solved = workload.solve(&problems()[0], &mut (), &mut (), &stop);
+        let solved = workload.solve(&problems()[0], &mut (), &mut workload.local(), &stop);
         let ended = Instant::now();
         assert_eq!(solved, Err(Stopped));
         ended.duration_since(asked.join().expect("the thread that asks"))

@@ -3,6 +3,10 @@
 //! Every kernel is written once, generic over an instruction set, and compiled for each of them;
 //! [`Simd`] is the proof that the running machine has the one it names. All of them compute the
 //! same bits: the same operations in the same order, with every multiply-add fused.
+//!
+//! Our own and not a crate for SIMD: the crates choose the instruction set when they are compiled, or
+//! do not promise the same bits on all of them, and a product needs the registers of each set laid
+//! out by hand to reach the machine's limit.
 
 #[cfg(target_arch = "aarch64")]
 mod neon;
