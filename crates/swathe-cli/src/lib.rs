@@ -15,7 +15,7 @@ mod workloads;
 use std::process::ExitCode;
 
 use clap::{ArgMatches, FromArgMatches as _};
-use swathe_command::fault::{Code, Fault};
+use swathe_command::cli_error::{CliError, Code};
 use swathe_command::program::{self, programs};
 
 use crate::flags::Command;
@@ -29,7 +29,7 @@ pub fn main() -> ExitCode {
 }
 
 /// Carries out one command.
-fn dispatch(matches: &ArgMatches) -> Result<Code, Fault> {
+fn dispatch(matches: &ArgMatches) -> Result<Code, CliError> {
     if let Some((name, its)) = matches.subcommand()
         && let Some(program) = programs().iter().find(|program| program.kind.name == name)
     {

@@ -2,7 +2,7 @@
 
 use swathe::{Faults, Gpu, GpuSearch, Gpus, RefusedReason, Routing};
 
-use crate::fault::Fault;
+use crate::cli_error::CliError;
 use crate::settings::Found;
 use crate::vulkan;
 
@@ -22,7 +22,7 @@ impl DeviceChoice {
     ///
     /// # Errors
     /// If it is no device.
-    pub fn parse(found: &Found) -> Result<DeviceChoice, Fault> {
+    pub fn parse(found: &Found) -> Result<DeviceChoice, CliError> {
         let wrong = || {
             found
                 .fault("a device")
@@ -43,7 +43,11 @@ impl DeviceChoice {
 
     /// Opens the devices asked for. What is not there, or not used, is told in one line; the run
     /// then goes to the CPU.
-    pub fn open(&self, has_kernels: bool, faults: &Faults) -> Result<(Vec<Gpu>, Routing), Fault> {
+    pub fn open(
+        &self,
+        has_kernels: bool,
+        faults: &Faults,
+    ) -> Result<(Vec<Gpu>, Routing), CliError> {
         let wanted = match self {
             DeviceChoice::Cpu => return Ok((Vec::new(), Routing::Measured)),
             // Looking for devices takes a while: not for those who could not use one.
@@ -63,7 +67,7 @@ impl DeviceChoice {
             && !usable.is_empty()
         {
             if let Some(missing) = numbers.iter().find(|&&number| number >= usable.len()) {
-                return Err(Fault::usage(format!(
+                return Err(CliError::usage(format!(
                     "--device asks for gpu:{missing}, but there are only gpu:0 to gpu:{}",
                     usable.len() - 1
                 ))
@@ -92,7 +96,7 @@ impl DeviceChoice {
 }
 
 /// How to look for devices, as the `SWATHE_*` variables say.
-pub fn search(faults: &Faults) -> Result<GpuSearch, Fault> {
+pub fn search(faults: &Faults) -> Result<GpuSearch, CliError> {
     let n_copies = match std::env::var("SWATHE_GPUS") {
         Err(_) => 1,
         Ok(text) => text
@@ -101,7 +105,7 @@ pub fn search(faults: &Faults) -> Result<GpuSearch, Fault> {
             .ok()
             .filter(|n| (1..=64).contains(n))
             .ok_or_else(|| {
-                Fault::usage(format!("SWATHE_GPUS is '{text}', which is not 1 to 64"))
+                CliError::usage(format!("SWATHE_GPUS is '{text}', which is not 1 to 64"))
                     .hint("it opens every graphics processor so many times; leave it out otherwise")
             })?,
     };

@@ -10,14 +10,14 @@
     reason = "stderr is where commands talk to their user"
 )]
 
-pub mod fault;
+pub mod cli_error;
 pub mod gpus;
 pub mod interrupt;
 pub mod program;
 pub mod progress;
+pub mod run_command;
 pub mod run_flags;
 pub mod settings;
 pub mod stdout;
 pub mod summary;
-pub mod sweep;
 mod vulkan;

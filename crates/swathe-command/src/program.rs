@@ -8,7 +8,7 @@ use clap::ArgMatches;
 use swathe::Gpu;
 use swathe_run::kind::RunKind;
 
-use crate::fault::{Code, Fault};
+use crate::cli_error::{CliError, Code};
 use crate::{interrupt, settings};
 
 /// A workload's command, as plain data. Registering it is one line where the program is put
@@ -28,7 +28,7 @@ pub struct Program {
     /// The command line.
     pub command: fn() -> clap::Command,
     /// Carries the command out.
-    pub run: fn(&ArgMatches) -> Result<Code, Fault>,
+    pub run: fn(&ArgMatches) -> Result<Code, CliError>,
     /// Its part of `swathe demo`.
     pub demo: Option<Demo>,
     /// Its part of `swathe devices --calibrate`: measures operations on the CPU and on these
@@ -77,7 +77,7 @@ pub fn prepare(programs: &'static [&'static Program]) {
 }
 
 /// Says why a command ended early, if it did, and gives the exit status.
-pub fn end(ended: Result<Code, Fault>) -> ExitCode {
+pub fn end(ended: Result<Code, CliError>) -> ExitCode {
     match ended {
         Ok(code) => code.into(),
         Err(fault) => {
@@ -96,11 +96,11 @@ pub struct Demo {
     /// with the samples and `{out}` for the one that runs go to.
     pub commands: &'static [&'static str],
     /// What is to be said when they have run, given the folder that the runs are in.
-    pub close: fn(&Path) -> Result<Option<String>, Fault>,
+    pub close: fn(&Path) -> Result<Option<String>, CliError>,
 }
 
 /// See [`Program::calibrate`].
-pub type Calibrate = fn(&[Gpu]) -> Result<Code, Fault>;
+pub type Calibrate = fn(&[Gpu]) -> Result<Code, CliError>;
 
 static PROGRAMS: OnceLock<&'static [&'static Program]> = OnceLock::new();
 

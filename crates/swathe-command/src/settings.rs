@@ -5,9 +5,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use swathe::{BatchSize, Budget, Cpu, Device, Faults, Padding, Settings, Shape};
-use swathe_run::store::carry_out::Output;
+use swathe_run::store::execute::Output;
 
-use crate::fault::Fault;
+use crate::cli_error::CliError;
 use crate::gpus::DeviceChoice;
 use crate::interrupt;
 use crate::program::{self, Program};
@@ -32,7 +32,7 @@ pub struct RunSettings {
 ///
 /// # Errors
 /// If a setting has a value that it cannot have, or a device is not there.
-pub fn resolve(flags: &RunFlags, out: &Path, program: &Program) -> Result<RunSettings, Fault> {
+pub fn resolve(flags: &RunFlags, out: &Path, program: &Program) -> Result<RunSettings, CliError> {
     let layers = Layers::read(flags.config.as_deref(), program)?;
     let cpu = Cpu::detect();
     let text = |name: &str, flag: &Option<String>| layers.find(name, flag);
@@ -51,7 +51,7 @@ pub fn resolve(flags: &RunFlags, out: &Path, program: &Program) -> Result<RunSet
     let faults = match std::env::var("SWATHE_FAULTS") {
         Ok(rules) => rules
             .parse::<Faults>()
-            .map_err(|error| Fault::usage(format!("SWATHE_FAULTS: {error}")))?,
+            .map_err(|error| CliError::usage(format!("SWATHE_FAULTS: {error}")))?,
         Err(_) => Faults::none(),
     };
     let memory_bytes = match text("memory", &flags.memory)? {
@@ -159,8 +159,8 @@ pub struct Found {
 
 impl Found {
     /// A fault that names the setting, its value and what it should have been.
-    pub fn fault(&self, expected: &str) -> Fault {
-        Fault::usage(format!(
+    pub fn fault(&self, expected: &str) -> CliError {
+        CliError::usage(format!(
             "{} is '{}', which is not {expected}",
             self.origin, self.value
         ))
@@ -170,7 +170,7 @@ impl Found {
     ///
     /// # Errors
     /// If it is none, or out of range.
-    pub fn number<T: std::str::FromStr>(&self) -> Result<T, Fault> {
+    pub fn number<T: std::str::FromStr>(&self) -> Result<T, CliError> {
         self.value.trim().parse().map_err(|_| {
             self.fault("a whole number in range")
                 .hint("write digits only, such as 4")
@@ -189,14 +189,14 @@ impl Layers {
     ///
     /// # Errors
     /// If the file cannot be read or says something that no program understands.
-    pub fn read(config: Option<&Path>, program: &Program) -> Result<Layers, Fault> {
+    pub fn read(config: Option<&Path>, program: &Program) -> Result<Layers, CliError> {
         let path = config.map_or_else(|| PathBuf::from("swathe.toml"), Path::to_owned);
         let file = match std::fs::read_to_string(&path) {
             Ok(text) => Some((path.clone(), parse_config(&path, &text)?)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && config.is_none() => None,
             Err(error) => {
                 return Err(
-                    Fault::usage(format!("cannot read {}: {error}", path.display()))
+                    CliError::usage(format!("cannot read {}: {error}", path.display()))
                         .hint("check the name given to --config"),
                 );
             }
@@ -208,7 +208,7 @@ impl Layers {
     }
 
     /// The text of a setting from the first layer that has it.
-    pub fn find(&self, name: &str, flag: &Option<String>) -> Result<Option<Found>, Fault> {
+    pub fn find(&self, name: &str, flag: &Option<String>) -> Result<Option<Found>, CliError> {
         if let Some(value) = flag {
             return Ok(Some(Found {
                 value: value.clone(),
@@ -260,9 +260,9 @@ const SHARED_NAMES: [&str; 12] = [
     "progress",
 ];
 
-fn parse_config(path: &Path, text: &str) -> Result<toml::Table, Fault> {
+fn parse_config(path: &Path, text: &str) -> Result<toml::Table, CliError> {
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
-        Fault::usage(format!(
+        CliError::usage(format!(
             "{} is not TOML: {}",
             path.display(),
             error.to_string().trim_end()
@@ -297,11 +297,11 @@ fn check_setting(
     own_names: &[&str],
     name: &str,
     value: &toml::Value,
-) -> Result<(), Fault> {
+) -> Result<(), CliError> {
     if !SHARED_NAMES.contains(&name) && !own_names.contains(&name) {
         let owner = format!("{place}in {}", path.display());
         let owner = owner.strip_prefix("in ").unwrap_or(&owner);
-        let fault = Fault::usage(format!("{owner} has no setting called '{name}'"));
+        let fault = CliError::usage(format!("{owner} has no setting called '{name}'"));
         let kinds = program::kinds();
         let sections: Vec<&str> = kinds.iter().map(|kind| kind.name).collect();
         return Err(fault.hint(format!(
@@ -311,7 +311,7 @@ fn check_setting(
         )));
     }
     if value.is_table() || value.is_array() {
-        return Err(Fault::usage(format!(
+        return Err(CliError::usage(format!(
             "{place}{name} in {} is not one value",
             path.display()
         ))
@@ -320,11 +320,11 @@ fn check_setting(
     Ok(())
 }
 
-fn number_or<T: std::str::FromStr>(found: Option<Found>, default: T) -> Result<T, Fault> {
+fn number_or<T: std::str::FromStr>(found: Option<Found>, default: T) -> Result<T, CliError> {
     found.map_or(Ok(default), |found| found.number())
 }
 
-fn parse_padding(found: &Found) -> Result<Padding, Fault> {
+fn parse_padding(found: &Found) -> Result<Padding, CliError> {
     match found.value.as_str() {
         "auto" => Ok(Padding::default()),
         "exact" => Ok(Padding::Exact),
@@ -340,9 +340,9 @@ fn parse_padding(found: &Found) -> Result<Padding, Fault> {
     }
 }
 
-fn parse_shard(text: &str) -> Result<(usize, usize), Fault> {
+fn parse_shard(text: &str) -> Result<(usize, usize), CliError> {
     let fault = |what: &str| {
-        Fault::usage(format!("--shard is '{text}', {what}"))
+        CliError::usage(format!("--shard is '{text}', {what}"))
             .hint("write i/n with i from 1 to n: --shard 1/4, --shard 2/4 …")
     };
     let (number, n_shards) = text

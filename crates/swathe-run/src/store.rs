@@ -1,7 +1,7 @@
 //! Run folders: written part by part, merged, read again.
 
-pub mod carry_out;
 pub mod cost_file;
+pub mod execute;
 pub mod kept_rows;
 pub mod live_file;
 pub mod report_file;

@@ -161,7 +161,7 @@ impl Device {
 
     /// Opens the device again after it was lost or did not answer.
     pub(crate) fn reopen(&self, host: &Budget) -> Result<(), GpuError> {
-        match host.faults().strike(crate::Point::Reopen, None) {
+        match host.faults().strike(crate::FaultPoint::Reopen, None) {
             None => {}
             // A driver that does not come back does not poll.
             Some(crate::Fault::Slow(delay)) => std::thread::sleep(delay),

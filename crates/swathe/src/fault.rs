@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 /// Where a fault can strike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Point {
+pub enum FaultPoint {
     /// A reservation from a memory budget.
     Reserve,
     /// A buffer taken from a pool.
@@ -41,36 +41,36 @@ pub enum Point {
     Reopen,
 }
 
-impl Point {
+impl FaultPoint {
     /// All points.
-    pub const ALL: [Point; 11] = [
-        Point::Reserve,
-        Point::Pool,
-        Point::Load,
-        Point::Launch,
-        Point::Item,
-        Point::Store,
-        Point::Buffer,
-        Point::Upload,
-        Point::Readback,
-        Point::SelfTest,
-        Point::Reopen,
+    pub const ALL: [FaultPoint; 11] = [
+        FaultPoint::Reserve,
+        FaultPoint::Pool,
+        FaultPoint::Load,
+        FaultPoint::Launch,
+        FaultPoint::Item,
+        FaultPoint::Store,
+        FaultPoint::Buffer,
+        FaultPoint::Upload,
+        FaultPoint::Readback,
+        FaultPoint::SelfTest,
+        FaultPoint::Reopen,
     ];
 
     /// The word used in fault rules.
     pub fn name(self) -> &'static str {
         match self {
-            Point::Reserve => "reserve",
-            Point::Pool => "pool",
-            Point::Load => "load",
-            Point::Launch => "launch",
-            Point::Item => "item",
-            Point::Store => "store",
-            Point::Buffer => "buffer",
-            Point::Upload => "upload",
-            Point::Readback => "readback",
-            Point::SelfTest => "selftest",
-            Point::Reopen => "reopen",
+            FaultPoint::Reserve => "reserve",
+            FaultPoint::Pool => "pool",
+            FaultPoint::Load => "load",
+            FaultPoint::Launch => "launch",
+            FaultPoint::Item => "item",
+            FaultPoint::Store => "store",
+            FaultPoint::Buffer => "buffer",
+            FaultPoint::Upload => "upload",
+            FaultPoint::Readback => "readback",
+            FaultPoint::SelfTest => "selftest",
+            FaultPoint::Reopen => "reopen",
         }
     }
 }
@@ -107,7 +107,7 @@ pub struct Faults(Option<Arc<Inner>>);
 struct Inner {
     rules: Vec<Rule>,
     /// Points met so far, of each kind.
-    met: [AtomicU64; Point::ALL.len()],
+    met: [AtomicU64; FaultPoint::ALL.len()],
     met_in_all: AtomicU64,
     injected: AtomicU64,
 }
@@ -115,7 +115,7 @@ struct Inner {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Rule {
     fault: Fault,
-    point: Option<Point>,
+    point: Option<FaultPoint>,
     trigger: Trigger,
 }
 
@@ -150,7 +150,7 @@ impl Faults {
     }
 
     /// Called at a point: counts it and says what strikes there.
-    pub fn strike(&self, point: Point, problem: Option<usize>) -> Option<Fault> {
+    pub fn strike(&self, point: FaultPoint, problem: Option<usize>) -> Option<Fault> {
         let inner = self.0.as_deref()?;
         let nth = inner.met[point as usize].fetch_add(1, Ordering::Relaxed) + 1;
         let nth_in_all = inner.met_in_all.fetch_add(1, Ordering::Relaxed) + 1;
@@ -175,7 +175,7 @@ impl Faults {
     }
 
     /// Like [`Faults::strike`] where only a refusal makes sense; a delay is waited out.
-    pub fn refuses(&self, point: Point) -> bool {
+    pub fn refuses(&self, point: FaultPoint) -> bool {
         match self.strike(point, None) {
             Some(Fault::Slow(delay)) => {
                 std::thread::sleep(delay);
@@ -186,12 +186,12 @@ impl Faults {
         }
     }
 
-    /// How many points were met, of each kind, in the order of [`Point::ALL`].
-    pub fn n_met(&self) -> [u64; Point::ALL.len()] {
+    /// How many points were met, of each kind, in the order of [`FaultPoint::ALL`].
+    pub fn n_met(&self) -> [u64; FaultPoint::ALL.len()] {
         match &self.0 {
-            None => [0; Point::ALL.len()],
+            None => [0; FaultPoint::ALL.len()],
             Some(inner) => {
-                Point::ALL.map(|point| inner.met[point as usize].load(Ordering::Relaxed))
+                FaultPoint::ALL.map(|point| inner.met[point as usize].load(Ordering::Relaxed))
             }
         }
     }
@@ -273,8 +273,8 @@ fn parse_rule(rule: &str) -> Result<Rule, &'static str> {
     // A loss or a delay is a launch's, a panic is an item's; memory can be refused anywhere.
     let point_of_fault = match fault {
         Fault::OutOfMemory => None,
-        Fault::Lost | Fault::Slow(_) => Some(Point::Launch),
-        Fault::Panic => Some(Point::Item),
+        Fault::Lost | Fault::Slow(_) => Some(FaultPoint::Launch),
+        Fault::Panic => Some(FaultPoint::Item),
     };
     if sign == "%" {
         let mut fields = rest.split(':');
@@ -311,7 +311,7 @@ fn parse_rule(rule: &str) -> Result<Rule, &'static str> {
         }
         Some((point, k)) => {
             let point = parse_point(point)?;
-            let trigger = if point == Point::Item {
+            let trigger = if point == FaultPoint::Item {
                 Trigger::Problem(
                     k.parse()
                         .map_err(|_| "the problem's number is not a number")?,
@@ -348,8 +348,8 @@ fn split_delay<'a>(rest: &'a str, sign: &str) -> (Cow<'a, str>, Option<&'a str>)
     }
 }
 
-fn parse_point(text: &str) -> Result<Point, &'static str> {
-    Point::ALL
+fn parse_point(text: &str) -> Result<FaultPoint, &'static str> {
+    FaultPoint::ALL
         .into_iter()
         .find(|point| point.name() == text)
         .ok_or("the point is none of reserve, pool, load, launch, item, store, buffer, upload, readback, selftest, reopen")
@@ -371,22 +371,25 @@ mod tests {
     #[test]
     fn rules_strike_where_they_say() {
         let faults: Faults = "oom@3,oom@load:2,panic@item:42,slow@1=5ms".parse().unwrap();
-        assert_eq!(faults.strike(Point::Reserve, None), None);
-        assert_eq!(faults.strike(Point::Load, None), None);
+        assert_eq!(faults.strike(FaultPoint::Reserve, None), None);
+        assert_eq!(faults.strike(FaultPoint::Load, None), None);
         assert_eq!(
-            faults.strike(Point::Reserve, None),
+            faults.strike(FaultPoint::Reserve, None),
             Some(Fault::OutOfMemory),
             "third of all"
         );
         assert_eq!(
-            faults.strike(Point::Load, None),
+            faults.strike(FaultPoint::Load, None),
             Some(Fault::OutOfMemory),
             "second load"
         );
-        assert_eq!(faults.strike(Point::Item, Some(41)), None);
-        assert_eq!(faults.strike(Point::Item, Some(42)), Some(Fault::Panic));
+        assert_eq!(faults.strike(FaultPoint::Item, Some(41)), None);
         assert_eq!(
-            faults.strike(Point::Launch, None),
+            faults.strike(FaultPoint::Item, Some(42)),
+            Some(Fault::Panic)
+        );
+        assert_eq!(
+            faults.strike(FaultPoint::Launch, None),
             Some(Fault::Slow(Duration::from_millis(5)))
         );
         assert_eq!(faults.n_injected(), 4);
@@ -397,7 +400,9 @@ mod tests {
     fn a_share_is_a_share_and_repeats() {
         let struck = |text: &str| {
             let faults: Faults = text.parse().unwrap();
-            (0..10_000).filter(|_| faults.refuses(Point::Pool)).count()
+            (0..10_000)
+                .filter(|_| faults.refuses(FaultPoint::Pool))
+                .count()
         };
         let n = struck("oom%10:seed=7");
         assert!((850..1150).contains(&n), "{n} of 10000");
@@ -416,14 +421,14 @@ mod tests {
             let faults: Faults = rule.parse().unwrap();
             let slow = Some(Fault::Slow(Duration::from_millis(20)));
             let n_slow = (0..1000)
-                .filter(|_| faults.strike(Point::Launch, None) == slow)
+                .filter(|_| faults.strike(FaultPoint::Launch, None) == slow)
                 .count();
             assert_eq!(n_slow, expected, "{rule}");
-            assert_eq!(faults.strike(Point::Load, None), None, "{rule}");
+            assert_eq!(faults.strike(FaultPoint::Load, None), None, "{rule}");
         }
         let faults: Faults = "slow%100=1ms:seed=1:store".parse().unwrap();
-        assert_eq!(faults.strike(Point::Launch, None), None);
-        assert!(faults.strike(Point::Store, None).is_some());
+        assert_eq!(faults.strike(FaultPoint::Launch, None), None);
+        assert!(faults.strike(FaultPoint::Store, None).is_some());
     }
 
     #[test]

@@ -26,11 +26,11 @@ pub use error::GpuError;
 pub use kernel::{Access, Kernel};
 pub use recording::Recording;
 
-use buffer::Shelf;
+use buffer::BufferCache;
 use open::Open;
 
 use crate::memory::{Budget, ReclaimerGuard};
-use crate::{Fault, Faults, Point, Stop};
+use crate::{Fault, FaultPoint, Faults, Stop};
 
 /// An open graphics processor. A clone is the same device.
 #[derive(Clone)]
@@ -42,7 +42,7 @@ struct Inner {
     /// The device as it is open now, for everybody who uses it; another one after a loss.
     open: Arc<Mutex<Arc<Open>>>,
     /// Buffers that wait to be used again.
-    shelf: Arc<Shelf>,
+    shelf: Arc<BufferCache>,
     memory: Budget,
     _reclaimer: ReclaimerGuard,
     faults: Faults,
@@ -108,7 +108,7 @@ impl Gpu {
         open: Arc<Mutex<Arc<Open>>>,
         use_of: UseOf,
     ) -> Gpu {
-        let shelf = Arc::new(Shelf::default());
+        let shelf = Arc::new(BufferCache::default());
         let weak = Arc::downgrade(&shelf);
         let reclaimer = use_of.memory.on_shortage(move || {
             if let Some(shelf) = weak.upgrade() {
@@ -232,7 +232,7 @@ impl Gpu {
         let bytes: &[u8] = bytemuck::cast_slice(values);
         let n_bytes = bytes.len() as u64;
         let open = self.open();
-        self.strike(Point::Upload, n_bytes, &open)?;
+        self.strike(FaultPoint::Upload, n_bytes, &open)?;
         if n_bytes == 0 {
             return open.check();
         }
@@ -270,7 +270,7 @@ impl Gpu {
     ) -> Result<Vec<T>, GpuError> {
         let n_bytes = (n * size_of::<T>()) as u64;
         let open = self.open();
-        self.strike(Point::Readback, n_bytes, &open)?;
+        self.strike(FaultPoint::Readback, n_bytes, &open)?;
         if n_bytes == 0 {
             open.check()?;
             return Ok(Vec::new());
@@ -343,7 +343,7 @@ impl Gpu {
 
     fn take_buffer(&self, bytes: u64, purpose: buffer::Purpose) -> Result<GpuBuffer, GpuError> {
         let open = self.open();
-        self.strike(Point::Buffer, bytes, &open)?;
+        self.strike(FaultPoint::Buffer, bytes, &open)?;
         let limit_bytes = self.0.info.buffer_bytes_max;
         if bytes > limit_bytes {
             return Err(GpuError::TooLarge {
@@ -362,7 +362,12 @@ impl Gpu {
 
     /// A point where a fault can strike. A loss is real: the device is destroyed, and what follows
     /// must notice.
-    fn strike(&self, point: Point, wanted_bytes: u64, open: &Open) -> Result<Duration, GpuError> {
+    fn strike(
+        &self,
+        point: FaultPoint,
+        wanted_bytes: u64,
+        open: &Open,
+    ) -> Result<Duration, GpuError> {
         match self.0.faults.strike(point, None) {
             None => Ok(Duration::ZERO),
             Some(Fault::Slow(delay)) => Ok(delay),

@@ -103,14 +103,14 @@ mod workload;
 pub use bucket::{Bucket, Padding, bucket, waste};
 pub use cost::{CostRow, Costs};
 pub use device::{Cpu, Device, DeviceId, DeviceParseError, DeviceUse, GpuUse, Host, HostUse};
-pub use fault::{Fault, FaultParseError, Faults, Point};
+pub use fault::{Fault, FaultParseError, FaultPoint, Faults};
 pub use finish::{AsSolved, Finish};
 pub use gpu::{
     Access, Gpu, GpuBuffer, GpuError, GpuFigures, GpuInfo, GpuSearch, Gpus, Kernel, Recording,
     Refused, RefusedReason,
 };
 pub use memory::{Budget, OutOfMemory, ReclaimerGuard, Reservation, ReserveError};
-pub use operation::{spent, timed};
+pub use operation::{record_time, timed};
 pub use outcome::{Outcome, OutcomeKind, Unsolved};
 pub use plan::{Batch, GpuLane, GpuLimits, Limits, Plan, Planned, plan};
 pub use pool::{Pool, PoolFigures, Pooled};

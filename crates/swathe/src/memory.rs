@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::fault::{Faults, Point};
+use crate::fault::{FaultPoint, Faults};
 use crate::{PoolFigures, Stop};
 
 /// The memory that a run may use. A clone is the same budget.
@@ -108,7 +108,7 @@ impl Budget {
 
     /// Reserves at once or not at all. Does not jump the line of those who wait.
     pub fn try_reserve(&self, bytes: u64) -> Result<Reservation, OutOfMemory> {
-        let refused = self.0.faults.refuses(Point::Reserve);
+        let refused = self.0.faults.refuses(FaultPoint::Reserve);
         let mut state = self.state();
         if refused || !state.line.is_empty() || !state.fits(bytes) {
             state.n_refusals += 1;
@@ -124,7 +124,7 @@ impl Budget {
     /// two who each wait for what the other holds wait for ever. [`Budget::try_reserve`] is for
     /// them.
     pub fn reserve(&self, bytes: u64, stop: &Stop) -> Result<Reservation, ReserveError> {
-        let refused = self.0.faults.refuses(Point::Reserve);
+        let refused = self.0.faults.refuses(FaultPoint::Reserve);
         let mut state = self.state();
         if refused || bytes > state.reachable_bytes() {
             state.n_refusals += 1;

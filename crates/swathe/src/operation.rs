@@ -19,14 +19,14 @@ pub fn timed<T>(name: &'static str, work: impl FnOnce() -> T) -> T {
     }
     STOPWATCH.with_borrow_mut(|stopwatch| stopwatch.open.push((Instant::now(), Duration::ZERO)));
     // A panic closes it as well.
-    let _closes = Closes(name);
+    let _closes = TimerGuard(name);
     work()
 }
 
 /// Counts time that was measured otherwise, such as by a profiler of the workload's own.
 ///
 /// It is taken to lie inside the [`timed`] operation that is going on, if there is one.
-pub fn spent(name: &'static str, n_calls: u64, took: Duration) {
+pub fn record_time(name: &'static str, n_calls: u64, took: Duration) {
     STOPWATCH.with_borrow_mut(|stopwatch| {
         if stopwatch.is_on {
             stopwatch.add(name, n_calls, took);
@@ -84,9 +84,9 @@ impl Stopwatch {
     }
 }
 
-struct Closes(&'static str);
+struct TimerGuard(&'static str);
 
-impl Drop for Closes {
+impl Drop for TimerGuard {
     fn drop(&mut self) {
         STOPWATCH.with_borrow_mut(|stopwatch| {
             let Some((began, inner)) = stopwatch.open.pop() else {
@@ -109,7 +109,7 @@ thread_local! {
 mod tests {
     use std::time::Duration;
 
-    use super::{drain, listen, spent, timed};
+    use super::{drain, listen, record_time, timed};
 
     #[test]
     fn inner_operations_are_not_counted_twice() {
@@ -117,7 +117,7 @@ mod tests {
         let pause = || std::thread::sleep(Duration::from_millis(20));
         timed("outer", || {
             timed("inner", pause);
-            spent("told", 3, Duration::from_millis(1));
+            record_time("told", 3, Duration::from_millis(1));
         });
         let all = drain();
         let of = |name: &str| all.iter().find(|spent| spent.name == name).copied();
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn nothing_is_counted_outside_of_a_run() {
         assert_eq!(timed("unheard", || 7), 7);
-        spent("unheard", 1, Duration::from_secs(1));
+        record_time("unheard", 1, Duration::from_secs(1));
         assert!(drain().is_empty());
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use serde::{Deserialize, Serialize};
 
-use crate::fault::Point;
+use crate::fault::FaultPoint;
 use crate::memory::{Budget, ReclaimerGuard, Reservation};
 
 /// Buffers of `T` that are used again. A clone is the same pool.
@@ -80,7 +80,7 @@ impl<T: Clone + Default + Send + 'static> Pool<T> {
     /// A buffer that is used again may have room for up to twice as many: the need of a workload
     /// that takes buffers here counts them double.
     pub fn take(&self, len: usize) -> Pooled<T> {
-        let forced_miss = self.shared.budget.faults().refuses(Point::Pool);
+        let forced_miss = self.shared.budget.faults().refuses(FaultPoint::Pool);
         let idle = self.shared.take_idle(len, forced_miss);
         self.shared.budget.count_taken(idle.is_some());
         let mut buffer = idle.unwrap_or_default();

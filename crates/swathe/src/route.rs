@@ -14,7 +14,7 @@ pub struct Lot {
     /// How many are left.
     pub n_lanes: usize,
     /// What one of them takes on each device; `None` where nothing is known yet.
-    pub lane: Vec<LaneCost>,
+    pub cost_by_device: Vec<LaneCost>,
 }
 
 /// What a lane takes on a device.
@@ -60,8 +60,8 @@ const HYSTERESIS: f64 = 1.25;
 /// use swathe::route::{Choice, LaneCost, Lot, choose};
 /// let ms = |ms| LaneCost::Takes(Duration::from_millis(ms));
 /// let lots = [
-///     Lot { n_lanes: 100, lane: vec![ms(10), ms(1)] },
-///     Lot { n_lanes: 100, lane: vec![ms(10), ms(8)] },
+///     Lot { n_lanes: 100, cost_by_device: vec![ms(10), ms(1)] },
+///     Lot { n_lanes: 100, cost_by_device: vec![ms(10), ms(8)] },
 /// ];
 /// // The first lot is what the second device is best at; the first device takes from the other.
 /// assert!(matches!(choose(1, &lots, &[2, 1]), Choice::Take { lot: 0, .. }));
@@ -73,7 +73,7 @@ pub fn choose(device: usize, lots: &[Lot], n_at_once: &[usize]) -> Choice {
         if lot.n_lanes == 0 || !should_take(device, lot, lots, n_at_once) {
             continue;
         }
-        let advantage = match lot.lane[device] {
+        let advantage = match lot.cost_by_device[device] {
             LaneCost::Never => continue,
             // To know is worth a batch.
             LaneCost::Unknown => f64::INFINITY,
@@ -87,7 +87,7 @@ pub fn choose(device: usize, lots: &[Lot], n_at_once: &[usize]) -> Choice {
         return Choice::Leave;
     };
     let lot = &lots[number];
-    let n_lanes = match lot.lane[device] {
+    let n_lanes = match lot.cost_by_device[device] {
         LaneCost::Takes(lane) => {
             // Half of what the devices do together until the end: lanes that are taken cannot be
             // shared out again.
@@ -112,16 +112,16 @@ fn should_take(device: usize, lot: &Lot, lots: &[Lot], n_at_once: &[usize]) -> b
     /// Lanes that another device will have done within this many seconds are not worth a probe.
     const PROBE_WORTH_S: f64 = 0.2;
     let mut others = (0..n_at_once.len()).filter(|&other| other != device);
-    match lot.lane[device] {
+    match lot.cost_by_device[device] {
         LaneCost::Never => false,
         LaneCost::Unknown if device == 0 => true,
-        LaneCost::Unknown => others.all(|other| match lot.lane[other] {
+        LaneCost::Unknown => others.all(|other| match lot.cost_by_device[other] {
             LaneCost::Never => true,
             // The CPU is measured soon; another unknown device may be waiting likewise.
             LaneCost::Unknown => other != 0,
             LaneCost::Takes(_) => alone(other, lots, n_at_once) > PROBE_WORTH_S,
         }),
-        LaneCost::Takes(lane) => others.all(|other| match lot.lane[other] {
+        LaneCost::Takes(lane) => others.all(|other| match lot.cost_by_device[other] {
             LaneCost::Never | LaneCost::Unknown => true,
             // A device that would still be at its first lane when another had done it all leaves it.
             LaneCost::Takes(_) => seconds(lane) <= HYSTERESIS * alone(other, lots, n_at_once),
@@ -134,7 +134,7 @@ fn together(lots: &[Lot], n_at_once: &[usize]) -> f64 {
     let rates = (0..n_at_once.len()).map(|device| {
         let can_all = lots
             .iter()
-            .all(|lot| lot.n_lanes == 0 || lot.lane[device] != LaneCost::Never);
+            .all(|lot| lot.n_lanes == 0 || lot.cost_by_device[device] != LaneCost::Never);
         let alone = alone(device, lots, n_at_once);
         match can_all && alone.is_finite() {
             true => 1.0 / alone.max(1e-12),
@@ -148,7 +148,7 @@ fn together(lots: &[Lot], n_at_once: &[usize]) -> f64 {
 /// What the other devices, the best of them, need for a lane of this lot.
 fn rival(device: usize, lot: &Lot, n_at_once: &[usize]) -> f64 {
     let mut least = f64::INFINITY;
-    for (other, lane) in lot.lane.iter().enumerate() {
+    for (other, lane) in lot.cost_by_device.iter().enumerate() {
         if let LaneCost::Takes(lane) = lane
             && other != device
         {
@@ -163,7 +163,7 @@ fn rival(device: usize, lot: &Lot, n_at_once: &[usize]) -> f64 {
 fn alone(device: usize, lots: &[Lot], n_at_once: &[usize]) -> f64 {
     let (mut sum, mut longest) = (0.0, 0.0f64);
     for lot in lots.iter().filter(|lot| lot.n_lanes > 0) {
-        match lot.lane[device] {
+        match lot.cost_by_device[device] {
             LaneCost::Never => {}
             LaneCost::Unknown => return f64::INFINITY,
             LaneCost::Takes(lane) => {
@@ -209,7 +209,7 @@ mod tests {
             let Choice::Take { lot, n_lanes } = choose(device, &lots, n_at_once) else {
                 unreachable!()
             };
-            let LaneCost::Takes(lane) = lots[lot].lane[device] else {
+            let LaneCost::Takes(lane) = lots[lot].cost_by_device[device] else {
                 panic!("costs are known here")
             };
             let n_lanes = n_lanes.min(lanes_max);
@@ -223,7 +223,7 @@ mod tests {
     /// The shortest time two devices need if problems could be cut: the first takes from the lots
     /// it is relatively best at until both end at once.
     fn best(lots: &[Lot], n_at_once: &[usize]) -> f64 {
-        let cost = |lot: &Lot, device: usize| match lot.lane[device] {
+        let cost = |lot: &Lot, device: usize| match lot.cost_by_device[device] {
             LaneCost::Takes(lane) => {
                 lot.n_lanes as f64 * lane.as_secs_f64() / n_at_once[device] as f64
             }
@@ -256,7 +256,7 @@ mod tests {
             let lots: Vec<Lot> = (0..n_lots)
                 .map(|_| Lot {
                     n_lanes: draw(400.0, 4000.0) as usize,
-                    lane: vec![ms(draw(0.1, 10.0)), ms(draw(0.05, 10.0))],
+                    cost_by_device: vec![ms(draw(0.1, 10.0)), ms(draw(0.05, 10.0))],
                 })
                 .collect();
             let n_at_once = [2, 1];
@@ -271,11 +271,11 @@ mod tests {
         let lots = [
             Lot {
                 n_lanes: 10,
-                lane: vec![ms(1.0), LaneCost::Never],
+                cost_by_device: vec![ms(1.0), LaneCost::Never],
             },
             Lot {
                 n_lanes: 10,
-                lane: vec![ms(1.0), ms(5.0)],
+                cost_by_device: vec![ms(1.0), ms(5.0)],
             },
         ];
         assert!(matches!(
@@ -293,7 +293,7 @@ mod tests {
     fn a_slow_device_leaves_the_last_lanes_to_the_fast_one() {
         let lots = [Lot {
             n_lanes: 10,
-            lane: vec![ms(1.0), ms(50.0)],
+            cost_by_device: vec![ms(1.0), ms(50.0)],
         }];
         assert_eq!(choose(1, &lots, &[1, 1]), Choice::Leave);
         assert!(matches!(
@@ -342,11 +342,11 @@ mod tests {
             [
                 Lot {
                     n_lanes: n_banned,
-                    lane: vec![ms(1.0), LaneCost::Never],
+                    cost_by_device: vec![ms(1.0), LaneCost::Never],
                 },
                 Lot {
                     n_lanes: 100,
-                    lane: vec![LaneCost::Never, LaneCost::Unknown],
+                    cost_by_device: vec![LaneCost::Never, LaneCost::Unknown],
                 },
             ]
         };
@@ -374,7 +374,7 @@ mod tests {
             let mut lots: Vec<Lot> = (0..1 + draw(5))
                 .map(|_| Lot {
                     n_lanes: draw(3) as usize * draw(100) as usize,
-                    lane: (0..n_devices)
+                    cost_by_device: (0..n_devices)
                         .map(|_| match draw(4) {
                             0 => LaneCost::Never,
                             1 => LaneCost::Unknown,
@@ -383,7 +383,11 @@ mod tests {
                         .collect(),
                 })
                 .collect();
-            let can = |lot: &Lot| lot.lane.iter().any(|lane| *lane != LaneCost::Never);
+            let can = |lot: &Lot| {
+                lot.cost_by_device
+                    .iter()
+                    .any(|lane| *lane != LaneCost::Never)
+            };
             while lots.iter().any(|lot| lot.n_lanes > 0 && can(lot)) {
                 let choices =
                     (0..n_devices).map(|device| (device, choose(device, &lots, &n_at_once)));
@@ -397,13 +401,17 @@ mod tests {
                     "case {case}: all leave {lots:?}, {n_at_once:?}"
                 );
                 for &(device, lot, n_lanes) in &taken {
-                    assert_ne!(lots[lot].lane[device], LaneCost::Never, "case {case}");
+                    assert_ne!(
+                        lots[lot].cost_by_device[device],
+                        LaneCost::Never,
+                        "case {case}"
+                    );
                     assert!((1..=lots[lot].n_lanes).contains(&n_lanes), "case {case}");
                 }
                 let (device, lot, n_lanes) = taken[draw(taken.len() as u64) as usize];
                 lots[lot].n_lanes -= n_lanes;
-                if lots[lot].lane[device] == LaneCost::Unknown && draw(2) == 0 {
-                    lots[lot].lane[device] = ms(10f64.powf(draw(7) as f64 - 3.0));
+                if lots[lot].cost_by_device[device] == LaneCost::Unknown && draw(2) == 0 {
+                    lots[lot].cost_by_device[device] = ms(10f64.powf(draw(7) as f64 - 3.0));
                 }
             }
         }

@@ -3,23 +3,23 @@
 //! Workers take batches from one [queue](queue), reserve the memory, load the problems, wait for
 //! their turn to solve (there are more workers than turns, which is what loads ahead), and send
 //! the outcomes to the caller's thread through a [mailbox](mailbox). Each worker keeps its batch in
-//! a [slot](slot) that the [watchdog](watchdog) can look into: a solver that does not stop is left
+//! a [state](worker_state) that the [watchdog](watchdog) can look into: a solver that does not stop is left
 //! behind with its one problem, and a new worker goes on with the rest.
 
 mod clock;
 mod finishing;
-mod fleet;
+mod gpu_backlog;
+mod gpu_pool;
 mod gpu_worker;
 mod guarded;
 mod ledger;
-mod lots;
 mod mailbox;
 mod queue;
 mod samples;
-mod scratch;
-mod slot;
+mod scratch_pool;
 mod watchdog;
 mod worker;
+mod worker_state;
 
 use std::any::Any;
 use std::collections::HashSet;
@@ -33,14 +33,14 @@ use std::time::{Duration, Instant};
 pub(crate) use guarded::panic_message;
 pub use guarded::{guarded, is_guarded};
 
-use fleet::Fleet;
+use gpu_backlog::WorkerKind;
+use gpu_pool::GpuPool;
 use ledger::{Entry, Ledger};
-use lots::Who;
 use mailbox::Mailbox;
 use queue::Queue;
 use samples::Samples;
-use scratch::ScratchRack;
-use slot::Slot;
+use scratch_pool::ScratchPool;
+use worker_state::WorkerState;
 
 use crate::device::{Cpu, DeviceUse};
 use crate::finish::AsSolved;
@@ -137,8 +137,8 @@ pub(crate) fn run_until<F: Finish>(
     let started = Instant::now();
     let n_cpu_workers =
         (settings.n_threads.max(1) + settings.n_prefetch).min(source.n_problems().max(1));
-    let fleet = Fleet::new(settings);
-    let n_workers = n_cpu_workers + Fleet::N_WORKERS_EACH * fleet.n_gpus();
+    let fleet = GpuPool::new(settings);
+    let n_workers = n_cpu_workers + GpuPool::N_WORKERS_EACH * fleet.n_gpus();
     let chosen = crate::seed::choose(source.n_problems(), settings.n_verify, settings.seed);
     let local_bytes = finish.workload().local_bytes() * n_workers as u64;
     let shared = Arc::new(Shared {
@@ -148,14 +148,14 @@ pub(crate) fn run_until<F: Finish>(
         stop,
         verify: chosen.into_iter().collect(),
         queue: Queue::new(source.n_problems()),
-        scratches: ScratchRack::new(settings.n_threads.max(1), &settings.memory),
+        scratches: ScratchPool::new(settings.n_threads.max(1), &settings.memory),
         costs: Mutex::new(settings.costs.clone()),
-        n_learnt: AtomicU64::new(1),
+        cost_version: AtomicU64::new(1),
         fleet,
         n_cpu_only: AtomicU64::new(0),
         slots: Mutex::default(),
         threads: Mutex::default(),
-        n_hired: AtomicUsize::new(0),
+        n_workers_spawned: AtomicUsize::new(0),
         n_stuck: AtomicUsize::new(0),
         // Room for a few batches of outcomes: enough to keep workers going, few enough to hold back.
         mailbox: Mailbox::new(4 * n_workers),
@@ -172,13 +172,13 @@ pub(crate) fn run_until<F: Finish>(
     });
     shared.sample();
     // Whatever happens on this thread (`take` may panic), the workers end.
-    let over = OverAtEnd(&shared);
+    let over = EndRunOnDrop(&shared);
     for _ in 0..n_cpu_workers {
-        Shared::hire(&shared, Who::Cpu);
+        Shared::spawn_worker(&shared, WorkerKind::Cpu);
     }
     for number in 0..shared.fleet.n_gpus() {
-        for _ in 0..Fleet::N_WORKERS_EACH {
-            Shared::hire(&shared, Who::Gpu(number));
+        for _ in 0..GpuPool::N_WORKERS_EACH {
+            Shared::spawn_worker(&shared, WorkerKind::Gpu(number));
         }
     }
     let watchdog = watchdog::start(&shared);
@@ -237,7 +237,7 @@ pub fn explain<F: Finish>(finish: &F, source: &SourceOf<F>, settings: &Settings)
         .filter_map(|index| {
             let sized = guarded(|| {
                 let size = source.size(index).ok()?;
-                let kind = Fleet::kind(settings);
+                let kind = GpuPool::kind(settings);
                 let gpu = gpu_lane(workload, &size, kind).filter(|_| !settings.devices.is_empty());
                 Some((size, need(finish, &size), gpu))
             });
@@ -259,10 +259,10 @@ fn limits(settings: &Settings) -> Limits {
         budget_bytes: settings.memory.cap_bytes(),
         n_batches_at_once: settings.n_threads.max(1)
             + settings.n_prefetch
-            + Fleet::N_WORKERS_EACH * settings.devices.len(),
+            + GpuPool::N_WORKERS_EACH * settings.devices.len(),
         batch_size: settings.batch_size,
         batch_size_max: settings.batch_size_max.max(1),
-        gpu: Fleet::limits(settings),
+        gpu: GpuPool::limits(settings),
     }
 }
 
@@ -275,7 +275,7 @@ fn need<F: Finish>(finish: &F, size: &Size) -> Need {
 /// How a problem of this size can be launched, if it can.
 fn gpu_lane<W: Workload>(workload: &W, size: &Size, on: DeviceKind) -> Option<GpuLane> {
     let form = workload.launch_form(size)?;
-    let need = fleet::lane_need(
+    let need = gpu_pool::lane_need(
         workload,
         &Size {
             shape: form,
@@ -293,9 +293,9 @@ fn gpu_lane<W: Workload>(workload: &W, size: &Size, on: DeviceKind) -> Option<Gp
 }
 
 /// Ends a run for all of its threads when dropped.
-struct OverAtEnd<'a, F: Finish>(&'a Shared<F>);
+struct EndRunOnDrop<'a, F: Finish>(&'a Shared<F>);
 
-impl<F: Finish> Drop for OverAtEnd<'_, F> {
+impl<F: Finish> Drop for EndRunOnDrop<'_, F> {
     fn drop(&mut self) {
         self.0.finished.store(true, Ordering::Release);
         self.0.stop.end_run();
@@ -313,17 +313,17 @@ struct Shared<F: Finish> {
     /// The problems that are solved twice.
     verify: HashSet<usize>,
     queue: Queue<F>,
-    scratches: ScratchRack<WorkloadOf<F>>,
+    scratches: ScratchPool<WorkloadOf<F>>,
     costs: Mutex<Costs>,
     /// Grows when something was learnt.
-    n_learnt: AtomicU64,
-    fleet: Fleet,
+    cost_version: AtomicU64,
+    fleet: GpuPool,
     /// Problems that no kernel can do.
     n_cpu_only: AtomicU64,
-    slots: Mutex<Vec<Arc<Slot<F>>>>,
+    slots: Mutex<Vec<Arc<WorkerState<F>>>>,
     /// By worker number; those of workers left behind are taken out and never joined.
     threads: Mutex<Vec<(usize, JoinHandle<()>)>>,
-    n_hired: AtomicUsize,
+    n_workers_spawned: AtomicUsize,
     /// Workers that were left behind and have not come back since.
     n_stuck: AtomicUsize,
     mailbox: Mailbox<Message<F>>,
@@ -348,7 +348,7 @@ enum Message<F: Finish> {
     },
     Setback(Setback),
     /// A worker was started in place of a lost one.
-    Hired,
+    WorkerSpawned,
     /// A worker has no more to do (or is lost): it sends nothing any more.
     Ended(WorkerFigures),
     /// A worker was left behind.
@@ -368,11 +368,11 @@ struct Checked {
 
 impl<F: Finish> Shared<F> {
     /// Starts a worker.
-    fn hire(shared: &Arc<Self>, who: Who) {
+    fn spawn_worker(shared: &Arc<Self>, who: WorkerKind) {
         // Deep recursion in a solver should meet the solver's own limit before the stack's end.
         const STACK_BYTES: usize = 16 << 20;
-        let worker = shared.n_hired.fetch_add(1, Ordering::Relaxed);
-        let slot = Arc::new(Slot::new(worker, who, shared.stop.for_worker()));
+        let worker = shared.n_workers_spawned.fetch_add(1, Ordering::Relaxed);
+        let slot = Arc::new(WorkerState::new(worker, who, shared.stop.for_worker()));
         lock(&shared.slots).push(Arc::clone(&slot));
         let its = Arc::clone(shared);
         let thread = std::thread::Builder::new()
@@ -380,8 +380,8 @@ impl<F: Finish> Shared<F> {
             .stack_size(STACK_BYTES)
             .spawn(move || {
                 let work = || match who {
-                    Who::Cpu => worker::work(&its, &slot),
-                    Who::Gpu(number) => gpu_worker::work(&its, &slot, number),
+                    WorkerKind::Cpu => worker::work(&its, &slot),
+                    WorkerKind::Gpu(number) => gpu_worker::work(&its, &slot, number),
                 };
                 if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
                     its.mailbox.post(Message::Broken(panic));
@@ -392,9 +392,9 @@ impl<F: Finish> Shared<F> {
     }
 
     /// Starts a worker in place of one that is left behind or lost.
-    fn replace(shared: &Arc<Self>, who: Who) {
-        shared.mailbox.post(Message::Hired);
-        Shared::hire(shared, who);
+    fn replace(shared: &Arc<Self>, who: WorkerKind) {
+        shared.mailbox.post(Message::WorkerSpawned);
+        Shared::spawn_worker(shared, who);
     }
 
     fn workload(&self) -> &F::Workload {
@@ -425,7 +425,7 @@ impl<F: Finish> Shared<F> {
     /// What a device takes, or whether it is used at all, has changed: those that wait for work may
     /// decide differently now.
     fn costs_changed(&self) {
-        self.n_learnt.fetch_add(1, Ordering::Release);
+        self.cost_version.fetch_add(1, Ordering::Release);
         if self.fleet.n_gpus() > 0 {
             self.queue.wake();
         }
@@ -470,14 +470,14 @@ impl<F: Finish> Shared<F> {
 
     /// This moment and what the workers do.
     fn sampled(&self) -> Event {
-        let slots: Vec<Arc<Slot<F>>> = lock(&self.slots).clone();
+        let slots: Vec<Arc<WorkerState<F>>> = lock(&self.slots).clone();
         let workers = slots.iter().map(|slot| {
             let current = slot.hand().current;
             WorkerNow {
                 worker: slot.worker,
                 device: match slot.who {
-                    Who::Cpu => DeviceId::Cpu,
-                    Who::Gpu(number) => self.fleet.id(number),
+                    WorkerKind::Cpu => DeviceId::Cpu,
+                    WorkerKind::Gpu(number) => self.fleet.id(number),
                 },
                 phase: slot.phase(),
                 problem: current
@@ -524,7 +524,7 @@ impl<F: Finish> Shared<F> {
     fn gpu_lane(&self, size: &Size) -> Option<GpuLane> {
         match self.fleet.n_gpus() {
             0 => None,
-            _ => gpu_lane(self.workload(), size, Fleet::kind(&self.settings)),
+            _ => gpu_lane(self.workload(), size, GpuPool::kind(&self.settings)),
         }
     }
 
@@ -632,7 +632,7 @@ fn collect<F: Finish>(
                     collected.setbacks.push(setback);
                 }
             }
-            Message::Hired => n_live += 1,
+            Message::WorkerSpawned => n_live += 1,
             Message::Abandoned => n_live -= 1,
             Message::EndedBy(cause) => collected.ended_by = Some(cause),
             Message::Broken(panic) => resume_unwind(panic),

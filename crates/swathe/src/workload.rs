@@ -114,7 +114,7 @@ pub trait Workload: Send + Sync {
 
     /// Whether launches hold problems one after another, each with its own extents, instead of
     /// padding them: then nothing is wasted where shapes differ, and reports say so.
-    fn gpu_packs(&self) -> bool {
+    fn gpu_is_packed(&self) -> bool {
         false
     }
 

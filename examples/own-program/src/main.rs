@@ -10,9 +10,9 @@ use arrow::datatypes::{DataType, Schema, SchemaRef, UInt64Type};
 use clap::{Args, FromArgMatches};
 use serde_json::{Value, json};
 use swathe::{AsSolved, DeviceKind, Need, Shape, Size, Source, Stop, Workload};
-use swathe_command::fault::{Code, Fault};
+use swathe_command::cli_error::{CliError, Code};
 use swathe_command::program::{self, Program};
-use swathe_command::sweep::{Provenance, sweep};
+use swathe_command::run_command::{Provenance, run_command};
 use swathe_command::{run_flags::RunFlags, settings::resolve};
 use swathe_formats::described_field::described;
 use swathe_run::kind::RunKind;
@@ -121,11 +121,11 @@ static PROGRAM: Program = Program {
     ..Program::plain(&KIND)
 };
 
-fn count(flags: &Flags) -> Result<Code, Fault> {
+fn count(flags: &Flags) -> Result<Code, CliError> {
     let run = resolve(&flags.run, &flags.out, &PROGRAM)?;
     let (files, mut inputs) = (Arc::new(flags.files.clone()), Vec::new());
     for file in files.iter() {
-        let unusable = |error| Fault::usage(format!("cannot read {}: {error}", file.display()));
+        let unusable = |error| CliError::usage(format!("cannot read {}: {error}", file.display()));
         inputs.push(InputFile::of(file).map_err(unusable)?);
     }
     let sizes: Vec<u32> = inputs.iter().map(|input| input.n_bytes as u32).collect();
@@ -142,7 +142,7 @@ fn count(flags: &Flags) -> Result<Code, Fault> {
         WordRows { files, waiting },
     );
     let nothing_more = Box::new(|_| Ok(()));
-    sweep(&finish, &source, run, provenance, rows, nothing_more)
+    run_command(&finish, &source, run, provenance, rows, nothing_more)
 }
 
 fn main() -> ExitCode {

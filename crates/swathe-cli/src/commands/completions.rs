@@ -1,10 +1,10 @@
 //! `swathe completions`.
 
 use crate::flags::{self, CompletionsFlags};
-use swathe_command::fault::{Code, Fault};
+use swathe_command::cli_error::{CliError, Code};
 use swathe_command::stdout;
 
-pub(crate) fn completions(asked: &CompletionsFlags) -> Result<Code, Fault> {
+pub(crate) fn completions(asked: &CompletionsFlags) -> Result<Code, CliError> {
     let mut script = Vec::new();
     clap_complete::generate(asked.shell, &mut flags::command(), "swathe", &mut script);
     stdout::print(&String::from_utf8_lossy(&script))?;

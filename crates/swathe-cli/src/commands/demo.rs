@@ -4,16 +4,16 @@ use std::fs;
 use std::path::Path;
 
 use crate::flags::DemoFlags;
-use swathe_command::fault::{Code, Fault};
+use swathe_command::cli_error::{CliError, Code};
 use swathe_command::program::{Demo, programs};
 
 /// A file that says the folder is a demo's, and may be replaced by the next.
 const MARK: &str = ".swathe-demo";
 
-pub(crate) fn demo(flags: &DemoFlags) -> Result<Code, Fault> {
+pub(crate) fn demo(flags: &DemoFlags) -> Result<Code, CliError> {
     let out = &flags.out;
     let output_fault = |error: &dyn std::fmt::Display| {
-        Fault::new(
+        CliError::new(
             Code::Output,
             format!("cannot write {}: {error}", out.display()),
         )
@@ -41,7 +41,7 @@ pub(crate) fn demo(flags: &DemoFlags) -> Result<Code, Fault> {
         words.insert(0, "swathe".to_owned());
         words.extend(["--progress".to_owned(), flags.progress.clone()]);
         let parsed = crate::flags::command().try_get_matches_from(&words);
-        let matches = parsed.map_err(|error| Fault::usage(error.to_string()))?;
+        let matches = parsed.map_err(|error| CliError::usage(error.to_string()))?;
         swathe_command::settings::set_words(words);
         let code = crate::dispatch(&matches)?;
         if code != Code::Solved {
@@ -65,17 +65,17 @@ pub(crate) fn demo(flags: &DemoFlags) -> Result<Code, Fault> {
 }
 
 /// Removes an earlier demo, and nothing else.
-fn clear(out: &Path) -> Result<(), Fault> {
+fn clear(out: &Path) -> Result<(), CliError> {
     if out.join(MARK).exists() {
         return fs::remove_dir_all(out).map_err(|error| {
-            Fault::new(
+            CliError::new(
                 Code::Output,
                 format!("cannot replace {}: {error}", out.display()),
             )
         });
     }
     match fs::read_dir(out).map(|mut entries| entries.next().is_some()) {
-        Ok(true) => Err(Fault::usage(format!(
+        Ok(true) => Err(CliError::usage(format!(
             "{} is not empty and no demo made it",
             out.display()
         ))

@@ -4,16 +4,16 @@ use serde_json::{Value, json};
 use swathe::{Cpu, Faults, GpuInfo, Gpus};
 
 use crate::flags::DevicesFlags;
-use swathe_command::fault::{Code, Fault};
+use swathe_command::cli_error::{CliError, Code};
 use swathe_command::gpus;
 use swathe_command::program::programs;
 
-pub(crate) fn devices(flags: &DevicesFlags) -> Result<Code, Fault> {
+pub(crate) fn devices(flags: &DevicesFlags) -> Result<Code, CliError> {
     let cpu = Cpu::detect();
     let faults = std::env::var("SWATHE_FAULTS").unwrap_or_default();
     let faults: Faults = faults
         .parse()
-        .map_err(|error| Fault::usage(format!("SWATHE_FAULTS: {error}")))?;
+        .map_err(|error| CliError::usage(format!("SWATHE_FAULTS: {error}")))?;
     let found = Gpus::find(&gpus::search(&faults)?);
     if flags.calibrate {
         for calibrate in programs().iter().filter_map(|program| program.calibrate) {

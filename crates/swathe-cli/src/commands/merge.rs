@@ -6,10 +6,10 @@ use swathe_run::kind::{self, Extent};
 use swathe_run::store::run_folder::{RunJson, merge_shards};
 
 use crate::flags::MergeFlags;
-use swathe_command::fault::{Code, Fault};
+use swathe_command::cli_error::{CliError, Code};
 use swathe_command::stdout;
 
-pub(crate) fn merge(flags: &MergeFlags) -> Result<Code, Fault> {
+pub(crate) fn merge(flags: &MergeFlags) -> Result<Code, CliError> {
     let merged = merge_shards(&flags.run, Cpu::detect().n_threads)?;
     eprintln!(
         "{} rows merged, result hash {}",

@@ -19,14 +19,16 @@ use swathe_run::store::reported_run::{ReportError, ReportedRun};
 use swathe_run::store::run_folder::{FolderError, RunJson, write_file};
 
 use crate::flags::ReportFlags;
-use swathe_command::fault::{Code, Fault};
+use swathe_command::cli_error::{CliError, Code};
 use swathe_command::stdout;
 
-pub(crate) fn report(flags: &ReportFlags) -> Result<Code, Fault> {
+pub(crate) fn report(flags: &ReportFlags) -> Result<Code, CliError> {
     match flags.runs.as_slice() {
         [before, after] => {
             if flags.json || flags.flame.is_some() {
-                return Err(Fault::usage("two runs are compared as text only").hint("give one RUN"));
+                return Err(
+                    CliError::usage("two runs are compared as text only").hint("give one RUN")
+                );
             }
             let runs = [read(before)?, read(after)?];
             let compared = compare([&runs[0], &runs[1]])?;
@@ -45,7 +47,7 @@ pub(crate) fn report(flags: &ReportFlags) -> Result<Code, Fault> {
     Ok(Code::Solved)
 }
 
-fn one(path: &Path, flags: &ReportFlags) -> Result<(), Fault> {
+fn one(path: &Path, flags: &ReportFlags) -> Result<(), CliError> {
     let run = read(path)?;
     if flags.text {
         let found = advice(&run.file.report, &shapes(&run)?);
@@ -66,7 +68,7 @@ fn one(path: &Path, flags: &ReportFlags) -> Result<(), Fault> {
 }
 
 /// The problems' own shapes, where the run's table tells them.
-fn shapes(run: &ReportedRun) -> Result<Vec<Shape>, Fault> {
+fn shapes(run: &ReportedRun) -> Result<Vec<Shape>, CliError> {
     let is_padded = run
         .file
         .report
@@ -79,7 +81,7 @@ fn shapes(run: &ReportedRun) -> Result<Vec<Shape>, Fault> {
     }
 }
 
-fn read(path: &Path) -> Result<ReportedRun, Fault> {
+fn read(path: &Path) -> Result<ReportedRun, CliError> {
     ReportedRun::read(path).map_err(|error| {
         let message = error.to_string();
         let hint = match &error {
@@ -103,12 +105,13 @@ fn read(path: &Path) -> Result<ReportedRun, Fault> {
                 "the tables are there; a new run makes a new report".to_owned()
             }
         };
-        Fault::usage(message).hint(hint)
+        CliError::usage(message).hint(hint)
     })
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Fault> {
+fn write(path: &Path, text: &str) -> Result<(), CliError> {
     write_file(path, text.as_bytes()).map_err(|error| {
-        Fault::new(Code::Output, error.to_string()).hint("--text prints without writing anything")
+        CliError::new(Code::Output, error.to_string())
+            .hint("--text prints without writing anything")
     })
 }

@@ -22,11 +22,11 @@ use crate::flags::WatchFlags;
 use access::Access;
 use connection::BoundedListener;
 use routes::Served;
-use swathe_command::fault::{Code, Fault};
+use swathe_command::cli_error::{CliError, Code};
 use swathe_command::interrupt;
 use token::{Token, TokenError};
 
-pub(crate) fn watch(flags: &WatchFlags) -> Result<Code, Fault> {
+pub(crate) fn watch(flags: &WatchFlags) -> Result<Code, CliError> {
     let token = chosen_token(flags.token.as_deref())?;
     check_run(&flags.run)?;
     let (listener, at) = listen(&flags.bind, flags.port)?;
@@ -48,7 +48,7 @@ pub(crate) fn watch(flags: &WatchFlags) -> Result<Code, Fault> {
 }
 
 /// The token that was asked for, if one was.
-fn chosen_token(flag: Option<&str>) -> Result<Option<Token>, Fault> {
+fn chosen_token(flag: Option<&str>) -> Result<Option<Token>, CliError> {
     const VARIABLE: &str = "SWATHE_WATCH_TOKEN";
     let (name, text) = match (flag, std::env::var(VARIABLE)) {
         (Some(text), _) => ("--token", text.to_owned()),
@@ -57,14 +57,14 @@ fn chosen_token(flag: Option<&str>) -> Result<Option<Token>, Fault> {
     };
     // The text itself is a secret, even a bad one.
     let token = Token::parse(&text).map_err(|error| match error {
-        TokenError::TooShort { n_characters } => Fault::usage(format!(
+        TokenError::TooShort { n_characters } => CliError::usage(format!(
             "{name} has {n_characters} characters, which could be guessed"
         ))
         .hint(format!(
             "take {} or more, or leave it out and get a random one",
             Token::N_CHARACTERS_MIN
         )),
-        TokenError::Character { found } => Fault::usage(format!(
+        TokenError::Character { found } => CliError::usage(format!(
             "{name} has a {found:?} in it, which cannot stand in an address"
         ))
         .hint("take letters, digits and -._~ only"),
@@ -72,9 +72,9 @@ fn chosen_token(flag: Option<&str>) -> Result<Option<Token>, Fault> {
     Ok(Some(token))
 }
 
-fn random_token() -> Result<Token, Fault> {
+fn random_token() -> Result<Token, CliError> {
     Token::random().map_err(|error| {
-        Fault::usage(format!(
+        CliError::usage(format!(
             "there is no randomness to make a token of: {error}"
         ))
         .hint("give one with --token or SWATHE_WATCH_TOKEN")
@@ -82,23 +82,23 @@ fn random_token() -> Result<Token, Fault> {
 }
 
 /// Whether there is a run to be watched.
-fn check_run(run: &Path) -> Result<(), Fault> {
+fn check_run(run: &Path) -> Result<(), CliError> {
     if !run.exists() {
         return Err(
-            Fault::usage(format!("there is no folder {}", run.display())).hint(
+            CliError::usage(format!("there is no folder {}", run.display())).hint(
                 "give the folder that was given to --out; it is there once the run has begun",
             ),
         );
     }
     if !run.is_dir() {
         let complaint = format!("{} is a file, not a run folder", run.display());
-        return Err(Fault::usage(complaint).hint("watch the folder that was given to --out"));
+        return Err(CliError::usage(complaint).hint("watch the folder that was given to --out"));
     }
     match RunJson::read(run) {
         Ok(_) => Ok(()),
         Err(error @ FolderError::NoRun { .. }) => match shards(run).as_slice() {
             [] => Err(error.into()),
-            shards => Err(Fault::usage(format!(
+            shards => Err(CliError::usage(format!(
                 "{} has no run of its own, but shards",
                 run.display()
             ))
@@ -121,7 +121,7 @@ fn shards(run: &Path) -> Vec<String> {
     shards
 }
 
-fn listen(bind: &str, port: u16) -> Result<(TcpListener, SocketAddr), Fault> {
+fn listen(bind: &str, port: u16) -> Result<(TcpListener, SocketAddr), CliError> {
     // People write IPv6 addresses with and without brackets.
     let bare = bind.trim_start_matches('[').trim_end_matches(']');
     let addresses: Vec<SocketAddr> = match bare.parse::<IpAddr>() {
@@ -129,7 +129,7 @@ fn listen(bind: &str, port: u16) -> Result<(TcpListener, SocketAddr), Fault> {
         Err(_) => (bind, port)
             .to_socket_addrs()
             .map_err(|error| {
-                Fault::usage(format!("--bind is '{bind}', which is no address: {error}"))
+                CliError::usage(format!("--bind is '{bind}', which is no address: {error}"))
                     .hint("write an address of this machine, such as 127.0.0.1 or 0.0.0.0")
             })?
             .collect(),
@@ -141,23 +141,23 @@ fn listen(bind: &str, port: u16) -> Result<(TcpListener, SocketAddr), Fault> {
     Ok((listener, at))
 }
 
-fn listen_fault(error: &io::Error, bind: &str, port: u16) -> Fault {
+fn listen_fault(error: &io::Error, bind: &str, port: u16) -> CliError {
     match error.kind() {
         io::ErrorKind::AddrInUse => {
-            Fault::usage(format!("port {port} of {bind} is taken by another program"))
+            CliError::usage(format!("port {port} of {bind} is taken by another program"))
                 .hint("choose another --port, or 0 for one that is free")
         }
         io::ErrorKind::PermissionDenied => {
-            Fault::usage(format!("port {port} of {bind} may not be used: {error}"))
+            CliError::usage(format!("port {port} of {bind} may not be used: {error}"))
                 .hint("choose a --port above 1023, or 0 for one that is free")
         }
-        _ => Fault::usage(format!("cannot serve at {bind}, port {port}: {error}"))
+        _ => CliError::usage(format!("cannot serve at {bind}, port {port}: {error}"))
             .hint("--bind takes an address of this machine, such as 127.0.0.1 or 0.0.0.0"),
     }
 }
 
-fn system_fault(error: io::Error) -> Fault {
-    Fault::usage(format!("the system does not let us serve: {error}"))
+fn system_fault(error: io::Error) -> CliError {
+    CliError::usage(format!("the system does not let us serve: {error}"))
         .hint("see that there are threads and open files left")
 }
 

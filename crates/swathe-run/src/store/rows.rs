@@ -30,7 +30,7 @@ pub trait Rows {
 
     /// An error of what is written beside the table: the run ends with it, and what came after
     /// the last commit is not committed.
-    fn trouble(&self) -> Option<FolderError> {
+    fn write_error(&self) -> Option<FolderError> {
         None
     }
 

@@ -15,7 +15,7 @@ pub struct GpuBuffer {
 
 /// What goes back to the shelf.
 struct Kept {
-    shelf: Weak<Shelf>,
+    shelf: Weak<BufferCache>,
     /// The device as it was open when the buffer was made: another one cannot use it.
     open: Weak<Open>,
     purpose: Purpose,
@@ -59,7 +59,7 @@ impl Drop for GpuBuffer {
 
 /// Buffers that wait to be used again.
 #[derive(Default)]
-pub(super) struct Shelf(Mutex<State>);
+pub(super) struct BufferCache(Mutex<State>);
 
 #[derive(Default)]
 struct State {
@@ -73,12 +73,12 @@ struct Idle {
     kept: Kept,
 }
 
-impl Shelf {
+impl BufferCache {
     /// No more wait than this: kernels use a few buffers of a few sizes.
     const N_IDLE_MAX: usize = 64;
 
     pub(super) fn take(
-        self: &Arc<Shelf>,
+        self: &Arc<BufferCache>,
         memory: &Budget,
         open: &Arc<Open>,
         bytes: u64,

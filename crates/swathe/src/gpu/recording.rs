@@ -7,7 +7,7 @@ use super::buffer::Purpose;
 use super::kernel::{Access, Ready};
 use super::open::Open;
 use super::{Gpu, GpuBuffer, GpuError, Kernel};
-use crate::{Point, Stop};
+use crate::{FaultPoint, Stop};
 
 /// Launches that run one after the other, in one submission.
 ///
@@ -121,7 +121,7 @@ impl<'a> Recording<'a> {
             launches,
             parameters,
         } = self;
-        let delay = gpu.strike(Point::Launch, 0, &open)?;
+        let delay = gpu.strike(FaultPoint::Launch, 0, &open)?;
         if launches.is_empty() {
             return open.check();
         }

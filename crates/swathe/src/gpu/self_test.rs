@@ -1,7 +1,7 @@
 //! The self-test: a device that computes something wrong is not used.
 
 use super::{Access, Gpu, Kernel};
-use crate::{Faults, Point, Stop};
+use crate::{FaultPoint, Faults, Stop};
 
 const KERNEL: Kernel = Kernel {
     name: "self_test",
@@ -33,7 +33,7 @@ pub(super) fn run(gpu: &Gpu, faults: &Faults) -> Result<(), String> {
         Ok::<_, super::GpuError>((mixed, sums))
     };
     let (mixed, sums) = compute().map_err(|error| error.to_string())?;
-    if faults.refuses(Point::SelfTest) {
+    if faults.refuses(FaultPoint::SelfTest) {
         return Err("a wrong answer on purpose".to_owned());
     }
     for (k, (word, found)) in words.iter().zip(mixed).enumerate() {

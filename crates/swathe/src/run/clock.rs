@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use super::ms;
-use super::slot::Slot;
+use super::worker_state::WorkerState;
 use crate::report::{Phase, WorkerFigures};
 use crate::{DeviceId, Finish};
 
 pub(super) struct Clock<'a, F: Finish> {
-    slot: &'a Slot<F>,
+    slot: &'a WorkerState<F>,
     device: DeviceId,
     started: Instant,
     phase: Phase,
@@ -17,7 +17,7 @@ pub(super) struct Clock<'a, F: Finish> {
 }
 
 impl<'a, F: Finish> Clock<'a, F> {
-    pub(super) fn new(slot: &'a Slot<F>, device: DeviceId) -> Clock<'a, F> {
+    pub(super) fn new(slot: &'a WorkerState<F>, device: DeviceId) -> Clock<'a, F> {
         let now = Instant::now();
         Clock {
             slot,

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use super::slot::{Answered, Current, Slot};
 use super::worker::Local;
+use super::worker_state::{Answered, Current, WorkerState};
 use super::{Done, OutcomeOf, ProblemOf, Shared, SolutionOf, guarded, panic_message};
 use crate::report::Mismatch;
 use crate::{Difference, Finish, Outcome, Planned, Workload};
@@ -11,7 +11,7 @@ use crate::{Difference, Finish, Outcome, Planned, Workload};
 /// Makes of a solution what is delivered.
 pub(super) fn finish_one<F: Finish>(
     shared: &Shared<F>,
-    slot: &Slot<F>,
+    slot: &WorkerState<F>,
     planned: &Planned,
     problem: &ProblemOf<F>,
     solution: SolutionOf<F>,
@@ -33,7 +33,7 @@ pub(super) fn finish_one<F: Finish>(
 /// meanwhile.
 pub(super) fn finish_answered<F: Finish>(
     shared: &Shared<F>,
-    slot: &Slot<F>,
+    slot: &WorkerState<F>,
     local: &mut Local<F>,
 ) -> Option<()> {
     loop {
@@ -105,7 +105,7 @@ enum Again<S> {
 /// Loads and solves a problem once more, with fresh scratch.
 fn solve_again<F: Finish>(
     shared: &Shared<F>,
-    slot: &Slot<F>,
+    slot: &WorkerState<F>,
     index: usize,
     local: &mut Local<F>,
 ) -> Again<SolutionOf<F>> {
@@ -132,7 +132,7 @@ fn solve_again<F: Finish>(
 /// Compares two solutions of one problem and takes note of the result.
 fn compare<F: Finish>(
     shared: &Shared<F>,
-    slot: &Slot<F>,
+    slot: &WorkerState<F>,
     answered: &Answered<F>,
     again: Again<SolutionOf<F>>,
 ) {

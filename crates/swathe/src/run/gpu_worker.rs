@@ -8,30 +8,30 @@ use std::time::{Duration, Instant};
 
 use super::clock::Clock;
 use super::finishing::finish_answered;
-use super::fleet::{Member, lane_need};
-use super::lots::Who;
+use super::gpu_backlog::WorkerKind;
+use super::gpu_pool::{Member, lane_need};
 use super::queue::{Claim, Range};
-use super::slot::{Answered, OnGpu, Slot};
 use super::worker::{
     Local, came_back, deliver, load_all, put_back_smaller, settle_at_once, take_in_hand, wait,
 };
+use super::worker_state::{Answered, OnGpu, WorkerState};
 use super::{
     Done, Message, ProblemOf, Shared, SolutionOf, WorkloadOf, guarded, lock, ms, panic_message,
 };
-use crate::fault::{Fault, Point};
+use crate::fault::{Fault, FaultPoint};
 use crate::memory::ReserveError;
 use crate::report::{Launch, Phase, Remedy, SetbackCause};
 use crate::{
     Device, DeviceId, Finish, GpuError, Lane, Outcome, Planned, Size, Workload, operation,
 };
 
-pub(super) fn work<F: Finish>(shared: &Arc<Shared<F>>, slot: &Slot<F>, number: usize) {
+pub(super) fn work<F: Finish>(shared: &Arc<Shared<F>>, slot: &WorkerState<F>, number: usize) {
     operation::listen();
     let mut clock = Clock::new(slot, shared.fleet.id(number));
     let mut local: Local<F> = None;
     loop {
         clock.enter(Phase::Idle);
-        match shared.queue.claim(shared, Who::Gpu(number)) {
+        match shared.queue.claim(shared, WorkerKind::Gpu(number)) {
             Claim::End => break,
             Claim::Settled(done) => {
                 clock.enter(Phase::Deliver);
@@ -52,7 +52,7 @@ pub(super) fn work<F: Finish>(shared: &Arc<Shared<F>>, slot: &Slot<F>, number: u
 /// Takes one launch all the way; `None` if the worker was left behind.
 fn carry<F: Finish>(
     shared: &Shared<F>,
-    slot: &Slot<F>,
+    slot: &WorkerState<F>,
     number: usize,
     mut range: Range,
     clock: &mut Clock<F>,
@@ -119,7 +119,7 @@ fn carry<F: Finish>(
     };
     let scratch_held = held.split(0);
     take_in_hand(slot, range, held, scratch_held, launch);
-    slot.hand().lane_volume = match shared.workload().gpu_packs() {
+    slot.hand().lane_volume = match shared.workload().gpu_is_packed() {
         true => None,
         false => Some(padded.shape.volume()),
     };
@@ -151,9 +151,9 @@ fn carry<F: Finish>(
         let problems: Vec<Planned> = loaded.iter().map(|(planned, _)| *planned).collect();
         match slot.stop.is_cancelled() {
             true => Vec::new(),
-            false => vec![Handed {
+            false => vec![Requeue {
                 problems,
-                to: To::Cpu,
+                to: RequeueTarget::Cpu,
             }],
         }
     };
@@ -165,13 +165,13 @@ fn carry<F: Finish>(
         n_attempts: n_attempts + 1,
         padded,
     };
-    for Handed { problems, to } in handed {
+    for Requeue { problems, to } in handed {
         n_left -= problems.len();
         slot.hand().leave(&problems);
         match to {
-            To::Cpu => shared.queue.put_back([range(problems, None)]),
-            To::Gpu => shared.queue.put_back([range(problems, Some(padded))]),
-            To::GpuHalves => {
+            RequeueTarget::Cpu => shared.queue.put_back([range(problems, None)]),
+            RequeueTarget::Gpu => shared.queue.put_back([range(problems, Some(padded))]),
+            RequeueTarget::GpuHalves => {
                 let mut first = problems;
                 let second = first.split_off(first.len() / 2);
                 let halves = [range(second, Some(padded)), range(first, Some(padded))];
@@ -184,20 +184,20 @@ fn carry<F: Finish>(
 }
 
 /// Problems of a launch that have no outcome yet.
-struct Handed {
+struct Requeue {
     problems: Vec<Planned>,
-    to: To,
+    to: RequeueTarget,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum To {
+enum RequeueTarget {
     Cpu,
     Gpu,
     GpuHalves,
 }
 
 /// Why a launch came to nothing.
-enum Trouble {
+enum LaunchFailure {
     Device(GpuError),
     /// The workload's own code panicked or gave the wrong number of answers.
     Code(String),
@@ -207,12 +207,12 @@ enum Trouble {
 /// tried elsewhere is returned. `None` if the worker was left behind meanwhile.
 fn launch_loaded<F: Finish>(
     shared: &Shared<F>,
-    slot: &Slot<F>,
+    slot: &WorkerState<F>,
     member: &Member,
     number: usize,
     padded: Size,
     solve_start: Instant,
-) -> Option<Vec<Handed>> {
+) -> Option<Vec<Requeue>> {
     let device = shared.fleet.id(number);
     let (lanes, n_attempts) = {
         let mut hand = slot.hand();
@@ -237,7 +237,11 @@ fn launch_loaded<F: Finish>(
     };
     // A problem that a fault is to strike goes where the fault strikes it alone.
     let faults = shared.settings.memory.faults();
-    let struck = |planned: &Planned| faults.strike(Point::Item, Some(planned.index)).is_some();
+    let struck = |planned: &Planned| {
+        faults
+            .strike(FaultPoint::Item, Some(planned.index))
+            .is_some()
+    };
     let (aside, lanes): (Vec<_>, Vec<_>) =
         lanes.into_iter().partition(|(planned, _)| struck(planned));
     let mut handed = Vec::new();
@@ -261,7 +265,7 @@ fn launch_loaded<F: Finish>(
         Ok(answers) => answers,
         Err(trouble) => {
             // Still on the device as far as the watchdog sees: a driver may hang in here as well.
-            handed.push(mend(
+            handed.push(recover_launch(
                 shared,
                 slot,
                 member,
@@ -336,11 +340,11 @@ type Answers<F> = Vec<Lane<SolutionOf<F>, <WorkloadOf<F> as Workload>::Failure>>
 /// One launch of these problems.
 fn launch<F: Finish>(
     shared: &Shared<F>,
-    slot: &Slot<F>,
+    slot: &WorkerState<F>,
     member: &Member,
     padded: Size,
     lanes: &[(Planned, ProblemOf<F>)],
-) -> Result<Answers<F>, Trouble> {
+) -> Result<Answers<F>, LaunchFailure> {
     if lanes.is_empty() {
         return Ok(Vec::new());
     }
@@ -357,19 +361,24 @@ fn launch<F: Finish>(
     });
     match launched {
         Ok(Ok(answers)) if answers.len() == lanes.len() => Ok(answers),
-        Ok(Ok(answers)) => Err(Trouble::Code(format!(
+        Ok(Ok(answers)) => Err(LaunchFailure::Code(format!(
             "{} answers to {} problems",
             answers.len(),
             lanes.len()
         ))),
-        Ok(Err(error)) => Err(Trouble::Device(error)),
-        Err(panic) => Err(Trouble::Code(panic_message(panic))),
+        Ok(Err(error)) => Err(LaunchFailure::Device(error)),
+        Err(panic) => Err(LaunchFailure::Code(panic_message(panic))),
     }
 }
 
 /// The fault, if any, that strikes a launch on the host.
-fn strike_host<F: Finish>(shared: &Shared<F>, slot: &Slot<F>) -> Result<(), GpuError> {
-    match shared.settings.memory.faults().strike(Point::Launch, None) {
+fn strike_host<F: Finish>(shared: &Shared<F>, slot: &WorkerState<F>) -> Result<(), GpuError> {
+    match shared
+        .settings
+        .memory
+        .faults()
+        .strike(FaultPoint::Launch, None)
+    {
         None => Ok(()),
         Some(Fault::Slow(delay)) => {
             wait(delay, slot);
@@ -390,29 +399,31 @@ fn hand_over<F: Finish>(
     device: DeviceId,
     problems: Vec<Planned>,
     reason: String,
-) -> Handed {
+) -> Requeue {
     let cause = SetbackCause::HandedOver { reason };
     shared.send_setback_of(device, cause, problems.len(), Remedy::ToCpu);
-    Handed {
+    Requeue {
         problems,
-        to: To::Cpu,
+        to: RequeueTarget::Cpu,
     }
 }
 
 /// A launch came to nothing: says so, and what is to become of its problems.
-fn mend<F: Finish>(
+fn recover_launch<F: Finish>(
     shared: &Shared<F>,
-    slot: &Slot<F>,
+    slot: &WorkerState<F>,
     member: &Member,
     class: u32,
     device: DeviceId,
     problems: Vec<Planned>,
-    trouble: Trouble,
-) -> Handed {
+    trouble: LaunchFailure,
+) -> Requeue {
     let n_problems = problems.len();
     let error = match trouble {
-        Trouble::Device(error) => error,
-        Trouble::Code(message) => return fail(shared, member, class, device, problems, message),
+        LaunchFailure::Device(error) => error,
+        LaunchFailure::Code(message) => {
+            return fail(shared, member, class, device, problems, message);
+        }
     };
     // Opening the device has a limit of its own.
     let recover = |reason: &str| {
@@ -426,20 +437,28 @@ fn mend<F: Finish>(
         GpuError::OutOfMemory { wanted_bytes, .. } | GpuError::TooLarge { wanted_bytes, .. } => {
             let cause = SetbackCause::OutOfMemory { wanted_bytes };
             match n_problems {
-                0 | 1 => (cause, Remedy::ToCpu, To::Cpu),
-                _ => (cause, Remedy::Split, To::GpuHalves),
+                0 | 1 => (cause, Remedy::ToCpu, RequeueTarget::Cpu),
+                _ => (cause, Remedy::Split, RequeueTarget::GpuHalves),
             }
         }
         GpuError::Lost => match recover("lost") {
-            true => (SetbackCause::DeviceLost, Remedy::Reopened, To::Gpu),
-            false => (SetbackCause::DeviceLost, Remedy::Retired, To::Gpu),
+            true => (
+                SetbackCause::DeviceLost,
+                Remedy::Reopened,
+                RequeueTarget::Gpu,
+            ),
+            false => (
+                SetbackCause::DeviceLost,
+                Remedy::Retired,
+                RequeueTarget::Gpu,
+            ),
         },
         // What hung once may hang again: the CPU can end a single problem.
         GpuError::TimedOut { .. } | GpuError::Stopped => {
             let cause = SetbackCause::DeviceTimedOut;
             match recover("did not answer") {
-                true => (cause, Remedy::Reopened, To::Cpu),
-                false => (cause, Remedy::Retired, To::Cpu),
+                true => (cause, Remedy::Reopened, RequeueTarget::Cpu),
+                false => (cause, Remedy::Retired, RequeueTarget::Cpu),
             }
         }
         GpuError::Unsupported { .. } | GpuError::Kernel { .. } => {
@@ -449,13 +468,13 @@ fn mend<F: Finish>(
     };
     if slot.hand().abandoned {
         // Told by the watchdog.
-        return Handed { problems, to };
+        return Requeue { problems, to };
     }
     if remedy == Remedy::Retired {
         shared.costs_changed();
     }
     shared.send_setback_of(device, cause, n_problems, remedy);
-    Handed { problems, to }
+    Requeue { problems, to }
 }
 
 /// A launch that would fail again: the CPU takes its problems, and after a few such the class.
@@ -466,14 +485,14 @@ fn fail<F: Finish>(
     device: DeviceId,
     problems: Vec<Planned>,
     message: String,
-) -> Handed {
+) -> Requeue {
     member.count_failure(class);
     shared.costs_changed();
     let cause = SetbackCause::LaunchFailed { message };
     shared.send_setback_of(device, cause, problems.len(), Remedy::ToCpu);
-    Handed {
+    Requeue {
         problems,
-        to: To::Cpu,
+        to: RequeueTarget::Cpu,
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::lots::{Lots, Who};
-use super::slot::Answered;
+use super::gpu_backlog::{GpuBacklog, WorkerKind};
+use super::worker_state::Answered;
 use super::{
     Done, DoneOf, OutcomeOf, Shared, WAIT_MAX, WorkloadOf, guarded, limits, lock, panic_message,
 };
@@ -98,7 +98,7 @@ struct State<F: Finish> {
     /// Problems in `todo`, `launches` and `answered`.
     n_todo: usize,
     /// What several devices could take.
-    lots: Lots,
+    lots: GpuBacklog,
     /// Problems that workers have: they may yet come back.
     n_in_flight: usize,
 }
@@ -124,7 +124,7 @@ impl<F: Finish> Queue<F> {
             launches: VecDeque::new(),
             answered: VecDeque::new(),
             n_todo: 0,
-            lots: Lots::default(),
+            lots: GpuBacklog::default(),
             n_in_flight: 0,
         };
         Queue {
@@ -134,18 +134,18 @@ impl<F: Finish> Queue<F> {
     }
 
     /// The next range, waiting for one that may come back; `End` when there will be none.
-    pub(super) fn claim(&self, shared: &Shared<F>, who: Who) -> Claim<F> {
+    pub(super) fn claim(&self, shared: &Shared<F>, who: WorkerKind) -> Claim<F> {
         let mut state = lock(&self.state);
         loop {
             if shared.stop.is_cancelled() {
                 return Claim::End;
             }
-            if let Who::Gpu(number) = who
+            if let WorkerKind::Gpu(number) = who
                 && shared.fleet.member(number).is_retired()
             {
                 return Claim::End;
             }
-            if who == Who::Cpu
+            if who == WorkerKind::Cpu
                 && let Some(answered) = state.answered.pop_front()
             {
                 state.n_todo -= 1;
@@ -243,10 +243,10 @@ impl<F: Finish> State<F> {
         self.planned_to < self.n_problems
     }
 
-    fn next(&mut self, shared: &Shared<F>, who: Who) -> Option<Range> {
+    fn next(&mut self, shared: &Shared<F>, who: WorkerKind) -> Option<Range> {
         let taken = match who {
-            Who::Cpu => self.next_for_cpu(shared),
-            Who::Gpu(_) => self.launches.pop_front(),
+            WorkerKind::Cpu => self.next_for_cpu(shared),
+            WorkerKind::Gpu(_) => self.launches.pop_front(),
         };
         match taken {
             Some(range) => {

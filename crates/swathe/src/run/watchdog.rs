@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::lots::Who;
+use super::gpu_backlog::WorkerKind;
 use super::queue::Range;
-use super::slot::{Answered, Slot};
+use super::worker_state::{Answered, WorkerState};
 use super::{Done, Message, Shared, lock, ms};
 use crate::report::{Remedy, SetbackCause};
 use crate::{DeviceId, Finish, Need, Outcome};
@@ -38,7 +38,7 @@ fn watch<F: Finish>(shared: &Arc<Shared<F>>) {
             shared.queue.wake();
             shared.scratches.wake();
         }
-        let slots: Vec<Arc<Slot<F>>> = lock(&shared.slots).clone();
+        let slots: Vec<Arc<WorkerState<F>>> = lock(&shared.slots).clone();
         for slot in &slots {
             send_finished(shared, slot);
             look_at(shared, slot, cancelled_at);
@@ -51,7 +51,7 @@ fn watch<F: Finish>(shared: &Arc<Shared<F>>) {
 const HOLD_BACK_MAX: Duration = Duration::from_millis(100);
 
 /// Sends what a worker has finished of its range while one problem of it takes long.
-fn send_finished<F: Finish>(shared: &Shared<F>, slot: &Slot<F>) {
+fn send_finished<F: Finish>(shared: &Shared<F>, slot: &WorkerState<F>) {
     let mut hand = slot.hand();
     let since = match (&hand.current, &hand.on_gpu) {
         (Some(current), _) => current.since,
@@ -76,7 +76,11 @@ fn send_finished<F: Finish>(shared: &Shared<F>, slot: &Slot<F>) {
     shared.queue.settle(n_done);
 }
 
-fn look_at<F: Finish>(shared: &Arc<Shared<F>>, slot: &Slot<F>, cancelled_at: Option<Instant>) {
+fn look_at<F: Finish>(
+    shared: &Arc<Shared<F>>,
+    slot: &WorkerState<F>,
+    cancelled_at: Option<Instant>,
+) {
     let (limit, grace) = (shared.settings.time_limit, shared.settings.grace);
     if look_at_gpu(shared, slot, cancelled_at) {
         return;
@@ -163,8 +167,8 @@ fn look_at<F: Finish>(shared: &Arc<Shared<F>>, slot: &Slot<F>, cancelled_at: Opt
                 index,
                 outcome: Outcome::TimedOut { after: limit },
                 device: match slot.who {
-                    Who::Cpu => DeviceId::Cpu,
-                    Who::Gpu(number) => shared.fleet.id(number),
+                    WorkerKind::Cpu => DeviceId::Cpu,
+                    WorkerKind::Gpu(number) => shared.fleet.id(number),
                 },
                 took: spent,
                 n_attempts,
@@ -204,7 +208,7 @@ const REOPEN_TIME_MAX: Duration = Duration::from_secs(30);
 /// and the device are left behind, and the CPU takes the problems.
 fn look_at_gpu<F: Finish>(
     shared: &Arc<Shared<F>>,
-    slot: &Slot<F>,
+    slot: &WorkerState<F>,
     cancelled_at: Option<Instant>,
 ) -> bool {
     let (limit, grace) = (shared.settings.time_limit, shared.settings.grace);

@@ -5,21 +5,21 @@ use std::time::{Duration, Instant};
 
 use super::clock::Clock;
 use super::finishing::{finish_answered, finish_one};
-use super::lots::Who;
+use super::gpu_backlog::WorkerKind;
 use super::queue::{Claim, Range};
-use super::scratch::Held;
-use super::slot::{Answered, Slot};
+use super::scratch_pool::ScratchLease;
+use super::worker_state::{Answered, WorkerState};
 use super::{
     Checked, Done, DoneOf, Message, OutcomeOf, ProblemOf, Shared, SolutionOf, WorkloadOf, guarded,
     lock, ms, panic_message,
 };
-use crate::fault::{Fault, Point};
+use crate::fault::{Fault, FaultPoint};
 use crate::memory::{Reservation, ReserveError};
 use crate::report::{Launch, Phase, Remedy, SetbackCause};
 use crate::{DeviceId, Finish, Outcome, Planned, Size, Workload, operation};
 
 /// How a range left its worker.
-enum Left {
+enum CarryResult {
     /// Delivered, or put back; the worker goes on.
     Behind,
     /// The worker itself is lost.
@@ -32,13 +32,13 @@ enum Left {
 /// made panics there, where panics are caught.
 pub(super) type Local<F> = Option<<WorkloadOf<F> as Workload>::Local>;
 
-pub(super) fn work<F: Finish>(shared: &Arc<Shared<F>>, slot: &Slot<F>) {
+pub(super) fn work<F: Finish>(shared: &Arc<Shared<F>>, slot: &WorkerState<F>) {
     operation::listen();
     let mut clock = Clock::new(slot, DeviceId::Cpu);
     let mut local: Local<F> = None;
     loop {
         clock.enter(Phase::Idle);
-        let left = match shared.queue.claim(shared, Who::Cpu) {
+        let left = match shared.queue.claim(shared, WorkerKind::Cpu) {
             Claim::End => break,
             Claim::Settled(done) => {
                 clock.enter(Phase::Deliver);
@@ -51,10 +51,10 @@ pub(super) fn work<F: Finish>(shared: &Arc<Shared<F>>, slot: &Slot<F>) {
             }
         };
         match left {
-            Left::Behind => {}
-            Left::Abandoned => return came_back(shared),
-            Left::Lost => {
-                Shared::replace(shared, Who::Cpu);
+            CarryResult::Behind => {}
+            CarryResult::Abandoned => return came_back(shared),
+            CarryResult::Lost => {
+                Shared::replace(shared, WorkerKind::Cpu);
                 break;
             }
         }
@@ -72,11 +72,11 @@ pub(super) fn came_back<F: Finish>(shared: &Shared<F>) {
 /// Takes one range all the way.
 fn carry<F: Finish>(
     shared: &Shared<F>,
-    slot: &Slot<F>,
+    slot: &WorkerState<F>,
     range: Range,
     clock: &mut Clock<F>,
     local: &mut Local<F>,
-) -> Left {
+) -> CarryResult {
     let start = clock.enter(Phase::Memory);
     let n_claimed = range.problems.len();
     let bytes = range.lanes_bytes() + range.scratch_bytes();
@@ -85,22 +85,27 @@ fn carry<F: Finish>(
         Ok(reservation) => reservation,
         Err(ReserveError::OutOfMemory(_)) => {
             put_back_smaller(shared, range, bytes);
-            return Left::Behind;
+            return CarryResult::Behind;
         }
         Err(ReserveError::Stopped) => {
             shared.queue.settle(n_claimed);
-            return Left::Behind;
+            return CarryResult::Behind;
         }
     };
     let scratch_held = lanes_held.split(range.scratch_bytes());
     let mut delay = Duration::ZERO;
-    match shared.settings.memory.faults().strike(Point::Launch, None) {
+    match shared
+        .settings
+        .memory
+        .faults()
+        .strike(FaultPoint::Launch, None)
+    {
         None => {}
         Some(Fault::Slow(by)) => delay = by,
         Some(Fault::OutOfMemory) => {
             drop((lanes_held, scratch_held));
             put_back_smaller(shared, range, bytes);
-            return Left::Behind;
+            return CarryResult::Behind;
         }
         Some(Fault::Lost | Fault::Panic) => {
             drop((lanes_held, scratch_held));
@@ -108,7 +113,7 @@ fn carry<F: Finish>(
             put_back(shared, range, |_| Outcome::Panicked {
                 message: "every worker that took it was lost".to_owned(),
             });
-            return Left::Lost;
+            return CarryResult::Lost;
         }
     }
 
@@ -129,7 +134,7 @@ fn carry<F: Finish>(
     };
     take_in_hand(slot, range, lanes_held, scratch_held, launch);
     if load_all(shared, slot).is_none() {
-        return Left::Abandoned;
+        return CarryResult::Abandoned;
     }
     let load_end = clock.enter(Phase::Turn);
     let scratch_held = slot.loaded(ms(load_end - shared.started));
@@ -138,7 +143,7 @@ fn carry<F: Finish>(
     let end = if let Some(held) = taken {
         let solve_start = clock.enter(Phase::Solve);
         let Some(held) = solve_all(shared, slot, held, local, solve_start, delay) else {
-            return Left::Abandoned;
+            return CarryResult::Abandoned;
         };
         // Before the turn is given away: whoever gets it may be on this core the next moment.
         let end = clock.enter(Phase::Deliver);
@@ -148,7 +153,7 @@ fn carry<F: Finish>(
         clock.enter(Phase::Deliver)
     };
     deliver(shared, slot, n_claimed, solutions_bytes, end);
-    Left::Behind
+    CarryResult::Behind
 }
 
 /// Memory was refused: two halves may find room where the whole did not.
@@ -238,7 +243,7 @@ pub(super) fn settle_at_once<F: Finish>(shared: &Shared<F>, done: Vec<DoneOf<F>>
 }
 
 pub(super) fn take_in_hand<F: Finish>(
-    slot: &Slot<F>,
+    slot: &WorkerState<F>,
     range: Range,
     lanes_held: Reservation,
     scratch_held: Reservation,
@@ -254,7 +259,7 @@ pub(super) fn take_in_hand<F: Finish>(
 }
 
 /// Loads all problems in hand; `None` if the worker was left behind meanwhile.
-pub(super) fn load_all<F: Finish>(shared: &Shared<F>, slot: &Slot<F>) -> Option<()> {
+pub(super) fn load_all<F: Finish>(shared: &Shared<F>, slot: &WorkerState<F>) -> Option<()> {
     let mut last: Option<(Planned, Loaded<F>)> = None;
     loop {
         let planned = {
@@ -304,14 +309,14 @@ enum Loaded<F: Finish> {
     Cancelled,
 }
 
-fn load_one<F: Finish>(shared: &Shared<F>, slot: &Slot<F>, planned: &Planned) -> Loaded<F> {
+fn load_one<F: Finish>(shared: &Shared<F>, slot: &WorkerState<F>, planned: &Planned) -> Loaded<F> {
     let faults = shared.settings.memory.faults();
-    let fault = faults.strike(Point::Load, Some(planned.index));
+    let fault = faults.strike(FaultPoint::Load, Some(planned.index));
     if fault == Some(Fault::OutOfMemory) {
         return Loaded::Refused;
     }
     let loaded = guarded(|| {
-        act_out(fault, slot);
+        inject_fault(fault, slot);
         let problem = shared.source.load(planned.index, &slot.stop)?;
         let size = shared.workload().size(&problem);
         Ok::<(ProblemOf<F>, Size), F::Failure>((problem, size))
@@ -342,13 +347,13 @@ fn load_one<F: Finish>(shared: &Shared<F>, slot: &Slot<F>, planned: &Planned) ->
 /// Solves all problems in hand; `None` if the worker was left behind meanwhile.
 fn solve_all<F: Finish>(
     shared: &Shared<F>,
-    slot: &Slot<F>,
-    held: Held<WorkloadOf<F>>,
+    slot: &WorkerState<F>,
+    held: ScratchLease<WorkloadOf<F>>,
     local: &mut Local<F>,
     solve_start: Instant,
     mut delay: Duration,
-) -> Option<Held<WorkloadOf<F>>> {
-    let Held {
+) -> Option<ScratchLease<WorkloadOf<F>>> {
+    let ScratchLease {
         mut scratch,
         reservation,
     } = held;
@@ -434,7 +439,7 @@ fn solve_all<F: Finish>(
         last = Some((planned, solved, took));
     };
     tally.flush(shared);
-    reservation.map(|reservation| Held {
+    reservation.map(|reservation| ScratchLease {
         scratch,
         reservation,
     })
@@ -454,20 +459,20 @@ enum Solved<F: Finish> {
 
 fn solve_one<F: Finish>(
     shared: &Shared<F>,
-    slot: &Slot<F>,
+    slot: &WorkerState<F>,
     planned: &Planned,
     problem: &ProblemOf<F>,
     scratch: &mut Option<<WorkloadOf<F> as Workload>::Scratch>,
     local: &mut Local<F>,
 ) -> Result<SolutionOf<F>, Solved<F>> {
     let faults = shared.settings.memory.faults();
-    let fault = faults.strike(Point::Item, Some(planned.index));
+    let fault = faults.strike(FaultPoint::Item, Some(planned.index));
     if fault == Some(Fault::OutOfMemory) {
         return Err(Solved::Refused);
     }
     let workload = shared.workload();
     let solved = guarded(|| {
-        act_out(fault, slot);
+        inject_fault(fault, slot);
         let scratch = scratch.get_or_insert_with(|| workload.scratch());
         let local = local.get_or_insert_with(|| workload.local());
         workload.solve(problem, scratch, local, &slot.stop)
@@ -493,11 +498,11 @@ fn solve_one<F: Finish>(
 /// Finishes a problem that another worker has solved.
 fn carry_answered<F: Finish>(
     shared: &Shared<F>,
-    slot: &Slot<F>,
+    slot: &WorkerState<F>,
     mut answered: Answered<F>,
     clock: &mut Clock<F>,
     local: &mut Local<F>,
-) -> Left {
+) -> CarryResult {
     clock.enter(Phase::Memory);
     let need = answered.planned.need;
     // What is solved is not given up for want of memory.
@@ -520,7 +525,7 @@ fn carry_answered<F: Finish>(
     slot.hand().has_turn = turn.is_some();
     clock.enter(Phase::Solve);
     if finish_answered(shared, slot, local).is_none() {
-        return Left::Abandoned;
+        return CarryResult::Abandoned;
     }
     slot.hand().has_turn = false;
     let end = clock.enter(Phase::Deliver);
@@ -528,13 +533,13 @@ fn carry_answered<F: Finish>(
         shared.scratches.give_back(held);
     }
     deliver(shared, slot, 1, need.solution_bytes, end);
-    Left::Behind
+    CarryResult::Behind
 }
 
 /// Hands over what came of a range, and puts back what was refused on the way.
 pub(super) fn deliver<F: Finish>(
     shared: &Shared<F>,
-    slot: &Slot<F>,
+    slot: &WorkerState<F>,
     n_claimed: usize,
     solutions_bytes: u64,
     end: Instant,
@@ -581,7 +586,7 @@ pub(super) fn deliver<F: Finish>(
 }
 
 /// Carries out a fault inside the code that it pretends to come from.
-fn act_out<F: Finish>(fault: Option<Fault>, slot: &Slot<F>) {
+fn inject_fault<F: Finish>(fault: Option<Fault>, slot: &WorkerState<F>) {
     match fault {
         Some(Fault::Panic) => panic!("a panic on purpose"),
         Some(Fault::Slow(delay)) => wait(delay, slot),
@@ -590,7 +595,7 @@ fn act_out<F: Finish>(fault: Option<Fault>, slot: &Slot<F>) {
 }
 
 /// Sleeps like a solver that polls.
-pub(super) fn wait<F: Finish>(delay: Duration, slot: &Slot<F>) {
+pub(super) fn wait<F: Finish>(delay: Duration, slot: &WorkerState<F>) {
     let start = Instant::now();
     while start.elapsed() < delay && !slot.stop.requested() {
         std::thread::sleep(Duration::from_millis(1).min(delay));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use swathe::{BatchSize, Budget, Faults, Point, Report, Settings};
+use swathe::{BatchSize, Budget, FaultPoint, Faults, Report, Settings};
 
 use crate::sieve::{Field, Sieve, check, fields, mix, run};
 
@@ -50,7 +50,7 @@ fn rule(text: &str) -> Faults {
 }
 
 /// Points met in a clean run, of each kind.
-fn n_points(fields: &Arc<Vec<Field>>, setup: Setup) -> [u64; Point::ALL.len()] {
+fn n_points(fields: &Arc<Vec<Field>>, setup: Setup) -> [u64; FaultPoint::ALL.len()] {
     let counted = Faults::count_only();
     let report = check_with(fields, setup, &counted);
     assert_eq!((report.n_setbacks, counted.n_injected()), (0, 0));
@@ -60,16 +60,16 @@ fn n_points(fields: &Arc<Vec<Field>>, setup: Setup) -> [u64; Point::ALL.len()] {
 fn refuse_each_in_turn(n_fields: usize, setup: Setup) -> u64 {
     let fields = Arc::new(fields(n_fields, 1));
     let met = n_points(&fields, setup);
-    for (point, n) in Point::ALL.into_iter().zip(met) {
+    for (point, n) in FaultPoint::ALL.into_iter().zip(met) {
         // Stores are the run folder's, and there is no graphics processor here.
         let is_elsewhere = matches!(
             point,
-            Point::Store
-                | Point::Buffer
-                | Point::Upload
-                | Point::Readback
-                | Point::SelfTest
-                | Point::Reopen
+            FaultPoint::Store
+                | FaultPoint::Buffer
+                | FaultPoint::Upload
+                | FaultPoint::Readback
+                | FaultPoint::SelfTest
+                | FaultPoint::Reopen
         );
         assert_eq!(n > 0, !is_elsewhere, "{point:?} was met {n} times");
     }
@@ -101,7 +101,7 @@ fn each_point_refused_in_turn_together() {
 fn each_launch_lost_or_slow_in_turn() {
     for setup in [ALONE, TOGETHER] {
         let fields = Arc::new(fields(120, 2));
-        let n_launches = n_points(&fields, setup)[Point::Launch as usize];
+        let n_launches = n_points(&fields, setup)[FaultPoint::Launch as usize];
         assert!(n_launches >= 20);
         for k in 1..=n_launches {
             let lost = rule(&format!("lost@{k}"));
@@ -120,7 +120,7 @@ fn pairs_of_faults() {
         let fields = Arc::new(fields(100, seed));
         let met = n_points(&fields, setup);
         let n_points: u64 = met.iter().sum();
-        let n_launches = met[Point::Launch as usize];
+        let n_launches = met[FaultPoint::Launch as usize];
         for pair in 0..100u64 {
             let draw = |k: u64, below: u64| 1 + mix(seed ^ mix(pair * 4 + k)) % below;
             let text = match pair % 4 {

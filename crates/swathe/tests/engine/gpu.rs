@@ -4,8 +4,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use swathe::{
-    BatchSize, Budget, Device, DeviceId, DeviceUse, Faults, Gpu, GpuSearch, Gpus, OutcomeKind,
-    Padding, Point, RefusedReason, Remedy, Report, Routing, SetbackCause, Settings,
+    BatchSize, Budget, Device, DeviceId, DeviceUse, FaultPoint, Faults, Gpu, GpuSearch, Gpus,
+    OutcomeKind, Padding, RefusedReason, Remedy, Report, Routing, SetbackCause, Settings,
 };
 
 use crate::sieve::{Field, SUM_PRIMES, Sieve, Twist, check, fields, mix, run};
@@ -131,8 +131,11 @@ fn each_point_refused_in_turn() {
     let counted = Faults::count_only();
     check_with(&fields, &gpus, &counted);
     let met = counted.n_met();
-    for (point, n) in Point::ALL.into_iter().zip(met) {
-        let is_elsewhere = matches!(point, Point::Store | Point::SelfTest | Point::Reopen);
+    for (point, n) in FaultPoint::ALL.into_iter().zip(met) {
+        let is_elsewhere = matches!(
+            point,
+            FaultPoint::Store | FaultPoint::SelfTest | FaultPoint::Reopen
+        );
         assert_eq!(n > 0, !is_elsewhere, "{point:?} was met {n} times");
     }
     let n_points: u64 = met.iter().sum();
@@ -141,8 +144,11 @@ fn each_point_refused_in_turn() {
         check_with(&fields, &gpus, &faults);
     }
     let (mut n_injected, mut n_tried) = (0, 0);
-    for (point, n) in Point::ALL.into_iter().zip(met) {
-        let on_gpu = matches!(point, Point::Buffer | Point::Upload | Point::Readback);
+    for (point, n) in FaultPoint::ALL.into_iter().zip(met) {
+        let on_gpu = matches!(
+            point,
+            FaultPoint::Buffer | FaultPoint::Upload | FaultPoint::Readback
+        );
         for k in (1..=n).filter(|_| on_gpu) {
             let faults: Faults = format!("oom@{}:{k}", point.name()).parse().unwrap();
             let report = check_with(&fields, &gpus, &faults);
@@ -185,23 +191,23 @@ fn pairs_of_faults() {
         let n_points: u64 = met.iter().sum();
         for pair in 0..40u64 {
             let draw = |k: u64, below: u64| 1 + mix(mix(pair * 4 + k)) % below.max(1);
-            let n_of = |point: Point| met[point as usize];
+            let n_of = |point: FaultPoint| met[point as usize];
             let text = match pair % 4 {
                 0 => format!("oom@{},oom@{}", draw(0, n_points), draw(1, n_points)),
                 1 => format!(
                     "oom@{},lost@upload:{}",
                     draw(0, n_points),
-                    draw(1, n_of(Point::Upload))
+                    draw(1, n_of(FaultPoint::Upload))
                 ),
                 2 => format!(
                     "lost@readback:{},oom@buffer:{}",
-                    draw(0, n_of(Point::Readback)),
-                    draw(1, n_of(Point::Buffer))
+                    draw(0, n_of(FaultPoint::Readback)),
+                    draw(1, n_of(FaultPoint::Buffer))
                 ),
                 _ => format!(
                     "lost@buffer:{},lost@{}",
-                    draw(0, n_of(Point::Buffer)),
-                    draw(1, n_of(Point::Launch))
+                    draw(0, n_of(FaultPoint::Buffer)),
+                    draw(1, n_of(FaultPoint::Launch))
                 ),
             };
             check_with(&fields, &gpus, &text.parse().unwrap());

@@ -20,7 +20,7 @@ use arrow::array::{
 use arrow::datatypes::{DataType, Field, Schema};
 
 pub use profile::{ProfileRow, profile_rows, write_profile};
-pub(crate) use ranking::Standing;
+pub(crate) use ranking::ProgramScore;
 pub use ranking::{Ranked, ranking};
 pub use samples::{ProgramRow, SampleRow, adopt_inputs, read_programs, read_samples, write_inputs};
 pub use shown::{ShowError, Shown, ShownOutput, ShownSample, shown};

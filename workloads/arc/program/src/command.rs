@@ -20,13 +20,13 @@ use swathe_run::kind::Extent;
 use swathe_run::store::run_folder::{FolderError, RunJson, write_file};
 
 use crate::flags::{ArcAskedFlags, ArcFlags, ArcVerb, OrderName, OutputsName, PairingName};
-use swathe_command::fault::{Code, Fault};
+use swathe_command::cli_error::{CliError, Code};
+use swathe_command::run_command::{Provenance, run_command};
 use swathe_command::run_flags::RunFlags;
 use swathe_command::settings::{parse_bytes, resolve};
 use swathe_command::summary::counted;
-use swathe_command::sweep::{Provenance, sweep};
 
-pub(crate) fn arc(flags: &ArcFlags) -> Result<Code, Fault> {
+pub(crate) fn arc(flags: &ArcFlags) -> Result<Code, CliError> {
     match (&flags.verb, &flags.asked) {
         (None, Some(asked)) => run_programs(asked, &flags.run),
         (Some(ArcVerb::Run(run)), _) => run_programs(&run.asked, &run.run),
@@ -38,17 +38,17 @@ pub(crate) fn arc(flags: &ArcFlags) -> Result<Code, Fault> {
             swathe_command::stdout::line(submit.to.display())?;
             Ok(Code::Solved)
         }
-        (None, None) => Err(Fault::usage("swathe arc needs programs and tasks")
+        (None, None) => Err(CliError::usage("swathe arc needs programs and tasks")
             .hint("swathe arc --programs FILE --tasks PATH --out RUN; --help shows more")),
     }
 }
 
-fn run_programs(flags: &ArcAskedFlags, run: &RunFlags) -> Result<Code, Fault> {
+fn run_programs(flags: &ArcAskedFlags, run: &RunFlags) -> Result<Code, CliError> {
     let run = resolve(run, &flags.out, &PROGRAM)?;
     let limits = limits(flags)?;
     if flags.submission.is_some() && run.output.shard.is_some() {
         return Err(
-            Fault::usage("--submission needs the whole run, not a shard").hint(
+            CliError::usage("--submission needs the whole run, not a shard").hint(
                 "leave it out; after `swathe merge RUN` type `swathe arc submit RUN --to FILE`",
             ),
         );
@@ -57,13 +57,13 @@ fn run_programs(flags: &ArcAskedFlags, run: &RunFlags) -> Result<Code, Fault> {
     let tasks = tasks(&flags.tasks)?;
     let rejected = Rejected::of(&programs, &tasks);
     rejected.tell();
-    let asked = Asked::new(flags, limits, programs, tasks);
+    let asked = ArcJob::new(flags, limits, programs, tasks);
     asked.warn_of_the_unpaired();
     let (folder, is_explained) = (run.output.folder(), run.explain);
     let is_shard = run.output.shard.is_some();
     let rows = ArcRows::new(&asked.workload, Arc::clone(&asked.problems));
     let source = Source::from_vec(&asked.workload, asked.problems.to_vec());
-    let code = sweep(
+    let code = run_command(
         &Arc::new(AsSolved(Arc::clone(&asked.workload))),
         &source,
         run,
@@ -128,20 +128,20 @@ pub(crate) fn after_tables(run: &Path, extent: Extent) -> Result<Vec<String>, Fo
     )])
 }
 
-fn limits(flags: &ArcAskedFlags) -> Result<Limits, Fault> {
+fn limits(flags: &ArcAskedFlags) -> Result<Limits, CliError> {
     let work_max = flags.call_work.replace('_', "").parse::<u64>();
     let work_max = work_max.ok().filter(|&n| (1..=WORK_MAX).contains(&n));
     let bytes_max = parse_bytes(&flags.call_memory).filter(|&n| n <= CALL_BYTES_MAX);
     Ok(Limits {
         work_max: work_max.ok_or_else(|| {
-            Fault::usage(format!(
+            CliError::usage(format!(
                 "--call-work is '{}', which is not a number of units",
                 flags.call_work
             ))
             .hint("write a whole number such as 1000000, at most a thousand billion")
         })?,
         bytes_max: bytes_max.ok_or_else(|| {
-            Fault::usage(format!(
+            CliError::usage(format!(
                 "--call-memory is '{}', which is not a memory size",
                 flags.call_memory
             ))
@@ -155,9 +155,9 @@ fn limits(flags: &ArcAskedFlags) -> Result<Limits, Fault> {
 const WORK_MAX: u64 = 1_000_000_000_000;
 const CALL_BYTES_MAX: u64 = 1 << 40;
 
-fn programs(paths: &[PathBuf]) -> Result<ProgramInput, Fault> {
+fn programs(paths: &[PathBuf]) -> Result<ProgramInput, CliError> {
     read_programs(paths).map_err(|error| {
-        Fault::usage(error.to_string()).hint(match error {
+        CliError::usage(error.to_string()).hint(match error {
             ProgramInputError::Read { .. } => UNREADABLE_HINT,
             ProgramInputError::NotText { .. } | ProgramInputError::Empty { .. } => {
                 "programs are functions in Python files: def name(I), x1 = primitive(I), return x1"
@@ -166,9 +166,9 @@ fn programs(paths: &[PathBuf]) -> Result<ProgramInput, Fault> {
     })
 }
 
-fn tasks(paths: &[PathBuf]) -> Result<TaskInput, Fault> {
+fn tasks(paths: &[PathBuf]) -> Result<TaskInput, CliError> {
     read_tasks(paths).map_err(|error| {
-        Fault::usage(error.to_string()).hint(match error {
+        CliError::usage(error.to_string()).hint(match error {
             TaskInputError::Read { .. } => UNREADABLE_HINT,
             TaskInputError::DuplicateName { .. } => "give every task once, under one name",
             TaskInputError::Empty { .. } | TaskInputError::NotTasks { .. } => {
@@ -205,7 +205,7 @@ impl Rejected {
         self.texts.is_empty()
     }
 
-    fn tell(&self) {
+    fn print_summary(&self) {
         for text in self.texts.iter().take(Self::N_TOLD_MAX) {
             eprintln!("error: {text}");
         }
@@ -232,7 +232,7 @@ impl Rejected {
 }
 
 /// What the flags ask for, with everything read.
-struct Asked {
+struct ArcJob {
     workload: Arc<GridPrograms>,
     problems: Arc<Vec<Problem>>,
     program_rows: Vec<ProgramRow>,
@@ -240,13 +240,13 @@ struct Asked {
     task_names: Vec<String>,
 }
 
-impl Asked {
+impl ArcJob {
     fn new(
         flags: &ArcAskedFlags,
         limits: Limits,
         programs: ProgramInput,
         tasks: TaskInput,
-    ) -> Asked {
+    ) -> ArcJob {
         let program_rows = programs.programs.iter().zip(&programs.files_of_programs);
         let program_rows = program_rows
             .map(|(program, file)| ProgramRow {
@@ -274,7 +274,7 @@ impl Asked {
         }
         let problems = tasks.tasks.iter().flat_map(Problem::all).collect();
         let inputs = programs.files.into_iter().chain(tasks.files).collect();
-        Asked {
+        ArcJob {
             provenance: Provenance {
                 settings: settings(flags, &limits),
                 inputs,

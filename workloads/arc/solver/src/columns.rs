@@ -2,8 +2,8 @@
 
 pub(crate) mod around_kernel;
 pub(crate) mod column;
+pub(crate) mod column_cache;
 pub(crate) mod columnwise;
-pub(crate) mod gathered;
 pub(crate) mod line_kernel;
 pub(crate) mod overlap_kernel;
-pub(crate) mod recall;
+pub(crate) mod result_collector;

@@ -5,7 +5,7 @@ pub(crate) mod meter;
 pub(crate) mod profile;
 pub(crate) mod score;
 
-use crate::columns::recall;
+use crate::columns::column_cache;
 use crate::evaluate::library::{Guard, Head, Library, Node, Scope};
 use crate::evaluate::meter::{Limits, Order, Usage};
 use crate::evaluate::profile::{Profile, StatementTime};
@@ -298,7 +298,7 @@ impl<'a> Evaluator<'a> {
         }
         self.values.touched = touched;
         self.values.slots[0] = None;
-        recall::clear();
+        column_cache::clear();
         meter::watch(None);
         if let Some(node) = self.values.expected_node {
             self.values.slots[node] = None;

@@ -5,8 +5,8 @@ mod gpu;
 use crate::evaluate::meter::{self, Limits, Order};
 use crate::language::primitive::primitive;
 use crate::value::Value;
+use crate::value::cli_error::CliError;
 use crate::value::closure::call;
-use crate::value::fault::Fault;
 use crate::value::grid::Grid;
 use crate::value::operator as op;
 use swathe::{Device, DeviceKind, Difference, GpuError, Lane, Need, Shape, Size, Stop, Workload};
@@ -205,7 +205,7 @@ impl Workload for GridOps {
         (n_cells <= gpu::N_CELLS_MAX as u64).then_some(size.shape)
     }
 
-    fn gpu_packs(&self) -> bool {
+    fn gpu_is_packed(&self) -> bool {
         true
     }
 

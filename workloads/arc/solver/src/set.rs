@@ -1,21 +1,21 @@
 //! Sets of places, cells and objects.
 
-pub(crate) mod copies;
 pub(crate) mod distinct;
 pub(crate) mod labels;
+pub(crate) mod line_segment;
 pub(crate) mod members;
-pub(crate) mod memo;
 pub(crate) mod rectangle_hash;
-pub(crate) mod straight;
+pub(crate) mod set_cache;
+pub(crate) mod shifted_sets;
 
 use crate::evaluate::meter::{self, Order};
 use crate::primitives::collection::one_color;
-use crate::set::copies::{Copies, Listed};
+use crate::set::line_segment::Straight;
 use crate::set::members::{Bits, Members};
-use crate::set::straight::Straight;
+use crate::set::shifted_sets::{Copies, Listed};
 use crate::set_order::layout::Layout;
 use crate::set_order::recipe::{self, Recipe};
-use crate::set_order::settled::{self, Span};
+use crate::set_order::slot_spans::{self, Span};
 use crate::set_order::table::Table;
 use crate::value::fault::Result;
 use crate::value::hash;
@@ -346,7 +346,7 @@ impl Set {
             return None;
         }
         let n_slots = self.recipe.borrow().n_slots(self.len())?;
-        settled::spans(&self.hashes(), n_slots)
+        slot_spans::spans(&self.hashes(), n_slots)
     }
 
     pub(crate) fn items(&self) -> &Items {

@@ -3,5 +3,5 @@
 pub(crate) mod index_order;
 pub(crate) mod layout;
 pub(crate) mod recipe;
-pub(crate) mod settled;
+pub(crate) mod slot_spans;
 pub(crate) mod table;

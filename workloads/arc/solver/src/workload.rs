@@ -4,8 +4,8 @@ use crate::evaluate::profile::{Profile, StatementTime};
 use crate::evaluate::score::{Score, score};
 use crate::evaluate::{Evaluator, Values};
 use crate::task::{Sample, Task};
+use crate::value::cli_error::CliError;
 use crate::value::encode::Output;
-use crate::value::fault::Fault;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::{ControlFlow, Range};
@@ -277,7 +277,7 @@ impl Workload for GridPrograms {
         });
         if let (Some(all), Some(own)) = (&self.profile, evaluator.take_profile()) {
             for (name, n_calls, time) in own.by_primitive(&self.library) {
-                swathe::spent(name, n_calls, time);
+                swathe::record_time(name, n_calls, time);
             }
             let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
             all.merge(&own);

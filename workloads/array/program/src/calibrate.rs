@@ -9,7 +9,7 @@ use swathe::{Costs, Device, DeviceId, Gpu, Routing, Settings, Size, Source, Work
 use swathe_array::{ArrayWorkload, Item, Key, MapKind, Operation};
 use swathe_run::store::cost_file;
 
-use swathe_command::fault::{Code, Fault};
+use swathe_command::cli_error::{CliError, Code};
 use swathe_command::{interrupt, stdout};
 
 /// A kind of problem that is measured.
@@ -21,7 +21,7 @@ struct Sample {
 
 /// Measures a few kinds of problems on the CPU and on every graphics processor, and what one thread
 /// can do at best; keeps it for later runs, and prints it.
-pub(crate) fn calibrate(gpus: &[Gpu]) -> Result<Code, Fault> {
+pub(crate) fn calibrate(gpus: &[Gpu]) -> Result<Code, CliError> {
     let infos: Vec<_> = gpus.iter().map(|gpu| gpu.info().clone()).collect();
     let mut costs = cost_file::load(&infos);
     let ids: Vec<DeviceId> = std::iter::once(DeviceId::Cpu)
@@ -52,7 +52,12 @@ pub(crate) fn calibrate(gpus: &[Gpu]) -> Result<Code, Fault> {
     Ok(Code::Solved)
 }
 
-fn measure(sample: &Sample, costs: Costs, gpus: &[Gpu], routing: Routing) -> Result<Costs, Fault> {
+fn measure(
+    sample: &Sample,
+    costs: Costs,
+    gpus: &[Gpu],
+    routing: Routing,
+) -> Result<Costs, CliError> {
     let settings = Settings {
         devices: gpus.iter().cloned().map(Device::Gpu).collect(),
         routing,
@@ -74,7 +79,7 @@ fn measure(sample: &Sample, costs: Costs, gpus: &[Gpu], routing: Routing) -> Res
         });
         costs = report.costs;
         if report.cancelled {
-            return Err(Fault::new(
+            return Err(CliError::new(
                 Code::Interrupted,
                 "interrupted: nothing was kept",
             ));
@@ -83,7 +88,7 @@ fn measure(sample: &Sample, costs: Costs, gpus: &[Gpu], routing: Routing) -> Res
     Ok(costs)
 }
 
-fn print_costs(sample: &Sample, costs: &Costs, ids: &[DeviceId]) -> Result<(), Fault> {
+fn print_costs(sample: &Sample, costs: &Costs, ids: &[DeviceId]) -> Result<(), CliError> {
     let size = sample.workload.size(&sample.item);
     let n_threads = Settings::default().n_threads;
     let mut best: Option<(f64, DeviceId)> = None;
@@ -105,7 +110,7 @@ fn print_costs(sample: &Sample, costs: &Costs, ids: &[DeviceId]) -> Result<(), F
     table_line(&operation, &size.shape.to_string(), cells, &fastest)
 }
 
-fn table_line(first: &str, second: &str, cells: Vec<String>, last: &str) -> Result<(), Fault> {
+fn table_line(first: &str, second: &str, cells: Vec<String>, last: &str) -> Result<(), CliError> {
     let cells: String = cells.iter().map(|cell| format!(" {cell:>14}")).collect();
     stdout::line(format_args!("{first:<10} {second:>14}{cells}  {last}"))
 }

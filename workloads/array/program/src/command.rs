@@ -19,16 +19,16 @@ use swathe_formats::npz::{Compression, NpzWriter};
 use swathe_run::store::run_folder::InputFile;
 
 use crate::flags::{ArrayFlags, ArrayVerb, MapName};
-use swathe_command::fault::{Code, Fault};
+use swathe_command::cli_error::{CliError, Code};
 use swathe_command::progress::Progress;
+use swathe_command::run_command::{Provenance, run_command};
 use swathe_command::settings::{RunSettings, resolve};
-use swathe_command::sweep::{Provenance, sweep};
 
 /// A seeded XOR into an .npz file leaves its seed there under this name, so that the file alone is
 /// enough to restore the data.
 const SEED_MEMBER: &str = "swathe_xor_seed";
 
-pub(crate) fn array(flags: &ArrayFlags) -> Result<Code, Fault> {
+pub(crate) fn array(flags: &ArrayFlags) -> Result<Code, CliError> {
     let (items, with) = match &flags.verb {
         ArrayVerb::Xor(xor) => (&xor.items, xor.with.as_deref()),
         ArrayVerb::Matmul(matmul) => (&matmul.items, Some(matmul.with.as_path())),
@@ -41,7 +41,7 @@ pub(crate) fn array(flags: &ArrayFlags) -> Result<Code, Fault> {
         .extension()
         .is_some_and(|extension| extension == "npz");
     if is_npz && (run.output.resume || run.output.shard.is_some()) {
-        return Err(Fault::usage(
+        return Err(CliError::usage(
             "--resume and --shard need a run folder, and --out is an .npz file",
         )
         .hint("give a folder to --out"));
@@ -80,7 +80,7 @@ enum Asked {
 }
 
 impl Asked {
-    fn new(verb: &ArrayVerb) -> Result<Asked, Fault> {
+    fn new(verb: &ArrayVerb) -> Result<Asked, CliError> {
         Ok(Asked::Operation(match verb {
             ArrayVerb::Matmul(_) => Operation::Matmul,
             ArrayVerb::Xor(xor) => match (&xor.with, &xor.key, &xor.key_seed) {
@@ -88,7 +88,7 @@ impl Asked {
                 (None, Some(key), _) => Operation::Xor(Key::Cycle(Arc::new(parse_key(key)?))),
                 (None, None, Some(seed)) => {
                     Operation::Xor(Key::Seed(seed.parse().map_err(|_| {
-                        Fault::usage(format!(
+                        CliError::usage(format!(
                             "--key-seed is '{seed}', which is not a whole number from 0 to 2^64 - 1"
                         ))
                     })?))
@@ -98,7 +98,7 @@ impl Asked {
             ArrayVerb::Map(map) => {
                 let operand = match (&map.operand, &map.with) {
                     (Some(text), _) => Some(MapOperand::Scalar(text.parse().map_err(|_| {
-                        Fault::usage(format!("--operand is '{text}', which is not a number"))
+                        CliError::usage(format!("--operand is '{text}', which is not a number"))
                     })?)),
                     (None, Some(_)) => Some(MapOperand::Second),
                     (None, None) => None,
@@ -109,7 +109,7 @@ impl Asked {
     }
 
     /// The operation, and which of the input's items it is for.
-    fn decide(self, input: &ArrayInput) -> Result<(Operation, Vec<usize>), Fault> {
+    fn decide(self, input: &ArrayInput) -> Result<(Operation, Vec<usize>), CliError> {
         let all = 0..input.items().len();
         match self {
             Asked::Operation(operation) => Ok((operation, all.collect())),
@@ -124,7 +124,7 @@ impl Asked {
                         let kept = all.filter(|&index| Some(index) != at).collect();
                         Ok((Operation::Xor(Key::Seed(seed[0])), kept))
                     }
-                    _ => Err(Fault::usage("xor needs a key")
+                    _ => Err(CliError::usage("xor needs a key")
                         .hint("add --key-seed 42, --key 1,2,255 or --with KEYS.npz")),
                 }
             }
@@ -132,11 +132,11 @@ impl Asked {
     }
 }
 
-fn map_kind(name: MapName, operand: Option<MapOperand>) -> Result<MapKind, Fault> {
+fn map_kind(name: MapName, operand: Option<MapOperand>) -> Result<MapKind, CliError> {
     let plain = match name {
         MapName::Add | MapName::Multiply => {
             let operand = operand.ok_or_else(|| {
-                Fault::usage("add and multiply need an operand")
+                CliError::usage("add and multiply need an operand")
                     .hint("add --operand 2.5 or --with FILE")
             })?;
             return Ok(if name == MapName::Add {
@@ -154,16 +154,16 @@ fn map_kind(name: MapName, operand: Option<MapOperand>) -> Result<MapKind, Fault
     };
     match operand {
         None => Ok(plain),
-        Some(_) => Err(Fault::usage("only add and multiply take an operand")
+        Some(_) => Err(CliError::usage("only add and multiply take an operand")
             .hint("leave --operand and --with out")),
     }
 }
 
 /// A key of the narrowest type that holds its numbers; items of another type refuse it.
-fn parse_key(text: &str) -> Result<Array, Fault> {
+fn parse_key(text: &str) -> Result<Array, CliError> {
     let numbers = text.split(',').map(|number| number.trim().parse::<u64>());
     let numbers = numbers.collect::<Result<Vec<u64>, _>>().map_err(|_| {
-        Fault::usage(format!(
+        CliError::usage(format!(
             "--key is '{text}', which is not numbers joined by commas"
         ))
         .hint("write something like --key 17,42,255")
@@ -205,27 +205,28 @@ fn settings_of(
     settings
 }
 
-fn open(paths: &[PathBuf], column: Option<&str>) -> Result<ArrayInput, Fault> {
+fn open(paths: &[PathBuf], column: Option<&str>) -> Result<ArrayInput, CliError> {
     for path in paths {
         if let Err(error) = std::fs::metadata(path) {
             return Err(
-                Fault::usage(format!("cannot read {}: {error}", path.display()))
+                CliError::usage(format!("cannot read {}: {error}", path.display()))
                     .hint("check the name; inputs are .npy, .npz or .parquet files"),
             );
         }
     }
     ArrayInput::open(paths, column).map_err(|error| {
-        Fault::usage(error.to_string())
+        CliError::usage(error.to_string())
             .hint("inputs are .npy, .npz or .parquet files with distinct names")
     })
 }
 
-fn fingerprints(files: &[&Path]) -> Result<Vec<InputFile>, Fault> {
+fn fingerprints(files: &[&Path]) -> Result<Vec<InputFile>, CliError> {
     files
         .iter()
         .map(|path| {
-            InputFile::of(path)
-                .map_err(|error| Fault::usage(format!("cannot read {}: {error}", path.display())))
+            InputFile::of(path).map_err(|error| {
+                CliError::usage(format!("cannot read {}: {error}", path.display()))
+            })
         })
         .collect()
 }
@@ -239,7 +240,7 @@ struct Second {
 }
 
 impl Second {
-    fn open(path: &Path, column: Option<&str>) -> Result<Second, Fault> {
+    fn open(path: &Path, column: Option<&str>) -> Result<Second, CliError> {
         let input = open(&[path.to_owned()], column)?;
         let names = input
             .items()
@@ -250,7 +251,7 @@ impl Second {
         let only = if input.items().len() == 1 {
             let array = input
                 .load(0)
-                .map_err(|error| Fault::usage(format!("{}: {error}", path.display())))?;
+                .map_err(|error| CliError::usage(format!("{}: {error}", path.display())))?;
             Some(Arc::new(array))
         } else {
             None
@@ -358,13 +359,13 @@ impl Batch {
         }
     }
 
-    fn into_folder(self, run: RunSettings, provenance: Provenance) -> Result<Code, Fault> {
+    fn into_folder(self, run: RunSettings, provenance: Provenance) -> Result<Code, CliError> {
         let mut rows = ArrayRows::new(Arc::clone(&self.names));
         if let Some(extents) = self.inner_extents {
             rows = rows.with_inner(extents);
         }
         let folder = run.output.folder();
-        sweep(
+        run_command(
             &Arc::new(AsSolved(Arc::clone(&self.workload))),
             &self.source,
             run,
@@ -381,10 +382,10 @@ impl Batch {
     }
 
     /// Writes the results in input order into one file, which appears when it is whole.
-    fn into_npz(self, mut run: RunSettings) -> Result<Code, Fault> {
+    fn into_npz(self, mut run: RunSettings) -> Result<Code, CliError> {
         let out = run.output.out.clone();
         let output_fault = |error: String| {
-            Fault::new(
+            CliError::new(
                 Code::Output,
                 format!("cannot write {}: {error}", out.display()),
             )
@@ -443,7 +444,7 @@ impl Batch {
         }
         let file = writer.finish().map_err(|e| output_fault(e.to_string()))?;
         file.commit().map_err(|e| output_fault(e.to_string()))?;
-        swathe_command::sweep::draw_flame(&report, &run)?;
+        swathe_command::run_command::draw_flame(&report, &run)?;
         for failure in failures.iter().take(10) {
             eprintln!("failed: {failure}");
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use swathe::array::Array;
 use swathe::seed::{draw, log_uniform, unit};
-use swathe_command::fault::{Code, Fault};
+use swathe_command::cli_error::{CliError, Code};
 use swathe_command::program::Demo;
 use swathe_formats::npz::{self, Compression};
 
@@ -65,11 +65,11 @@ fn floats(random: &mut u64, shape: &[usize]) -> Array {
     Array::new(shape.to_vec(), data).expect("a shape has its volume")
 }
 
-fn close(out: &Path) -> Result<Option<String>, Fault> {
+fn close(out: &Path) -> Result<Option<String>, CliError> {
     let contents = |name: &str| fs::read(out.join(name)).ok();
     match contents("data/bytes.npz") == contents("restored.npz") {
         true => Ok(Some("XOR applied twice restored every byte.".to_owned())),
-        false => Err(Fault::new(
+        false => Err(CliError::new(
             Code::Mismatch,
             "XOR applied twice did not restore the data",
         )),

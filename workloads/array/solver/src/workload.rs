@@ -250,7 +250,7 @@ impl<A: Borrow<Array> + Send + Sync> Workload for ArrayWorkload<A> {
         gpu::form(&self.operation, dtype_of_class(size.class), size.shape)
     }
 
-    fn gpu_packs(&self) -> bool {
+    fn gpu_is_packed(&self) -> bool {
         true
     }
 

@@ -19,19 +19,18 @@ use swathe_lattice::{
 use swathe_run::store::run_folder::InputFile;
 
 use crate::flags::{LatticeFlags, LatticeVerb, QuestionFlags};
-use swathe_command::fault::{Code, Fault};
+use swathe_command::cli_error::{CliError, Code};
+use swathe_command::run_command::{Provenance, run_command};
 use swathe_command::settings::resolve;
-use swathe_command::sweep::{Provenance, sweep};
 
-pub(crate) fn lattice(flags: &LatticeFlags) -> Result<Code, Fault> {
+pub(crate) fn lattice(flags: &LatticeFlags) -> Result<Code, CliError> {
     let question = Question::of(&flags.verb);
     let shared = question.shared;
     let out = shared.out.as_deref().unwrap_or(Path::new(""));
     let run = resolve(&shared.run, out, &PROGRAM)?;
     if shared.out.is_none() && (run.output.resume || run.output.shard.is_some()) {
-        return Err(
-            Fault::usage("--resume and --shard need a run folder").hint("say where with --out DIR")
-        );
+        return Err(CliError::usage("--resume and --shard need a run folder")
+            .hint("say where with --out DIR"));
     }
     if let LatticeVerb::Path(path) = &flags.verb
         && let Some(file) = &path.scratch
@@ -52,7 +51,7 @@ pub(crate) fn lattice(flags: &LatticeFlags) -> Result<Code, Fault> {
     let source = queries.source();
     let rows = LatticeRows::new(queries);
     let nothing = Box::new(|_| Ok(()));
-    sweep(&finish, &source, run, provenance, rows, nothing)
+    run_command(&finish, &source, run, provenance, rows, nothing)
 }
 
 /// What the flags ask, whatever the verb.
@@ -99,9 +98,9 @@ impl<'a> Question<'a> {
     }
 
     /// The table, and a word about columns that may be mistyped.
-    fn read(&self, path: &Path) -> Result<LatticeQueries, Fault> {
+    fn read(&self, path: &Path) -> Result<LatticeQueries, CliError> {
         let queries = LatticeQueries::read(path, self.kind).map_err(|error| {
-            Fault::usage(format!("{}: {error}", path.display())).hint(format!(
+            CliError::usage(format!("{}: {error}", path.display())).hint(format!(
                 "`swathe lattice {} --help` shows the columns of a table",
                 self.verb()
             ))
@@ -116,9 +115,9 @@ impl<'a> Question<'a> {
     }
 
     /// The one question of the flags. All that can be wrong with it is known before it is asked.
-    fn asked(&self) -> Result<Asked, Fault> {
+    fn asked(&self) -> Result<Asked, CliError> {
         let fault = |error: QueryError| {
-            Fault::usage(error.to_string()).hint(format!(
+            CliError::usage(error.to_string()).hint(format!(
                 "`swathe lattice {} --help` shows what can be asked",
                 self.verb()
             ))
@@ -130,7 +129,7 @@ impl<'a> Question<'a> {
                 let ids =
                     std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
                 parse_vertices(&ids).map_err(|error| {
-                    Fault::usage(format!("{}: {error}", path.display()))
+                    CliError::usage(format!("{}: {error}", path.display()))
                         .hint("write ids separated by spaces, commas or line breaks")
                 })?
             }
@@ -145,7 +144,7 @@ impl<'a> Question<'a> {
     }
 
     /// What the answers of a run depend on.
-    fn provenance(&self) -> Result<Provenance, Fault> {
+    fn provenance(&self) -> Result<Provenance, CliError> {
         let mut settings: BTreeMap<String, Value> = BTreeMap::new();
         let mut set = |name: &str, value: Value| settings.insert(name.to_owned(), value);
         set("op", json!(self.verb()));
@@ -175,8 +174,8 @@ impl<'a> Question<'a> {
     }
 }
 
-fn unreadable(path: &Path, error: &std::io::Error) -> Fault {
-    Fault::usage(format!("cannot read {}: {error}", path.display()))
+fn unreadable(path: &Path, error: &std::io::Error) -> CliError {
+    CliError::usage(format!("cannot read {}: {error}", path.display()))
         .hint("check that it exists and may be read")
 }
 

@@ -14,7 +14,7 @@ use swathe::{AsSolved, Settings};
 use swathe_lattice::LatticeWorkload;
 use swathe_lattice_program::lattice_queries::{LatticeQueries, QueryKind};
 use swathe_lattice_program::lattice_table::LatticeRows;
-use swathe_run::store::carry_out::{Output, carry_out};
+use swathe_run::store::execute::{Output, execute};
 use swathe_run::store::run_folder::Identity;
 
 #[test]
@@ -105,7 +105,7 @@ fn run(queries: &LatticeQueries, out: &Path) {
     };
     let (workload, source) = (Arc::new(LatticeWorkload), queries.source());
     let rows = LatticeRows::new(queries.clone());
-    carry_out(
+    execute(
         &Arc::new(AsSolved(workload)),
         &source,
         &settings,

@@ -14,19 +14,19 @@ use crate::frame_cache::FrameCache;
 use crate::pair_files::PairFiles;
 use crate::pair_input::{PairInput, PairInputError};
 use crate::pair_survey::{KnownOutlines, PairSurvey, SurveySettings, survey};
-use crate::pair_table::{Memory, PairRows, is_result_column};
+use crate::pair_table::{OutlineStore, PairRows, is_result_column};
 use crate::pair_workload::PairRun;
 use swathe::Padding;
 use swathe_ot::{Crop, Precision};
-use swathe_run::store::carry_out::span;
+use swathe_run::store::execute::span;
 
 use crate::flags::{OtFlags, OtRunFlags, OtVerb};
 use problem::Problem;
-use swathe_command::fault::{Code, Fault};
+use swathe_command::cli_error::{CliError, Code};
+use swathe_command::run_command::{Provenance, run_command};
 use swathe_command::settings::{RunSettings, resolve};
-use swathe_command::sweep::{Provenance, sweep};
 
-pub(crate) fn ot(flags: &OtFlags) -> Result<Code, Fault> {
+pub(crate) fn ot(flags: &OtFlags) -> Result<Code, CliError> {
     match &flags.verb {
         None => solve(&flags.run),
         Some(OtVerb::Run(run)) => solve(run),
@@ -37,9 +37,9 @@ pub(crate) fn ot(flags: &OtFlags) -> Result<Code, Fault> {
 }
 
 /// Solves the pairs of an input.
-fn solve(flags: &OtRunFlags) -> Result<Code, Fault> {
+fn solve(flags: &OtRunFlags) -> Result<Code, CliError> {
     let (Some(input), Some(out)) = (&flags.input, &flags.out) else {
-        return Err(Fault::usage("ot needs an input and --out")
+        return Err(CliError::usage("ot needs an input and --out")
             .hint("`swathe ot --help` shows what they can be"));
     };
     let run = resolve(&flags.run, out, &PROGRAM)?;
@@ -51,7 +51,7 @@ fn solve(flags: &OtRunFlags) -> Result<Code, Fault> {
         problem.label,
         &run.engine.memory,
     ));
-    let Some(survey) = look(&input, &cache, &problem, &run) else {
+    let Some(survey) = survey_frames(&input, &cache, &problem, &run) else {
         eprintln!("interrupted before anything was solved");
         return Ok(Code::Interrupted);
     };
@@ -81,7 +81,7 @@ fn solve(flags: &OtRunFlags) -> Result<Code, Fault> {
         problem.um_per_px,
     ));
     let source = pair_run.source(Arc::clone(&cache), Arc::clone(&survey));
-    let memory = Memory {
+    let memory = OutlineStore {
         cache,
         survey,
         label: problem.label,
@@ -89,11 +89,11 @@ fn solve(flags: &OtRunFlags) -> Result<Code, Fault> {
     };
     let rows = PairRows::new(pairs, carried, settings, files, Some(memory));
     let nothing = Box::new(|_| Ok(()));
-    sweep(&pair_run, &source, run, provenance, rows, nothing)
+    run_command(&pair_run, &source, run, provenance, rows, nothing)
 }
 
 /// The table or series, with columns that can stand beside the results.
-fn open(path: &Path) -> Result<PairInput, Fault> {
+fn open(path: &Path) -> Result<PairInput, CliError> {
     let opened = PairInput::open(path).and_then(|input| {
         let reserved = input
             .carried
@@ -107,11 +107,11 @@ fn open(path: &Path) -> Result<PairInput, Fault> {
             None => Ok(input),
         }
     });
-    opened.map_err(|error| Fault::usage(error.to_string()).hint(error.hint()))
+    opened.map_err(|error| CliError::usage(error.to_string()).hint(error.hint()))
 }
 
 /// Looks at the frames that this run or shard needs; none if it was interrupted.
-fn look(
+fn survey_frames(
     input: &PairInput,
     cache: &FrameCache,
     problem: &Problem,

@@ -35,15 +35,15 @@ pub struct PairFiles {
     with_coupling: bool,
     /// Whether numbers are f64 and not f32.
     is_double: bool,
-    trouble: Trouble,
+    trouble: FirstWriteError,
     views: ViewFiles,
 }
 
 /// The first error of a file that cannot be written: the run ends with it.
 #[derive(Clone, Debug, Default)]
-pub struct Trouble(Arc<Mutex<Option<Arc<FolderError>>>>);
+pub struct FirstWriteError(Arc<Mutex<Option<Arc<FolderError>>>>);
 
-impl Trouble {
+impl FirstWriteError {
     /// The error, if there is one.
     pub fn take(&self) -> Option<Arc<FolderError>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
@@ -79,7 +79,7 @@ impl PairFiles {
             fields,
             with_coupling,
             is_double,
-            trouble: Trouble::default(),
+            trouble: FirstWriteError::default(),
             views: ViewFiles::new(folder),
         }
     }
@@ -95,7 +95,7 @@ impl PairFiles {
     }
 
     /// Where an error is noted that ends the run.
-    pub fn trouble(&self) -> Trouble {
+    pub fn trouble(&self) -> FirstWriteError {
         self.trouble.clone()
     }
 

@@ -27,7 +27,7 @@ pub struct PairRows {
     carried: Vec<CarriedColumn>,
     settings: Settings,
     files: PairFiles,
-    memory: Option<Memory>,
+    memory: Option<OutlineStore>,
     columns: Vec<Column>,
     builders: Vec<Builder>,
     ids: StringBuilder,
@@ -39,7 +39,7 @@ pub struct PairRows {
 }
 
 /// What is remembered of the frames, beside the table.
-pub struct Memory {
+pub struct OutlineStore {
     /// The frames.
     pub cache: Arc<FrameCache>,
     /// What was learnt of them.
@@ -64,7 +64,7 @@ impl PairRows {
         carried: Vec<CarriedColumn>,
         settings: Settings,
         files: PairFiles,
-        memory: Option<Memory>,
+        memory: Option<OutlineStore>,
     ) -> PairRows {
         let columns = columns();
         let builders = columns
@@ -170,7 +170,7 @@ impl Rows for PairRows {
         Ok(())
     }
 
-    fn trouble(&self) -> Option<FolderError> {
+    fn write_error(&self) -> Option<FolderError> {
         let error = self.files.trouble().take()?;
         let FolderError::Write { path, source } = &*error else {
             return None;

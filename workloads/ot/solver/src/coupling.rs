@@ -4,8 +4,8 @@ use crate::problem::Problem;
 use crate::pyramid::Level;
 use crate::settings::{Coupling, Settings};
 use crate::solution::Link;
+use crate::stop_latch::StopLatch;
 use crate::sweep::Regime;
-use crate::watch::Watch;
 
 /// Side of the squares of target pixels that are judged together.
 const TILE_PX: usize = 8;
@@ -19,7 +19,7 @@ pub(crate) fn links(
     phi: &[Row<f64>],
     gamma: &[Row<f64>],
     regime: Regime,
-    watch: &Watch<'_>,
+    watch: &StopLatch<'_>,
 ) -> Result<Vec<Link>, Failure> {
     if settings.coupling == Coupling::None {
         return Ok(Vec::new());

@@ -7,8 +7,8 @@ use crate::pyramid::{Level, Pyramid};
 use crate::residuals::Residuals;
 use crate::scratch::Scratch;
 use crate::settings::{Precision, Settings};
+use crate::stop_latch::StopLatch;
 use crate::sweep::{Engine, Regime, SweepPanels, half_sweep, sweep};
-use crate::watch::Watch;
 use swathe::Simd;
 
 /// How far the potential came. It is left in `scratch.state.phi`, at full resolution, and the γ
@@ -87,7 +87,7 @@ pub(crate) fn descend(
     settings: &Settings,
     start: Option<&Start<'_>>,
     scratch: &mut Scratch,
-    watch: &Watch<'_>,
+    watch: &StopLatch<'_>,
 ) -> Result<Descent, Failure> {
     let Scratch {
         path,
@@ -163,7 +163,7 @@ fn persist<T: Real>(
     mut so_far: Descent,
     state: &mut State,
     engine: &mut Engine<T>,
-    watch: &Watch<'_>,
+    watch: &StopLatch<'_>,
 ) -> Result<Descent, Failure> {
     let level = &pyramid.levels()[0];
     let rounds: &[(f64, f64)] = if so_far.residual < ROUNDING_RESIDUAL {
@@ -233,7 +233,7 @@ fn begin<T: Real>(
     start: Option<&Start<'_>>,
     state: &mut State,
     engine: &mut Engine<T>,
-    watch: &Watch<'_>,
+    watch: &StopLatch<'_>,
 ) -> Result<Descent, Failure> {
     let Some(start) = start else {
         return walk(path, problem, pyramid, n_max, state, engine, watch);
@@ -278,7 +278,7 @@ fn walk<T: Real>(
     n_max: usize,
     state: &mut State,
     engine: &mut Engine<T>,
-    watch: &Watch<'_>,
+    watch: &StopLatch<'_>,
 ) -> Result<Descent, Failure> {
     let levels = pyramid.levels();
     let longest = problem.shape.h_px.max(problem.shape.w_px) as f64 * problem.work_px;
@@ -414,7 +414,7 @@ fn iterate<T: Real>(
     goal: Goal,
     state: &mut State,
     engine: &mut Engine<T>,
-    watch: &Watch<'_>,
+    watch: &StopLatch<'_>,
 ) -> Result<Iterated, Failure> {
     engine.set(path, level, regime, false);
     let State {
@@ -529,7 +529,7 @@ fn prolong<T: Real>(
     regime: Regime,
     state: &mut State,
     engine: &mut Engine<T>,
-    watch: &Watch<'_>,
+    watch: &StopLatch<'_>,
 ) {
     let c = regime.sharpness(coarse.px);
     let side = &fine.source;

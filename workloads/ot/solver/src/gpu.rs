@@ -19,7 +19,7 @@ use crate::scratch::Scratch;
 use crate::settings::{CoordScale, Precision, Settings};
 use crate::shape::Shape;
 use crate::solution::Solution;
-use crate::watch::Watch;
+use crate::stop_latch::StopLatch;
 use kernel::LINE_MAX;
 use launch::{Ended, Lanes, device_bytes, n_lanes_max};
 
@@ -142,7 +142,7 @@ fn finish(
         iterations_coarse: ended.iterations_coarse,
     };
     let stopped = || stop.requested();
-    let watch = Watch::new(&stopped);
+    let watch = StopLatch::new(&stopped);
     let mut solve = || -> Result<Solution, Failure> {
         let descent = swathe::timed("check and go on", || {
             descend(problem, pair, settings, Some(&start), scratch, &watch)

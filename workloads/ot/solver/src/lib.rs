@@ -60,11 +60,11 @@ mod sharpness;
 mod simd;
 mod solution;
 mod solve;
+mod stop_latch;
 mod summary;
 mod sweep;
 pub mod synth;
 mod trial;
-mod watch;
 mod workload;
 
 pub use buckets::auto_buckets;

@@ -10,8 +10,8 @@ use crate::scratch::Scratch;
 use crate::settings::{Reference, Settings};
 use crate::simd::compiled_per_path;
 use crate::solution::{Fields, Potentials, Solution, Status};
+use crate::stop_latch::StopLatch;
 use crate::sweep::{Engine, Regime, SweepPanels};
-use crate::watch::Watch;
 use std::f64::consts::LN_2;
 use swathe::Simd;
 
@@ -21,7 +21,7 @@ pub(crate) fn outputs(
     settings: &Settings,
     descent: &Descent,
     scratch: &mut Scratch,
-    watch: &Watch<'_>,
+    watch: &StopLatch<'_>,
 ) -> Result<Solution, Failure> {
     let Scratch {
         path,
@@ -68,7 +68,7 @@ fn measure<T: Real>(
     panels: &mut SweepPanels,
     engine: &mut Engine<T>,
     lent: [&mut [Row<T>]; 2],
-    watch: &Watch<'_>,
+    watch: &StopLatch<'_>,
 ) -> Result<Solution, Failure> {
     let regime = Regime::new(problem.epsilon, problem.relaxation);
     engine.set(path, level, regime, true);

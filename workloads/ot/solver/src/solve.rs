@@ -6,7 +6,7 @@ use crate::problem::prepare;
 use crate::scratch::Scratch;
 use crate::settings::Settings;
 use crate::solution::Solution;
-use crate::watch::Watch;
+use crate::stop_latch::StopLatch;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Solves one pair.
@@ -39,7 +39,7 @@ pub fn solve_with(
     if problem.mass_src <= 0.0 || problem.mass_tgt <= 0.0 {
         return Ok(empty_outputs(&problem, pair, settings));
     }
-    let watch = Watch::new(stop);
+    let watch = StopLatch::new(stop);
     let descent = swathe::timed("anneal", || {
         descend(&problem, pair, settings, None, scratch, &watch)
     })?;

@@ -1,7 +1,7 @@
 use crate::blur::{Between, Blur, BlurScratch, DEAD, LANES, Real, Row, blur, exp_row, fit};
 use crate::pyramid::Level;
 use crate::simd::compiled_per_path;
-use crate::watch::Watch;
+use crate::stop_latch::StopLatch;
 use std::f64::consts::LN_2;
 use swathe::Simd;
 
@@ -102,7 +102,7 @@ pub(crate) fn half_sweep<T: Real>(
     phi: &[Row<f64>],
     panels: &mut SweepPanels,
     engine: &mut Engine<T>,
-    watch: &Watch<'_>,
+    watch: &StopLatch<'_>,
 ) -> f64 {
     let (a, b) = (&level.source, &level.target);
     let SweepPanels { gamma, between, .. } = panels;
@@ -131,7 +131,7 @@ pub(crate) fn sweep<T: Real>(
     phi: &[Row<f64>],
     panels: &mut SweepPanels,
     engine: &mut Engine<T>,
-    watch: &Watch<'_>,
+    watch: &StopLatch<'_>,
 ) -> f64 {
     let (a, b) = (&level.source, &level.target);
     let least_b = half_sweep(path, level, regime, phi, panels, engine, watch);

@@ -11,7 +11,7 @@ use arrow::array::{
 };
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
 use arrow::error::ArrowError;
-use swathe::{Faults, OutcomeKind, Point};
+use swathe::{FaultPoint, Faults, OutcomeKind};
 
 use super::FolderError;
 use super::manifest::{ManifestLine, Seal, Spans};
@@ -311,7 +311,7 @@ fn retrying(faults: &Faults, write: impl Fn() -> io::Result<Seal>) -> io::Result
     let mut n_tries = 0;
     loop {
         n_tries += 1;
-        let result = if faults.refuses(Point::Store) {
+        let result = if faults.refuses(FaultPoint::Store) {
             Err(io::Error::from(io::ErrorKind::ResourceBusy))
         } else {
             write()

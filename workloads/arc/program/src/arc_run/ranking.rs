@@ -42,8 +42,8 @@ impl Ranked {
         self.score_sum / self.n_demonstrations.max(1) as f64
     }
 
-    fn standing(&self) -> Standing<'_> {
-        Standing {
+    fn standing(&self) -> ProgramScore<'_> {
+        ProgramScore {
             n_right: self.n_right,
             score_sum: self.score_sum,
             n_statements: self.n_statements,
@@ -54,16 +54,16 @@ impl Ranked {
 
 /// What a program's rank at a task depends on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Standing<'a> {
+pub(crate) struct ProgramScore<'a> {
     pub(crate) n_right: u64,
     pub(crate) score_sum: f64,
     pub(crate) n_statements: u64,
     pub(crate) program: &'a str,
 }
 
-impl Standing<'_> {
+impl ProgramScore<'_> {
     /// The better one is less: demonstrations solved, mean score, fewer statements, name.
-    pub(crate) fn compare(&self, other: &Standing<'_>) -> Ordering {
+    pub(crate) fn compare(&self, other: &ProgramScore<'_>) -> Ordering {
         (other.n_right.cmp(&self.n_right))
             .then(other.score_sum.total_cmp(&self.score_sum))
             .then(self.n_statements.cmp(&other.n_statements))

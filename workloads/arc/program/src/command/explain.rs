@@ -4,9 +4,9 @@ use swathe_arc::{Counts, Library};
 
 use super::programs;
 use crate::flags::ArcExplainFlags;
-use swathe_command::fault::{Code, Fault};
+use swathe_command::cli_error::{CliError, Code};
 
-pub(super) fn explain(flags: &ArcExplainFlags) -> Result<Code, Fault> {
+pub(super) fn explain(flags: &ArcExplainFlags) -> Result<Code, CliError> {
     let input = programs(&flags.programs)?;
     for error in &input.rejected {
         eprintln!("error: {error}");
@@ -22,7 +22,7 @@ pub(super) fn explain(flags: &ArcExplainFlags) -> Result<Code, Fault> {
         return Ok(code);
     };
     let program = library.position(name).ok_or_else(|| {
-        Fault::usage(format!("there is no program called '{name}'")).hint(hint(&library, name))
+        CliError::usage(format!("there is no program called '{name}'")).hint(hint(&library, name))
     })?;
     if flags.dot {
         swathe_command::stdout::print(&library.dot(program))?;

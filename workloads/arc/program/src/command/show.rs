@@ -9,9 +9,9 @@ use crate::arc_run::{ShowError, Shown, shown};
 use swathe_run::store::run_folder::{RunJson, write_file};
 
 use crate::flags::ArcShowFlags;
-use swathe_command::fault::{Code, Fault};
+use swathe_command::cli_error::{CliError, Code};
 
-pub(super) fn show(flags: &ArcShowFlags) -> Result<Code, Fault> {
+pub(super) fn show(flags: &ArcShowFlags) -> Result<Code, CliError> {
     let form = flags.output.as_deref().map(Form::of).transpose()?;
     RunJson::read(&flags.run)?;
     let shown = shown(&flags.run, &flags.task, flags.program.as_deref())?;
@@ -35,13 +35,13 @@ enum Form {
 }
 
 impl Form {
-    fn of(path: &Path) -> Result<Form, Fault> {
+    fn of(path: &Path) -> Result<Form, CliError> {
         let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase());
         match extension.as_deref() {
             Some("png") => Ok(Form::Png),
             Some("html") => Ok(Form::Html),
             _ => Err(
-                Fault::usage(format!("-o {} is no picture's name", path.display()))
+                CliError::usage(format!("-o {} is no picture's name", path.display()))
                     .hint("end it in .png or .html"),
             ),
         }
@@ -52,14 +52,14 @@ fn is_set(variable: &str) -> bool {
     std::env::var_os(variable).is_some_and(|value| !value.is_empty())
 }
 
-impl From<ShowError> for Fault {
-    fn from(error: ShowError) -> Fault {
+impl From<ShowError> for CliError {
+    fn from(error: ShowError) -> CliError {
         let message = error.to_string();
         let some = match error {
             ShowError::Folder(error) => return error.into(),
             ShowError::NoTask { some, .. } | ShowError::NoProgram { some, .. } => some,
         };
-        let fault = Fault::usage(message);
+        let fault = CliError::usage(message);
         if some.is_empty() {
             fault
         } else {

@@ -6,7 +6,7 @@ use super::cell::{mean_score, solves};
 use super::matrix::Matrix;
 use super::samples::Samples;
 use super::tally::{Mark, TaskCalls};
-use crate::arc_run::{ProgramRow, Standing};
+use crate::arc_run::{ProgramRow, ProgramScore};
 use swathe_run::page::significant;
 use swathe_run::store::kept_rows::{N_ROWS_MAX, kept};
 
@@ -69,7 +69,7 @@ impl<'a> Standings<'a> {
                 &calls.marks[program as usize],
                 &self.programs[program as usize],
             );
-            Standing {
+            ProgramScore {
                 n_right: u64::from(mark.n_right),
                 score_sum: mark.score_sum,
                 n_statements: row.n_statements,

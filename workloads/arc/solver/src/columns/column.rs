@@ -3,8 +3,8 @@
 use crate::columns::around_kernel::Around;
 use crate::columns::overlap_kernel::Shares;
 use crate::primitives::collection::initset;
-use crate::set::copies::Listed;
-use crate::set::straight::Straight;
+use crate::set::line_segment::Straight;
+use crate::set::shifted_sets::Listed;
 use crate::set::{Items, Set, all_packed, halves};
 use crate::value::Value;
 use crate::value::closure::{Closure, Form};

@@ -6,9 +6,9 @@
 
 use crate::columns::around_kernel::{self, Around};
 use crate::columns::column::{Column, Shared, place};
+use crate::columns::column_cache;
 use crate::columns::line_kernel;
 use crate::columns::overlap_kernel;
-use crate::columns::recall;
 use crate::evaluate::meter;
 use crate::language::primitive::PRIMITIVES;
 use crate::value::Value;
@@ -59,7 +59,7 @@ fn mapped<'a>(f: &Value, args: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
             let parts = [Part::Same(a), Part::Same(b), Part::Same(d)];
             let enter = || meter::called_often(n, || entered(c.form, parts, args, n));
             match args {
-                [arg] => recall::or_work_out(c, arg, n, enter),
+                [arg] => column_cache::get_or_compute(c, arg, n, enter),
                 _ => enter(),
             }
         }

@@ -4,7 +4,7 @@
 
 use crate::columns::column::{Column, Shared};
 use crate::evaluate::meter::{self, Usage};
-use crate::set::straight::Straight;
+use crate::set::line_segment::Straight;
 use crate::value::packed::{self, Bounds};
 use std::rc::Rc;
 

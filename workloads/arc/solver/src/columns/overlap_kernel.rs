@@ -7,7 +7,7 @@ use crate::columns::column::{Column, Shared};
 use crate::evaluate::meter::{self, Usage};
 use crate::primitives::collection;
 use crate::set::Set;
-use crate::set::copies::Copies;
+use crate::set::shifted_sets::Copies;
 use crate::value::Value;
 use crate::value::packed::{self, Bounds};
 use std::cell::OnceCell;

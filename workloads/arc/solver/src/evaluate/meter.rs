@@ -325,6 +325,6 @@ pub(crate) fn order() -> Order {
 pub fn set_order(order: Order) {
     let before = METER.with(|m| m.order.replace(order));
     if before != order {
-        crate::set::memo::clear();
+        crate::set::set_cache::clear();
     }
 }

@@ -1,9 +1,9 @@
 //! Containers: what is in them, put together, taken apart.
 
 use crate::evaluate::meter;
-use crate::set::copies::{Copies, Listed};
 use crate::set::distinct;
-use crate::set::memo;
+use crate::set::set_cache;
+use crate::set::shifted_sets::{Copies, Listed};
 use crate::set::{self, Items, Set};
 use crate::set_order::recipe::{self, Recipe};
 use crate::value::fault::{Fault, Result};
@@ -269,7 +269,7 @@ fn merged_sets(outer: &Rc<Set>) -> Option<Result> {
         && n > 0
     {
         let recipe = Recipe::Joined(outer.clone(), (0..n as u32).collect());
-        return Some(set::copies(all, recipe));
+        return Some(set::shifted_sets(all, recipe));
     }
     let all: Vec<Value> = lists().flat_map(|sets| sets.iter()).cloned().collect();
     let (kept, numbers) = distinct::sets(&all)?;
@@ -365,7 +365,7 @@ pub(crate) fn initset(a: &[Value]) -> Result {
     match a[0].packed() {
         Some((p, is_cell)) => {
             let key = (6 + u64::from(is_cell)) << 56 | u64::from(p);
-            Ok(memo::set(key, || {
+            Ok(set_cache::set(key, || {
                 set::packed(vec![p], is_cell, Recipe::Sequence)
             }))
         }

@@ -3,7 +3,7 @@
 use super::collection::{kept_sets, most_counted, one_color, packed_set};
 use crate::evaluate::meter::{self, Order};
 use crate::set;
-use crate::set::memo;
+use crate::set::set_cache;
 use crate::set_order::layout::Layout;
 use crate::set_order::recipe::Recipe;
 use crate::value::Value;
@@ -192,7 +192,7 @@ fn count(cells: &[i8], n: &mut [u32; 256]) {
 
 pub(crate) fn palette(a: &[Value]) -> Result {
     if let Some(colors) = color_bits(&a[0]) {
-        let known = memo::palette(colors, || {
+        let known = set_cache::palette(colors, || {
             let counts = Counts {
                 n: std::array::from_fn(|k| {
                     u32::from(colors.checked_shr(k as u32 ^ 128).unwrap_or(0) & 1)

@@ -4,8 +4,8 @@ use super::extent::{bottom, corner, left, right, top};
 use super::patch::range;
 use crate::evaluate::meter;
 use crate::set;
-use crate::set::memo;
-use crate::set::straight::Straight;
+use crate::set::line_segment::Straight;
+use crate::set::set_cache;
 use crate::set_order::recipe::Recipe;
 use crate::set_order::table::PackedTable;
 use crate::value::Value;
@@ -100,19 +100,19 @@ pub(crate) fn hfrontier(a: &[Value]) -> Result {
 }
 
 pub(crate) fn dneighbors(a: &[Value]) -> Result {
-    around(&a[0], 3, memo::dneighbors, |p| {
+    around(&a[0], 3, set_cache::dneighbors, |p| {
         Ok(four(p, [(-1, 0), (1, 0), (0, -1), (0, 1)])?.copied())
     })
 }
 
 pub(crate) fn ineighbors(a: &[Value]) -> Result {
-    around(&a[0], 4, memo::ineighbors, |p| {
+    around(&a[0], 4, set_cache::ineighbors, |p| {
         Ok(four(p, [(-1, -1), (-1, 1), (1, -1), (1, 1)])?.copied())
     })
 }
 
 pub(crate) fn neighbors(a: &[Value]) -> Result {
-    around(&a[0], 5, memo::neighbors, |p| {
+    around(&a[0], 5, set_cache::neighbors, |p| {
         let direct = four(p, [(-1, 0), (1, 0), (0, -1), (0, 1)])?.copied();
         let diagonal = four(p, [(-1, -1), (-1, 1), (1, -1), (1, 1)])?.copied();
         Ok(direct.union(&diagonal))
@@ -131,7 +131,7 @@ fn around(
         && packed::fits(i64::from(i) + 1, i64::from(j) + 1)
     {
         let key = kind << 56 | u64::from(packed::place(i, j));
-        return Ok(memo::set(key, || {
+        return Ok(set_cache::set(key, || {
             let items = table(i, j).table.keys().collect();
             set::packed(items, false, Recipe::Rebuilt(Box::new(move || table(i, j))))
         }));

@@ -4,10 +4,10 @@ use super::collection::{one_color, packed_set};
 use super::color::{fits, most_color};
 use super::patch::{shifted, to_indices};
 use crate::evaluate::meter;
-use crate::set::memo;
+use crate::set::set_cache;
 use crate::set::{self, Set};
 use crate::set_order::recipe::Recipe;
-use crate::set_order::settled::Span;
+use crate::set_order::slot_spans::Span;
 use crate::value::Value;
 use crate::value::fault::{Fault, Result};
 use crate::value::grid::{self, Grid, dense};
@@ -372,7 +372,7 @@ impl Board {
 pub(crate) fn asindices(a: &[Value]) -> Result {
     if let Some(g) = dense(&a[0]).filter(|g| fits(g)) {
         meter::build(g.cells().len(), 4)?;
-        return Ok(memo::indices(g.height(), g.width()));
+        return Ok(set_cache::indices(g.height(), g.width()));
     }
     let h = op::len(&a[0])?;
     if h == 0 {

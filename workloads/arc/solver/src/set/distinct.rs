@@ -1,7 +1,7 @@
 //! Lists without duplicates, first occurrences kept, before they become the content of a set.
 
-use crate::set::copies::Copies;
-use crate::set::straight::Straight;
+use crate::set::line_segment::Straight;
+use crate::set::shifted_sets::Copies;
 use crate::set::{Items, Set};
 use crate::value::Value;
 use crate::value::packed::{self, Bounds};

@@ -3,7 +3,7 @@
 use crate::evaluate::meter;
 use crate::primitives::color;
 use crate::set;
-use crate::set::memo;
+use crate::set::set_cache;
 use crate::set_order::index_order;
 use crate::set_order::recipe::Recipe;
 use crate::set_order::table::{PackedTable, Table};
@@ -259,7 +259,7 @@ impl Growth {
     fn for_each_index(&self, mut visit: impl FnMut(u32)) {
         let (h, w) = self.sides;
         if packed::fits(h as i64, w as i64) {
-            if let Value::Set(indices) = memo::indices(h, w) {
+            if let Value::Set(indices) = set_cache::indices(h, w) {
                 indices.layout().perm.iter().for_each(|&at| visit(at));
             }
             return;
@@ -321,9 +321,9 @@ impl Growth {
                 }
                 let (i, j) = (packed::row(p), packed::col(p));
                 let around = if self.diagonal {
-                    memo::neighbors(i, j)
+                    set_cache::neighbors(i, j)
                 } else {
-                    memo::dneighbors(i, j)
+                    set_cache::dneighbors(i, j)
                 };
                 let on_grid = around.table.keys().filter(|&q| {
                     (0..h).contains(&packed::row(q)) && (0..w).contains(&packed::col(q))

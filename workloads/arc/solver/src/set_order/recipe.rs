@@ -3,7 +3,7 @@
 use crate::primitives::collection::one_color;
 use crate::set::distinct;
 use crate::set::labels::Growth;
-use crate::set::straight::Straight;
+use crate::set::line_segment::Straight;
 use crate::set::{Items, Set, from_values};
 use crate::set_order::layout::Layout;
 use crate::set_order::table::{self, DUMMY, PackedTable};

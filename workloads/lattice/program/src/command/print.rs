@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use swathe::{Outcome, Workload};
 use swathe_lattice::LatticeWorkload;
 
-use swathe_command::fault::{Code, Fault};
+use swathe_command::cli_error::{CliError, Code};
 use swathe_command::progress::Progress;
 use swathe_command::settings::RunSettings;
 
@@ -24,7 +24,7 @@ pub(super) fn answers(
     mut run: RunSettings,
     is_table: bool,
     as_json: bool,
-) -> Result<Code, Fault> {
+) -> Result<Code, CliError> {
     let (workload, source) = (Arc::new(LatticeWorkload), queries.source());
     let n_queries = source.n_problems();
     let (progress, observer) =
@@ -94,7 +94,7 @@ pub(super) fn answers(
 }
 
 /// Prints a single answer.
-pub(super) fn one(line: &[(&'static str, Value)], as_json: bool) -> Result<(), Fault> {
+pub(super) fn one(line: &[(&'static str, Value)], as_json: bool) -> Result<(), CliError> {
     print(|out| {
         if as_json {
             write_json(out, line)
@@ -104,12 +104,12 @@ pub(super) fn one(line: &[(&'static str, Value)], as_json: bool) -> Result<(), F
     })
 }
 
-fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Fault> {
+fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), CliError> {
     let mut out = BufWriter::new(io::stdout().lock());
     match write(&mut out).and_then(|()| out.flush()) {
         // Whoever reads has seen enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => Err(Fault::new(
+        Err(error) => Err(CliError::new(
             Code::Output,
             format!("cannot write to standard output: {error}"),
         )),

@@ -13,7 +13,7 @@ use swathe_lattice::{
 
 use super::deferred_signals::DeferredSignals;
 use super::print;
-use swathe_command::fault::{Code, Fault};
+use swathe_command::cli_error::{CliError, Code};
 use swathe_command::settings::RunSettings;
 
 /// Asks for a path with `file` as working memory, prints the answer and says how it was found.
@@ -23,11 +23,11 @@ pub(super) fn path_in(
     length_max: Option<u64>,
     as_json: bool,
     run: &RunSettings,
-) -> Result<Code, Fault> {
+) -> Result<Code, CliError> {
     let Operation::Path { from, to } = asked.operation else {
-        return Err(Fault::usage("--scratch is for paths"));
+        return Err(CliError::usage("--scratch is for paths"));
     };
-    let failed = |error: LatticeError| Fault::new(Code::SomeFailed, error.to_string());
+    let failed = |error: LatticeError| CliError::new(Code::SomeFailed, error.to_string());
     let lattice = asked.lattice.build().map_err(failed)?;
     let name = file.display();
     let mut memory = MappedFile::open(file, lattice.n_vertices() as usize)
@@ -56,19 +56,19 @@ pub(super) fn path_in(
     let synced = memory.sync();
     drop(signals);
     if !is_restored {
-        return Err(Fault::new(
+        return Err(CliError::new(
             Code::Output,
             format!("{name} is not as it was: another program wrote to it during the search"),
         )
         .hint("restore it from elsewhere, and lend a file that nobody writes to"));
     }
-    synced.map_err(|error| Fault::new(Code::Output, format!("cannot write {name}: {error}")))?;
+    synced.map_err(|error| CliError::new(Code::Output, format!("cannot write {name}: {error}")))?;
 
     let answer = match answer {
         Ok(answer) => answer,
         Err(LatticeError::Interrupted) if is_over() => {
             let limit = run.engine.time_limit;
-            return Err(Fault::new(
+            return Err(CliError::new(
                 Code::SomeFailed,
                 format!("not finished after {limit:?}; {name} is as it was"),
             )
@@ -118,7 +118,7 @@ pub(super) fn path_in(
     })
 }
 
-fn unusable(file: &Path, error: &MappedFileError) -> Fault {
+fn unusable(file: &Path, error: &MappedFileError) -> CliError {
     let hint = match error {
         MappedFileError::TooShort { .. } => {
             "8 bytes are needed for each vertex, blocked ones too: lend a longer file"
@@ -126,7 +126,7 @@ fn unusable(file: &Path, error: &MappedFileError) -> Fault {
         MappedFileError::InUse => "wait for the other process, or lend another file",
         _ => "lend a regular file that may be read and written",
     };
-    Fault::usage(format!("--scratch: {} {error}", file.display())).hint(hint)
+    CliError::usage(format!("--scratch: {} {error}", file.display())).hint(hint)
 }
 
 /// What is said about an answer.

@@ -14,7 +14,7 @@ use swathe_ot::{
 };
 
 use crate::flags::OtProblemFlags;
-use swathe_command::fault::Fault;
+use swathe_command::cli_error::CliError;
 use swathe_command::run_flags::RunFlags;
 use swathe_command::settings::{Found, Layers, RunSettings};
 
@@ -32,7 +32,7 @@ impl Problem {
         flags: &OtProblemFlags,
         run_flags: &RunFlags,
         run: &RunSettings,
-    ) -> Result<Problem, Fault> {
+    ) -> Result<Problem, CliError> {
         let layers = Layers::read(run_flags.config.as_deref(), &PROGRAM)?;
         let find = |name: &str, flag: &Option<String>| layers.find(name, flag);
         let defaults = Settings::default();
@@ -257,12 +257,12 @@ pub(super) fn buckets_of(
 }
 
 /// The shapes of --buckets, where the crop asks for them.
-fn with_buckets(settings: Settings, padding: &Padding) -> Result<Settings, Fault> {
+fn with_buckets(settings: Settings, padding: &Padding) -> Result<Settings, CliError> {
     let Crop::Bucketed { padding_px, .. } = settings.crop else {
         return Ok(settings);
     };
     let need = |what: &str| {
-        Fault::usage(format!("--crop bucketed {what}"))
+        CliError::usage(format!("--crop bucketed {what}"))
             .hint("add --buckets 128x256,256x512 with height x width, or --buckets auto")
     };
     let mut buckets = Vec::new();
@@ -296,7 +296,7 @@ fn typed(flags: &OtProblemFlags) -> Option<String> {
     }
 }
 
-fn real(found: &Found) -> Result<f64, Fault> {
+fn real(found: &Found) -> Result<f64, CliError> {
     let number = found.value.trim().parse::<f64>().ok();
     number.filter(|x| !x.is_nan()).ok_or_else(|| {
         found
@@ -306,7 +306,7 @@ fn real(found: &Found) -> Result<f64, Fault> {
 }
 
 /// The value that goes with a word.
-fn word<T: Clone>(found: &Found, what: &str, words: &[(&str, T)]) -> Result<T, Fault> {
+fn word<T: Clone>(found: &Found, what: &str, words: &[(&str, T)]) -> Result<T, CliError> {
     let known = words.iter().find(|(word, _)| *word == found.value);
     known.map(|(_, value)| value.clone()).ok_or_else(|| {
         let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
@@ -317,7 +317,7 @@ fn word<T: Clone>(found: &Found, what: &str, words: &[(&str, T)]) -> Result<T, F
     })
 }
 
-fn parse_coupling(found: &Found) -> Result<Coupling, Fault> {
+fn parse_coupling(found: &Found) -> Result<Coupling, CliError> {
     let wrong = || {
         found
             .fault("a choice of the plan's entries")
@@ -332,12 +332,12 @@ fn parse_coupling(found: &Found) -> Result<Coupling, Fault> {
 }
 
 /// A setting outside its range, under the name of its flag.
-fn usage(failure: Failure) -> Fault {
+fn usage(failure: Failure) -> CliError {
     match failure {
         Failure::BadSetting { name, value, rule } => {
-            Fault::usage(format!("--{} is {value}: {rule}", name.replace('_', "-")))
+            CliError::usage(format!("--{} is {value}: {rule}", name.replace('_', "-")))
                 .hint("`swathe ot --help` shows what can be set")
         }
-        other => Fault::usage(other.to_string()),
+        other => CliError::usage(other.to_string()),
     }
 }

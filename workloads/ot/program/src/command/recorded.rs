@@ -4,7 +4,7 @@ use serde_json::Value;
 use swathe_ot::{CoordScale, Precision, Reference, Settings};
 use swathe_run::store::run_folder::Identity;
 
-use swathe_command::fault::Fault;
+use swathe_command::cli_error::CliError;
 
 /// What a run was solved with, as far as one pair's answer depends on it.
 pub(super) struct Recorded {
@@ -15,7 +15,7 @@ pub(super) struct Recorded {
 
 impl Recorded {
     /// Reads the settings back.
-    pub(super) fn of(identity: &Identity) -> Result<Recorded, Fault> {
+    pub(super) fn of(identity: &Identity) -> Result<Recorded, CliError> {
         let text = |name: &str| -> Option<String> {
             Some(match identity.settings.get(name)? {
                 Value::Null => return None,
@@ -23,7 +23,7 @@ impl Recorded {
                 other => other.to_string(),
             })
         };
-        let parsed = |name: &str| -> Result<Option<f64>, Fault> {
+        let parsed = |name: &str| -> Result<Option<f64>, CliError> {
             let Some(text) = text(name) else {
                 return Ok(None);
             };
@@ -65,7 +65,7 @@ impl Recorded {
     }
 }
 
-fn odd(name: &str, value: &str) -> Fault {
-    Fault::usage(format!("run.json has an odd setting: {name} is {value}"))
+fn odd(name: &str, value: &str) -> CliError {
+    CliError::usage(format!("run.json has an odd setting: {name} is {value}"))
         .hint("was the run made by another version of swathe?")
 }

@@ -12,12 +12,12 @@ use swathe_run::store::run_folder::{Identity, InputFile, RunJson};
 
 use super::recorded::Recorded;
 use crate::flags::OtShowFlags;
-use swathe_command::fault::{Code, Fault};
+use swathe_command::cli_error::{CliError, Code};
 
-pub(super) fn show(flags: &OtShowFlags) -> Result<Code, Fault> {
+pub(super) fn show(flags: &OtShowFlags) -> Result<Code, CliError> {
     let run = RunJson::read(&flags.run)?;
     if run.identity.workload != "ot" {
-        return Err(Fault::usage(format!(
+        return Err(CliError::usage(format!(
             "{} is a run of swathe {}",
             flags.run.display(),
             run.identity.workload
@@ -44,17 +44,17 @@ pub(super) fn show(flags: &OtShowFlags) -> Result<Code, Fault> {
 }
 
 /// The two frames of the pair, as the run saw them.
-fn load(flags: &OtShowFlags, identity: &Identity, recorded: &Recorded) -> Result<Pair, Fault> {
+fn load(flags: &OtShowFlags, identity: &Identity, recorded: &Recorded) -> Result<Pair, CliError> {
     let input = flags
         .input
         .clone()
         .or_else(|| input_of(&identity.inputs))
         .ok_or_else(|| {
-            Fault::usage("the run does not say where its frames are")
+            CliError::usage("the run does not say where its frames are")
                 .hint("say where with --input INPUT")
         })?;
     let opened = PairInput::open(&input).map_err(|error| {
-        let fault = Fault::usage(error.to_string());
+        let fault = CliError::usage(error.to_string());
         match flags.input {
             Some(_) => fault.hint(error.hint()),
             None => fault.hint("if the input was moved, say where it is with --input INPUT"),
@@ -62,20 +62,20 @@ fn load(flags: &OtShowFlags, identity: &Identity, recorded: &Recorded) -> Result
     })?;
     let named = opened.pairs.iter().find(|pair| pair.id == flags.pair_id);
     let named = named.ok_or_else(|| {
-        Fault::usage(format!(
+        CliError::usage(format!(
             "{} has no pair {:?}",
             input.display(),
             flags.pair_id
         ))
         .hint("give --input the input that the run was made with")
     })?;
-    let frame = |number: usize, um_per_px: Option<f64>| -> Result<Frame, Fault> {
+    let frame = |number: usize, um_per_px: Option<f64>| -> Result<Frame, CliError> {
         let place = &opened.frames[number];
         warn_of_change(&place.path, &identity.inputs);
         let live = opened
             .files
             .read(place, recorded.label)
-            .map_err(|error| Fault::usage(format!("{place}: {error}")))?;
+            .map_err(|error| CliError::usage(format!("{place}: {error}")))?;
         let frame = live.whole();
         Ok(match um_per_px.or(recorded.um_per_px) {
             Some(um_per_px) => frame.with_um_per_px(um_per_px),
@@ -127,7 +127,7 @@ fn maps(
     record: &PairRecord,
     recorded: &Recorded,
     pair: &Pair,
-) -> Result<Fields, Fault> {
+) -> Result<Fields, CliError> {
     let kept = record
         .fields_path
         .as_ref()
@@ -137,23 +137,23 @@ fn maps(
     }
     eprintln!("the run kept no maps in .npz files: the pair is solved again with its settings");
     let solution = solve(pair, &recorded.settings)
-        .map_err(|failure| Fault::new(Code::SomeFailed, failure.to_string()))?;
+        .map_err(|failure| CliError::new(Code::SomeFailed, failure.to_string()))?;
     lift(&solution, &pair.source, &pair.target).ok_or_else(|| {
-        Fault::new(
+        CliError::new(
             Code::SomeFailed,
             "the pair was solved again, but without maps",
         )
     })
 }
 
-fn write(path: &Path, png: &[u8]) -> Result<(), Fault> {
+fn write(path: &Path, png: &[u8]) -> Result<(), CliError> {
     let written = || {
         let mut file = AtomicFile::create(path)?;
         file.write_all(png)?;
         file.commit()
     };
     written().map_err(|error| {
-        Fault::new(
+        CliError::new(
             Code::Output,
             format!("cannot write {}: {error}", path.display()),
         )
@@ -161,9 +161,9 @@ fn write(path: &Path, png: &[u8]) -> Result<(), Fault> {
     })
 }
 
-fn fault(error: PairRecordError) -> Fault {
+fn fault(error: PairRecordError) -> CliError {
     let message = error.to_string();
-    let fault = Fault::usage(message);
+    let fault = CliError::usage(message);
     match error {
         PairRecordError::Unknown { nearest, .. } if nearest.is_empty() => {
             fault.hint("the run has no pairs at all")

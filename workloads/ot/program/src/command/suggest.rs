@@ -8,12 +8,12 @@ use swathe::{Cpu, Source};
 use swathe_ot::{Choice, Pair, Settings, Trial, TrialFigures, TrialRow, Trials, choose};
 
 use crate::flags::OtSuggestFlags;
-use swathe_command::fault::{Code, Fault};
+use swathe_command::cli_error::{CliError, Code};
 use swathe_command::interrupt;
 use swathe_command::progress::{Progress, ProgressStyle};
 use swathe_command::summary::counted;
 
-pub(super) fn suggest(flags: &OtSuggestFlags) -> Result<Code, Fault> {
+pub(super) fn suggest(flags: &OtSuggestFlags) -> Result<Code, CliError> {
     let epsilons = decades(
         ("--epsilon-min", &flags.epsilon_min),
         ("--epsilon-max", &flags.epsilon_max),
@@ -23,7 +23,7 @@ pub(super) fn suggest(flags: &OtSuggestFlags) -> Result<Code, Fault> {
         ("--relaxation-max", &flags.relaxation_max),
     )?;
     let style = ProgressStyle::parse(&flags.progress).ok_or_else(|| {
-        Fault::usage(format!(
+        CliError::usage(format!(
             "--progress is '{}', which is not a way to show progress",
             flags.progress
         ))
@@ -66,9 +66,9 @@ pub(super) fn suggest(flags: &OtSuggestFlags) -> Result<Code, Fault> {
 }
 
 /// Pairs spread evenly over the input; those that cannot be read are named and left out.
-fn load(flags: &OtSuggestFlags) -> Result<Vec<Pair>, Fault> {
+fn load(flags: &OtSuggestFlags) -> Result<Vec<Pair>, CliError> {
     let input = PairInput::open(&flags.input)
-        .map_err(|error| Fault::usage(error.to_string()).hint(error.hint()))?;
+        .map_err(|error| CliError::usage(error.to_string()).hint(error.hint()))?;
     let n_all = input.pairs.len();
     let n_tried = (flags.pairs as usize).min(n_all);
     let label = flags.label.map(|label| label as f64);
@@ -93,7 +93,7 @@ fn load(flags: &OtSuggestFlags) -> Result<Vec<Pair>, Fault> {
         }
     }
     if pairs.is_empty() {
-        return Err(Fault::usage(format!(
+        return Err(CliError::usage(format!(
             "{} has no pair that can be tried",
             flags.input.display()
         ))
@@ -164,10 +164,10 @@ fn try_all(
 }
 
 /// Values from the smallest to the largest, a factor of ten apart; the largest is always there.
-fn decades(least: (&str, &str), most: (&str, &str)) -> Result<Vec<f64>, Fault> {
+fn decades(least: (&str, &str), most: (&str, &str)) -> Result<Vec<f64>, CliError> {
     let (from, to) = (positive(least.0, least.1)?, positive(most.0, most.1)?);
     if from > to {
-        return Err(Fault::usage(format!(
+        return Err(CliError::usage(format!(
             "{} is {}, more than {} ({})",
             least.0, least.1, most.0, most.1
         ))
@@ -184,10 +184,10 @@ fn decades(least: (&str, &str), most: (&str, &str)) -> Result<Vec<f64>, Fault> {
     Ok(values)
 }
 
-fn positive(name: &str, text: &str) -> Result<f64, Fault> {
+fn positive(name: &str, text: &str) -> Result<f64, CliError> {
     let value = text.parse::<f64>().ok();
     value.filter(|x| *x > 0.0 && x.is_finite()).ok_or_else(|| {
-        Fault::usage(format!(
+        CliError::usage(format!(
             "{name} is '{text}', which is not a positive number"
         ))
         .hint("write something like 0.001, 1e-3 or 10")

@@ -4,9 +4,9 @@ use crate::series_files::{SeriesFiles, SeriesFilesError};
 use swathe_ot::Shape;
 
 use crate::flags::OtSynthFlags;
-use swathe_command::fault::{Code, Fault};
+use swathe_command::cli_error::{CliError, Code};
 
-pub(super) fn synth(flags: &OtSynthFlags) -> Result<Code, Fault> {
+pub(super) fn synth(flags: &OtSynthFlags) -> Result<Code, CliError> {
     let what = SeriesFiles {
         n_series: flags.series as usize,
         n_frames: flags.frames as usize,
@@ -28,7 +28,7 @@ pub(super) fn synth(flags: &OtSynthFlags) -> Result<Code, Fault> {
 /// Frames of a side beyond this are not small problems any more.
 const SIDE_PX_MAX: usize = 8192;
 
-fn parse_shape(text: &str) -> Result<Shape, Fault> {
+fn parse_shape(text: &str) -> Result<Shape, CliError> {
     let side = |text: &str| {
         let side = text.parse::<usize>().ok();
         side.filter(|n| (8..=SIDE_PX_MAX).contains(n))
@@ -37,7 +37,7 @@ fn parse_shape(text: &str) -> Result<Shape, Fault> {
         .split_once('x')
         .and_then(|(h, w)| Some(Shape::new(side(h)?, side(w)?)));
     shape.ok_or_else(|| {
-        Fault::usage(format!(
+        CliError::usage(format!(
             "--shape is '{text}', which is not a shape of frames"
         ))
         .hint(format!(
@@ -46,14 +46,14 @@ fn parse_shape(text: &str) -> Result<Shape, Fault> {
     })
 }
 
-fn fault(error: SeriesFilesError) -> Fault {
+fn fault(error: SeriesFilesError) -> CliError {
     let message = error.to_string();
     match error {
         SeriesFilesError::Exists { .. } => {
-            Fault::usage(message).hint("choose another --out, or remove the folder")
+            CliError::usage(message).hint("choose another --out, or remove the folder")
         }
         SeriesFilesError::Write { .. } => {
-            Fault::new(Code::Output, message).hint("make room or allow writing")
+            CliError::new(Code::Output, message).hint("make room or allow writing")
         }
     }
 }

@@ -2,7 +2,7 @@ use super::moments::MomentRows;
 use super::panel::GridSide;
 use super::{DEAD, LANES, NEARLY_DEAD, Real, Row};
 use crate::simd::compiled_per_path;
-use crate::watch::Watch;
+use crate::stop_latch::StopLatch;
 use swathe::Simd;
 
 /// The sum from one list of pixels to another, term by term: out = log2 of the blurred
@@ -14,7 +14,7 @@ pub(crate) fn listed_blur<T: Real>(
     to: &GridSide,
     potential: &[Row<f64>],
     out: &mut [Row<f64>],
-    watch: &Watch<'_>,
+    watch: &StopLatch<'_>,
 ) {
     for (i, out) in out.iter_mut().enumerate() {
         if i % WATCHED_ROWS == 0 && watch.stopped() {
@@ -31,7 +31,7 @@ pub(crate) fn listed_moments<T: Real>(
     from: &GridSide,
     to: &GridSide,
     potential: &[Row<f64>],
-    watch: &Watch<'_>,
+    watch: &StopLatch<'_>,
     take: &mut dyn FnMut(usize, MomentRows<'_, T>),
 ) {
     let mut log = vec![[0.0; LANES]; to.n_line];
@@ -143,7 +143,7 @@ mod tests {
     /// Sum, displacement along y and x, and mean square at every output pixel in reading order.
     fn sums_of(sides: [&GridSide; 2], c: f64) -> Vec<[f64; 4]> {
         let ([from, to], path) = (sides, Simd::detect());
-        let watch = Watch::new(&|| false);
+        let watch = StopLatch::new(&|| false);
         let mut potential = vec![[0.0; LANES]; from.n_rows()];
         from.for_live(|row, lane, y, x| {
             potential[row][lane] = 30.0 * (y as f64 / 9.0).sin() + x as f64;

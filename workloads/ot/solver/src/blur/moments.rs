@@ -6,7 +6,7 @@ use super::real::{Real, exp_row, log_row};
 use super::separable::{Between, Blur, BlurScratch, first_block, pass, second_block};
 use super::tile::{Sums, Term};
 use super::{DEAD, LANES, Row, SEGMENT_MAX, Span};
-use crate::watch::Watch;
+use crate::stop_latch::StopLatch;
 use swathe::Simd;
 
 /// Where the mass at the output pixels of one block came from: log2 of the sum, the mean
@@ -31,7 +31,7 @@ pub(crate) fn moment_sums<T: Real>(
     scratch: &mut BlurScratch<T>,
     between: &mut Between,
     lent: [&mut [Row<T>]; 2],
-    watch: &Watch<'_>,
+    watch: &StopLatch<'_>,
     take: &mut dyn FnMut(usize, MomentRows<'_, T>),
 ) {
     if from.is_list() {

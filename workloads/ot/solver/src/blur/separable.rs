@@ -6,7 +6,7 @@ use super::source::Tiles;
 use super::tile::{Block, Readers, Sums, Term, tile_pass};
 use super::{DEAD, LANES, Real, Row, SEGMENT_MAX, Span};
 use crate::simd::compiled_per_path;
-use crate::watch::Watch;
+use crate::stop_latch::StopLatch;
 use swathe::Simd;
 
 /// The kernels of both passes from one side to the other.
@@ -101,7 +101,7 @@ pub(crate) fn blur<T: Real>(
     out: &mut [Row<f64>],
     scratch: &mut BlurScratch<T>,
     between: &mut Between,
-    watch: &Watch<'_>,
+    watch: &StopLatch<'_>,
 ) {
     if from.is_list() {
         listed_blur::<T>(path, blur.first.c, from, to, potential, out, watch);
@@ -121,7 +121,7 @@ pub(crate) fn first_half<T: Real>(
     potential: &[Row<f64>],
     scratch: &mut BlurScratch<T>,
     between: &mut Between,
-    watch: &Watch<'_>,
+    watch: &StopLatch<'_>,
 ) {
     between.resize(from, to);
     let mut sums = PlainSums::new();
@@ -147,7 +147,7 @@ pub(crate) fn second_half<T: Real>(
     out: &mut [Row<f64>],
     scratch: &mut BlurScratch<T>,
     between: &Between,
-    watch: &Watch<'_>,
+    watch: &StopLatch<'_>,
 ) {
     let mut sums = PlainSums::new();
     for b in 0..to.n_blocks {

@@ -2,14 +2,14 @@ use crate::failure::Failure;
 use std::cell::Cell;
 
 /// The caller's wish to stop, remembered once it was heard.
-pub(crate) struct Watch<'a> {
+pub(crate) struct StopLatch<'a> {
     stop: &'a dyn Fn() -> bool,
     heard: Cell<bool>,
 }
 
-impl<'a> Watch<'a> {
-    pub(crate) fn new(stop: &'a dyn Fn() -> bool) -> Watch<'a> {
-        Watch {
+impl<'a> StopLatch<'a> {
+    pub(crate) fn new(stop: &'a dyn Fn() -> bool) -> StopLatch<'a> {
+        StopLatch {
             stop,
             heard: Cell::new(false),
         }

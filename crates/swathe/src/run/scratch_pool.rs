@@ -7,7 +7,7 @@ use crate::memory::{Budget, ReclaimerGuard, Reservation};
 use crate::{OwnedWorkload, Stop, Workload};
 
 /// A scratch and the memory it holds.
-pub(super) struct Held<W: Workload> {
+pub(super) struct ScratchLease<W: Workload> {
     /// Made by whoever first solves with it: a workload whose scratch cannot be made panics there,
     /// where panics are caught.
     pub(super) scratch: Option<W::Scratch>,
@@ -15,7 +15,7 @@ pub(super) struct Held<W: Workload> {
 }
 
 /// Where scratches are kept between problems. Taking one is also the permission to solve.
-pub(super) struct ScratchRack<W: Workload> {
+pub(super) struct ScratchPool<W: Workload> {
     shared: Arc<Inner<W>>,
     _reclaimer: ReclaimerGuard,
 }
@@ -27,12 +27,12 @@ struct Inner<W: Workload> {
 }
 
 struct State<W: Workload> {
-    idle: Vec<Held<W>>,
+    idle: Vec<ScratchLease<W>>,
     n_free: usize,
 }
 
-impl<W: OwnedWorkload> ScratchRack<W> {
-    pub(super) fn new(n_at_once: usize, budget: &Budget) -> ScratchRack<W> {
+impl<W: OwnedWorkload> ScratchPool<W> {
+    pub(super) fn new(n_at_once: usize, budget: &Budget) -> ScratchPool<W> {
         let state = Mutex::new(State {
             idle: Vec::new(),
             n_free: n_at_once,
@@ -45,11 +45,11 @@ impl<W: OwnedWorkload> ScratchRack<W> {
         let weak = Arc::downgrade(&shared);
         let reclaimer = budget.on_shortage(move || {
             if let Some(shared) = weak.upgrade() {
-                let idle: Vec<Held<W>> = std::mem::take(&mut lock(&shared.state).idle);
+                let idle: Vec<ScratchLease<W>> = std::mem::take(&mut lock(&shared.state).idle);
                 drop(idle);
             }
         });
-        ScratchRack {
+        ScratchPool {
             shared,
             _reclaimer: reclaimer,
         }
@@ -57,7 +57,7 @@ impl<W: OwnedWorkload> ScratchRack<W> {
 
     /// Waits for its turn and takes a scratch, for which `reservation` was made; `None` if the run
     /// is cancelled first.
-    pub(super) fn take(&self, reservation: Reservation, stop: &Stop) -> Option<Held<W>> {
+    pub(super) fn take(&self, reservation: Reservation, stop: &Stop) -> Option<ScratchLease<W>> {
         let mut state = lock(&self.shared.state);
         while state.n_free == 0 {
             if stop.is_cancelled() {
@@ -77,7 +77,7 @@ impl<W: OwnedWorkload> ScratchRack<W> {
                 }
                 held
             }
-            None => Held {
+            None => ScratchLease {
                 scratch: None,
                 reservation,
             },
@@ -85,7 +85,7 @@ impl<W: OwnedWorkload> ScratchRack<W> {
     }
 
     /// Puts a scratch back, unless somebody waits for memory.
-    pub(super) fn give_back(&self, held: Held<W>) {
+    pub(super) fn give_back(&self, held: ScratchLease<W>) {
         if self.shared.budget.is_short() {
             drop(held);
         } else {

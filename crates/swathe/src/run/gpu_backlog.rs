@@ -1,9 +1,9 @@
-//! Lots: problems that several devices could take.
+//! GpuBacklog: problems that several devices could take.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
-use super::fleet::{Fleet, lane_need};
+use super::gpu_pool::{GpuPool, lane_need};
 use super::queue::Range;
 use super::{Shared, WorkloadOf, lock};
 use crate::route::{Choice, LaneCost, Lot, choose};
@@ -11,7 +11,7 @@ use crate::settings::BatchSize;
 use crate::{DeviceId, Finish, Limits, Planned, Shape, Size, Workload};
 
 #[derive(Default)]
-pub(super) struct Lots {
+pub(super) struct GpuBacklog {
     /// What the router sees; the problems themselves have the same numbers.
     costs: Vec<Lot>,
     kinds: Vec<Kind>,
@@ -28,23 +28,23 @@ struct Kind {
     problems: VecDeque<Planned>,
 }
 
-/// Who asks.
+/// WorkerKind asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Who {
+pub(super) enum WorkerKind {
     Cpu,
     Gpu(usize),
 }
 
-impl Who {
+impl WorkerKind {
     fn device(self) -> usize {
         match self {
-            Who::Cpu => 0,
-            Who::Gpu(number) => number + 1,
+            WorkerKind::Cpu => 0,
+            WorkerKind::Gpu(number) => number + 1,
         }
     }
 }
 
-impl Lots {
+impl GpuBacklog {
     pub(super) fn n_lanes(&self) -> usize {
         self.n_lanes
     }
@@ -78,7 +78,7 @@ impl Lots {
             .iter()
             .position(|kind| kind.padded.class == class && kind.padded.shape == padded.shape);
         let at = known.unwrap_or_else(|| {
-            let need = lane_need(shared.workload(), &padded, Fleet::kind(&shared.settings));
+            let need = lane_need(shared.workload(), &padded, GpuPool::kind(&shared.settings));
             self.kinds.push(Kind {
                 padded,
                 lane_bytes: need.lane_bytes.saturating_add(need.solution_bytes),
@@ -87,7 +87,7 @@ impl Lots {
             });
             self.costs.push(Lot {
                 n_lanes: 0,
-                lane: vec![LaneCost::Unknown; 1 + shared.fleet.n_gpus()],
+                cost_by_device: vec![LaneCost::Unknown; 1 + shared.fleet.n_gpus()],
             });
             self.kinds.len() - 1
         });
@@ -99,11 +99,11 @@ impl Lots {
     }
 
     /// A range for whoever asks, if it should take one.
-    pub(super) fn take<F: Finish>(&mut self, shared: &Shared<F>, who: Who) -> Option<Range> {
+    pub(super) fn take<F: Finish>(&mut self, shared: &Shared<F>, who: WorkerKind) -> Option<Range> {
         if self.n_lanes == 0 {
             return None;
         }
-        if self.version != shared.n_learnt.load(Ordering::Acquire) {
+        if self.version != shared.cost_version.load(Ordering::Acquire) {
             self.refresh(shared);
         }
         let mut n_at_once = vec![1; 1 + shared.fleet.n_gpus()];
@@ -112,11 +112,11 @@ impl Lots {
             return None;
         };
         let n_lanes = match who {
-            Who::Cpu => {
+            WorkerKind::Cpu => {
                 let problems = self.kinds[lot].problems.iter().take(n_lanes);
                 super::queue::n_claimed(shared, problems, self.n_lanes)
             }
-            Who::Gpu(number) => n_lanes.min(self.n_launched(shared, lot, number)).max(1),
+            WorkerKind::Gpu(number) => n_lanes.min(self.n_launched(shared, lot, number)).max(1),
         };
         self.n_lanes -= n_lanes;
         self.costs[lot].n_lanes -= n_lanes;
@@ -126,8 +126,8 @@ impl Lots {
             problems: kind.problems.drain(..n_lanes).collect(),
             n_attempts: 1,
             padded: match who {
-                Who::Cpu => None,
-                Who::Gpu(_) => Some(kind.padded),
+                WorkerKind::Cpu => None,
+                WorkerKind::Gpu(_) => Some(kind.padded),
             },
         })
     }
@@ -172,7 +172,7 @@ impl Lots {
 
     /// Looks the costs up again.
     fn refresh<F: Finish>(&mut self, shared: &Shared<F>) {
-        self.version = shared.n_learnt.load(Ordering::Acquire);
+        self.version = shared.cost_version.load(Ordering::Acquire);
         let costs = lock(&shared.costs);
         for (kind, lot) in self.kinds.iter().zip(&mut self.costs) {
             let class = kind.padded.class;
@@ -181,7 +181,7 @@ impl Lots {
                 None => LaneCost::Unknown,
             };
             if let Some(first) = kind.problems.front() {
-                lot.lane[0] = if shared.fleet.keeps(class) {
+                lot.cost_by_device[0] = if shared.fleet.is_gpu_only(class) {
                     LaneCost::Never
                 } else {
                     let lane = costs.lane(WorkloadOf::<F>::NAME, &first.size, DeviceId::Cpu);
@@ -191,7 +191,7 @@ impl Lots {
                 };
             }
             for number in 0..shared.fleet.n_gpus() {
-                lot.lane[1 + number] = if shared.fleet.member(number).can(class) {
+                lot.cost_by_device[1 + number] = if shared.fleet.member(number).can(class) {
                     takes(costs.lane(WorkloadOf::<F>::NAME, &kind.padded, shared.fleet.id(number)))
                 } else {
                     LaneCost::Never

@@ -5,27 +5,27 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use super::gpu_backlog::WorkerKind;
 use super::ledger::Entry;
-use super::lots::Who;
 use super::{Checked, DoneOf, ProblemOf, SolutionOf, lock};
 use crate::memory::Reservation;
 use crate::operation::{self, Spent};
 use crate::report::{Launch, Phase};
 use crate::{DeviceId, Finish, Planned, Stop};
 
-pub(super) struct Slot<F: Finish> {
+pub(super) struct WorkerState<F: Finish> {
     pub(super) worker: usize,
     /// The device it works for.
-    pub(super) who: Who,
+    pub(super) who: WorkerKind,
     /// Told to the solver; expires with the problem in hand.
     pub(super) stop: Stop,
     /// What it does right now, for whoever looks.
     phase: AtomicU8,
-    hand: Mutex<Hand<F>>,
+    hand: Mutex<InFlight<F>>,
 }
 
 /// A range on its way through a worker.
-pub(super) struct Hand<F: Finish> {
+pub(super) struct InFlight<F: Finish> {
     /// The problem being loaded, solved, checked or finished right now.
     pub(super) current: Option<Current>,
     pub(super) class: u32,
@@ -92,9 +92,9 @@ pub(super) struct Current {
     pub(super) is_check: bool,
 }
 
-impl<F: Finish> Slot<F> {
-    pub(super) fn new(worker: usize, who: Who, stop: Stop) -> Slot<F> {
-        let hand = Hand {
+impl<F: Finish> WorkerState<F> {
+    pub(super) fn new(worker: usize, who: WorkerKind, stop: Stop) -> WorkerState<F> {
+        let hand = InFlight {
             current: None,
             class: 0,
             n_attempts: 1,
@@ -115,7 +115,7 @@ impl<F: Finish> Slot<F> {
             has_turn: false,
             abandoned: false,
         };
-        Slot {
+        WorkerState {
             worker,
             who,
             stop,
@@ -124,7 +124,7 @@ impl<F: Finish> Slot<F> {
         }
     }
 
-    pub(super) fn hand(&self) -> MutexGuard<'_, Hand<F>> {
+    pub(super) fn hand(&self) -> MutexGuard<'_, InFlight<F>> {
         lock(&self.hand)
     }
 
@@ -146,7 +146,7 @@ impl<F: Finish> Slot<F> {
     }
 
     /// The worker begins with a problem now: its time starts.
-    pub(super) fn begin(&self, hand: &mut Hand<F>, planned: Planned, now: Instant) {
+    pub(super) fn begin(&self, hand: &mut InFlight<F>, planned: Planned, now: Instant) {
         self.stop.renew();
         hand.current = Some(Current {
             planned,
@@ -166,7 +166,7 @@ impl<F: Finish> Slot<F> {
     }
 }
 
-impl<F: Finish> Hand<F> {
+impl<F: Finish> InFlight<F> {
     /// Takes note of what this thread spent its time on since the last phase.
     pub(super) fn note_operations(&mut self, phase: Phase) {
         let spent = operation::drain();

@@ -1,5 +1,5 @@
 use crate::set;
-use crate::set::memo;
+use crate::set::set_cache;
 use crate::set_order::recipe::Recipe;
 use crate::value::Value;
 use crate::value::packed::{self, Bounds};
@@ -106,7 +106,7 @@ impl Straight {
         // A place is three bytes and a colour one, so the key is exact.
         let (first, last) = ((self.0 >> 32) as u32, self.0 as u32);
         let key = if is_cell { 2 } else { 1 } << 56 | u64::from(first) << 24 | u64::from(last);
-        memo::set(key, || {
+        set_cache::set(key, || {
             let items = self.items().collect();
             let recipe = if is_cell && first & packed::PLACE_MASK != last {
                 // The colours were put on the finished set of places.

@@ -1,8 +1,8 @@
 use crate::columns::column::Column;
 use crate::evaluate::meter;
-use crate::set::copies::Copies;
 use crate::set::distinct;
-use crate::set::straight::Straight;
+use crate::set::line_segment::Straight;
+use crate::set::shifted_sets::Copies;
 use crate::set::{self, Set};
 use crate::set_order::recipe::Recipe;
 use crate::value::fault::Result;
@@ -106,7 +106,7 @@ impl Gathered {
             Gathered::Copies(copies) if is_moved_by(&copies, parent) => {
                 meter::build(copies.len(), 16)?;
                 meter::spend(copies.len())?;
-                set::copies(copies, Recipe::Via(parent.clone()))
+                set::shifted_sets(copies, Recipe::Via(parent.clone()))
             }
             values => values_over(values.into_values(), parent),
         }

@@ -8,12 +8,12 @@ use swathe::{
     DeviceId, DeviceUse, EndCause, Finish, GpuInfo, GpuUse, Report, Simd, Source, Workload,
 };
 use swathe_run::explain::flame::flame_svg;
-use swathe_run::store::carry_out::{DuringHash, Finished, carry_out};
 use swathe_run::store::cost_file;
+use swathe_run::store::execute::{DuringHash, Finished, execute};
 use swathe_run::store::rows::Rows;
 use swathe_run::store::run_folder::{Identity, InputFile, RunJson, write_file};
 
-use crate::fault::{Code, Fault};
+use crate::cli_error::{CliError, Code};
 use crate::progress::Progress;
 use crate::settings::RunSettings;
 use crate::{stdout, summary};
@@ -31,14 +31,14 @@ pub struct Provenance {
 ///
 /// # Errors
 /// If the run cannot begin or its folder cannot be written.
-pub fn sweep<F, R>(
+pub fn run_command<F, R>(
     finish: &Arc<F>,
     source: &Source<<F::Workload as Workload>::Problem, F::Failure>,
     mut run: RunSettings,
     provenance: Provenance,
     rows: R,
     during_hash: DuringHash<'_>,
-) -> Result<Code, Fault>
+) -> Result<Code, CliError>
 where
     F: Finish,
     R: Rows<Solution = F::Finished>,
@@ -46,7 +46,7 @@ where
     let name = <F::Workload as Workload>::NAME;
     if run.engine.n_verify > 0 && !finish.workload().can_compare() {
         let message = format!("answers of {name} cannot be verified: it does not compare them");
-        return Err(Fault::usage(message).hint("leave --verify out"));
+        return Err(CliError::usage(message).hint("leave --verify out"));
     }
     if run.explain {
         let plan = swathe::explain(finish.as_ref(), source, &run.engine);
@@ -72,7 +72,7 @@ where
     run.engine.costs = cost_file::load(&gpus);
     let (progress, observer) = Progress::start(run.progress, name, source.n_problems() as u64);
     run.engine.observer = observer;
-    let finished = carry_out(
+    let finished = execute(
         finish,
         source,
         &run.engine,
@@ -86,16 +86,16 @@ where
         }),
     )?;
     cost_file::save(&finished.report.costs, &gpus);
-    let code = tell(&finished, &run)?;
+    let code = print_summary(&finished, &run)?;
     draw_flame(&finished.report, &run)?;
     Ok(code)
 }
 
 /// The drawing that `--flame` asks for.
-pub fn draw_flame(report: &Report, run: &RunSettings) -> Result<(), Fault> {
+pub fn draw_flame(report: &Report, run: &RunSettings) -> Result<(), CliError> {
     if let Some(to) = &run.flame {
         write_file(to, flame_svg(report).as_bytes()).map_err(|error| {
-            Fault::new(Code::Output, error.to_string())
+            CliError::new(Code::Output, error.to_string())
                 .hint("the run itself is safe: swathe report RUN --flame FILE draws it again")
         })?;
         eprintln!("flame graph: {}", to.display());
@@ -154,7 +154,7 @@ fn tell_of_gpus(report: &Report) {
 }
 
 /// The summary on stderr, the folder on stdout, and the exit status.
-fn tell(finished: &Finished, run: &RunSettings) -> Result<Code, Fault> {
+fn print_summary(finished: &Finished, run: &RunSettings) -> Result<Code, CliError> {
     let report = &finished.report;
     eprintln!(
         "{}: {} in {:.2} s ({:.1} a second)",

@@ -15,7 +15,7 @@ use std::rc::Rc;
 /// The results for a column of places, each with this object, by a function; worked out unless they are known.
 ///
 /// None if it is not that kind of question or there is no answer.
-pub(crate) fn or_work_out<'a>(
+pub(crate) fn get_or_compute<'a>(
     f: &Rc<Closure>,
     arg: &Column<'a>,
     n: usize,

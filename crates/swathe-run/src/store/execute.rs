@@ -74,7 +74,7 @@ pub type DuringHash<'a> = Box<dyn FnOnce(bool) -> Result<(), FolderError> + 'a>;
 ///
 /// # Errors
 /// If the folder cannot be used or written.
-pub fn carry_out<F, R>(
+pub fn execute<F, R>(
     finish: &Arc<F>,
     source: &Source<<F::Workload as Workload>::Problem, F::Failure>,
     settings: &Settings,
@@ -134,7 +134,7 @@ where
         ..settings.clone()
     };
     let report = swathe::run_finishing(&numbered, &remaining, settings, &mut |delivery| {
-        if let Some(error) = part.rows().trouble() {
+        if let Some(error) = part.rows().write_error() {
             trouble = Some(error);
             return ControlFlow::Break(());
         }

@@ -12,7 +12,7 @@ use crate::{
     Stop, Workload,
 };
 
-pub(super) struct Fleet {
+pub(super) struct GpuPool {
     members: Vec<Member>,
     routing: Routing,
     routes: Mutex<BTreeMap<(u32, Shape), Tally>>,
@@ -32,7 +32,7 @@ struct State {
     n_losses: u32,
     n_failures: HashMap<u32, u32>,
     banned: HashSet<u32>,
-    climbs: HashMap<(u32, Shape), Climb>,
+    climbs: HashMap<(u32, Shape), BatchSizeSearch>,
 }
 
 /// What became of the problems of one class and padded shape.
@@ -47,18 +47,18 @@ struct Tally {
     real: Option<Size>,
 }
 
-impl Fleet {
+impl GpuPool {
     /// A worker loads the next launch while the other one's runs.
     pub(super) const N_WORKERS_EACH: usize = 2;
 
-    pub(super) fn new(settings: &Settings) -> Fleet {
+    pub(super) fn new(settings: &Settings) -> GpuPool {
         let members = settings.devices.iter().map(|device| Member {
             device: device.for_run(&settings.memory, settings.time_limit),
             busy: Mutex::new(false),
             freed: Condvar::new(),
             state: Mutex::default(),
         });
-        Fleet {
+        GpuPool {
             members: members.collect(),
             routing: settings.routing,
             routes: Mutex::default(),
@@ -90,7 +90,7 @@ impl Fleet {
     }
 
     /// Whether the CPU leaves problems of this class to the graphics processors.
-    pub(super) fn keeps(&self, class: u32) -> bool {
+    pub(super) fn is_gpu_only(&self, class: u32) -> bool {
         self.routing == Routing::Launch && self.members.iter().any(|member| member.can(class))
     }
 
@@ -172,7 +172,7 @@ impl Fleet {
                 class,
                 padded,
                 volume_real: tally.volume_real,
-                packed: workload.gpu_packs(),
+                packed: workload.gpu_is_packed(),
                 n_problems: tally.n_problems,
                 choice: totals.first().map(|&(_, device)| device),
                 choice_ms: totals.first().map(|&(ms, _)| ms),
@@ -256,7 +256,7 @@ impl Member {
     pub(super) fn n_lanes_next(&self, class: u32, padded: Shape, best: Option<u64>) -> usize {
         let mut state = lock(&self.state);
         let climb = state.climbs.entry((class, padded));
-        climb.or_insert_with(|| Climb::new(best)).n_next
+        climb.or_insert_with(|| BatchSizeSearch::new(best)).n_next
     }
 
     /// Takes in what a launch took; the launch size of the best throughput so far.
@@ -269,7 +269,7 @@ impl Member {
     ) -> Option<u64> {
         let mut state = lock(&self.state);
         let climb = state.climbs.entry((class, padded));
-        let climb = climb.or_insert_with(|| Climb::new(None));
+        let climb = climb.or_insert_with(|| BatchSizeSearch::new(None));
         climb.learn(n_lanes, took);
         climb.best.map(|(n_lanes, _)| n_lanes as u64)
     }
@@ -287,20 +287,20 @@ impl Drop for Turn<'_> {
 
 /// Looks for the launch size of the best throughput: twice as many as long as that pays.
 #[derive(Debug)]
-struct Climb {
+struct BatchSizeSearch {
     n_next: usize,
     /// Lanes, and lanes in a second.
     best: Option<(usize, f64)>,
 }
 
-impl Climb {
+impl BatchSizeSearch {
     const N_FIRST: usize = 4;
     /// What it must bring to go on.
     const GAIN: f64 = 1.05;
 
-    fn new(best: Option<u64>) -> Climb {
-        Climb {
-            n_next: best.map_or(Climb::N_FIRST, |n| n.max(1) as usize),
+    fn new(best: Option<u64>) -> BatchSizeSearch {
+        BatchSizeSearch {
+            n_next: best.map_or(BatchSizeSearch::N_FIRST, |n| n.max(1) as usize),
             best: None,
         }
     }
@@ -313,7 +313,7 @@ impl Climb {
         let rate = n_lanes as f64 / took.as_secs_f64().max(1e-9);
         match self.best {
             Some((n_best, rate_best)) if n_lanes > n_best => {
-                if rate > rate_best * Climb::GAIN {
+                if rate > rate_best * BatchSizeSearch::GAIN {
                     self.best = Some((n_lanes, rate));
                     self.n_next = n_lanes * 2;
                 } else {
@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn launches_grow_while_that_pays() {
-        let mut climb = Climb::new(None);
+        let mut climb = BatchSizeSearch::new(None);
         // A fixed cost of 1 ms and 10 us a lane: from 1,024 lanes on little is gained.
         let took = |n: usize| Duration::from_secs_f64(1e-3 + 1e-5 * n as f64);
         for _ in 0..20 {

@@ -30,17 +30,17 @@ impl From<Code> for ExitCode {
 
 /// Why a command ends early.
 #[derive(Debug)]
-pub struct Fault {
+pub struct CliError {
     /// The exit status.
     pub code: Code,
     message: String,
     hint: Option<String>,
 }
 
-impl Fault {
+impl CliError {
     /// A fault with this exit status.
-    pub fn new(code: Code, message: impl Into<String>) -> Fault {
-        Fault {
+    pub fn new(code: Code, message: impl Into<String>) -> CliError {
+        CliError {
             code,
             message: message.into(),
             hint: None,
@@ -48,20 +48,20 @@ impl Fault {
     }
 
     /// Bad usage, or an input that cannot be used.
-    pub fn usage(message: impl Into<String>) -> Fault {
-        Fault::new(Code::Usage, message)
+    pub fn usage(message: impl Into<String>) -> CliError {
+        CliError::new(Code::Usage, message)
     }
 
     /// The same with what to do about it.
-    pub fn hint(self, hint: impl Into<String>) -> Fault {
-        Fault {
+    pub fn hint(self, hint: impl Into<String>) -> CliError {
+        CliError {
             hint: Some(hint.into()),
             ..self
         }
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "error: {}", self.message)?;
         match &self.hint {
@@ -71,8 +71,8 @@ impl fmt::Display for Fault {
     }
 }
 
-impl From<FolderError> for Fault {
-    fn from(error: FolderError) -> Fault {
+impl From<FolderError> for CliError {
+    fn from(error: FolderError) -> CliError {
         let message = error.to_string();
         let (code, hint) = match &error {
             FolderError::Exists { complete: true, .. } => (
@@ -103,6 +103,6 @@ impl From<FolderError> for Fault {
             ),
             FolderError::Read { .. } => (Code::Usage, "check that it exists and may be read"),
         };
-        Fault::new(code, message).hint(hint)
+        CliError::new(code, message).hint(hint)
     }
 }
