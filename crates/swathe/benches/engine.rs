@@ -375,7 +375,7 @@ fn decisions() {
     let lots: Vec<Lot> = (0..8)
         .map(|k| Lot {
             n_lanes: 1000 + 100 * k as usize,
-            lane: vec![lane(50 + 13 * k), lane(200 - 20 * k), lane(90 + 5 * k)],
+            cost_by_device: vec![lane(50 + 13 * k), lane(200 - 20 * k), lane(90 + 5 * k)],
         })
         .collect();
     let took = best(10, || {

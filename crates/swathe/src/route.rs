@@ -313,8 +313,11 @@ mod tests {
     #[test]
     fn the_unknown_is_tried_with_few() {
         let lot = |n_lanes: usize, cpu: LaneCost| {
-            let lane = vec![cpu, LaneCost::Unknown];
-            [Lot { n_lanes, lane }]
+            let cost_by_device = vec![cpu, LaneCost::Unknown];
+            [Lot {
+                n_lanes,
+                cost_by_device,
+            }]
         };
         let probe = Choice::Take {
             lot: 0,
@@ -328,8 +331,11 @@ mod tests {
         assert_eq!(choose(1, &unknown, &[1, 1]), Choice::Leave);
         assert_eq!(choose(0, &unknown, &[1, 1]), probe);
         // Two devices that nobody knows do not wait for each other.
-        let lane = vec![LaneCost::Never, LaneCost::Unknown, LaneCost::Unknown];
-        let lots = [Lot { n_lanes: 20, lane }];
+        let cost_by_device = vec![LaneCost::Never, LaneCost::Unknown, LaneCost::Unknown];
+        let lots = [Lot {
+            n_lanes: 20,
+            cost_by_device,
+        }];
         assert_eq!(choose(1, &lots, &[1, 1, 1]), probe);
         assert_eq!(choose(2, &lots, &[1, 1, 1]), probe);
     }

@@ -56,7 +56,7 @@ fn run_programs(flags: &ArcAskedFlags, run: &RunFlags) -> Result<Code, CliError>
     let programs = programs(&flags.programs)?;
     let tasks = tasks(&flags.tasks)?;
     let rejected = Rejected::of(&programs, &tasks);
-    rejected.tell();
+    rejected.print_summary();
     let asked = ArcJob::new(flags, limits, programs, tasks);
     asked.warn_of_the_unpaired();
     let (folder, is_explained) = (run.output.folder(), run.explain);

@@ -106,7 +106,7 @@ impl Gathered {
             Gathered::Copies(copies) if is_moved_by(&copies, parent) => {
                 meter::build(copies.len(), 16)?;
                 meter::spend(copies.len())?;
-                set::shifted_sets(copies, Recipe::Via(parent.clone()))
+                set::copies(copies, Recipe::Via(parent.clone()))
             }
             values => values_over(values.into_values(), parent),
         }

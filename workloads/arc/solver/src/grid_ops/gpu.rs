@@ -4,7 +4,7 @@
 //! neighbours that belong together is joined at once, by leading the later of two first cells to the earlier one.
 
 use super::{Class, GridAnswer, GridOp, GridOps, GridProblem, ObjectLabels};
-use crate::value::cli_error::CliError;
+use crate::value::fault::Fault;
 use crate::value::grid::Grid;
 use crate::value::packed;
 use swathe::{Access, Gpu, GpuError, Kernel, Lane, Need, Shape, Stop};

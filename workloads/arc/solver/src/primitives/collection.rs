@@ -269,7 +269,7 @@ fn merged_sets(outer: &Rc<Set>) -> Option<Result> {
         && n > 0
     {
         let recipe = Recipe::Joined(outer.clone(), (0..n as u32).collect());
-        return Some(set::shifted_sets(all, recipe));
+        return Some(set::copies(all, recipe));
     }
     let all: Vec<Value> = lists().flat_map(|sets| sets.iter()).cloned().collect();
     let (kept, numbers) = distinct::sets(&all)?;

@@ -292,7 +292,7 @@ mod tests {
             assert_eq!(copies.hashes(), hashes);
             assert!(copies.sizes().eq(made.iter().map(|v| v.len().unwrap())));
             // As a set, they are the set of the sets they are, made or not.
-            let of_copies = set::shifted_sets(copies, Recipe::Sequence).unwrap();
+            let of_copies = set::copies(copies, Recipe::Sequence).unwrap();
             let of_values = set::from_values(made).unwrap();
             let (kept, _) = distinct::sets(&[of_copies.clone(), of_values.clone()]).unwrap();
             assert_eq!(kept, [0], "fingerprints differ");
