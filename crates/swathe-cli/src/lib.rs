@@ -56,8 +56,8 @@ fn return_freed_memory() {
     }
 }
 
-/// Mesa's drivers look for a display and complain on stderr if this variable is not set, although
-/// nobody wants to see anything.
+/// Mesa's drivers look for a display and complain on stderr if this variable is not set; compute
+/// kernels need no display.
 fn give_drivers_a_folder() {
     const NAME: &str = "XDG_RUNTIME_DIR";
     if std::env::var_os(NAME).is_none() {

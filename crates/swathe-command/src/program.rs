@@ -20,8 +20,8 @@ pub struct Program {
     pub kind: &'static RunKind,
     /// The settings that its section may have besides those of every run.
     pub settings: &'static [&'static str],
-    /// Batches that are loaded ahead if nobody says: as many as threads, or a number where the
-    /// problems are in memory already.
+    /// The default of `--prefetch`: one batch per thread (`None`), or a number where the problems are
+    /// in memory already.
     pub n_prefetch: Option<usize>,
     /// Whether there are kernels for graphics processors: only then is a driver loaded.
     pub has_kernels: bool,
@@ -37,16 +37,19 @@ pub struct Program {
 }
 
 impl Program {
-    /// A program without settings of its own, kernels, a demo or calibration. It still needs a
-    /// command line.
-    pub const fn plain(kind: &'static RunKind) -> Program {
+    /// A program without settings of its own, kernels, a demo or calibration.
+    pub const fn plain(
+        kind: &'static RunKind,
+        command: fn() -> clap::Command,
+        run: fn(&ArgMatches) -> Result<Code, CliError>,
+    ) -> Program {
         Program {
             kind,
             settings: &[],
             n_prefetch: None,
             has_kernels: false,
-            command: || clap::Command::new("program"),
-            run: |_| Ok(Code::Solved),
+            command,
+            run,
             demo: None,
             calibrate: None,
         }

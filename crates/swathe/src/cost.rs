@@ -17,9 +17,9 @@ use crate::{DeviceId, Shape, Size};
 /// use swathe::{Costs, DeviceId, Shape, Size};
 /// let mut costs = Costs::default();
 /// let size = Size::of(Shape::new(&[60, 120]));
-/// assert_eq!(costs.lane("ot", &size, DeviceId::Cpu), None);
-/// costs.learn("ot", &size, DeviceId::Cpu, 10, Duration::from_millis(50));
-/// assert_eq!(costs.lane("ot", &size, DeviceId::Cpu), Some(Duration::from_millis(5)));
+/// assert_eq!(costs.lane("primes", &size, DeviceId::Cpu), None);
+/// costs.learn("primes", &size, DeviceId::Cpu, 10, Duration::from_millis(50));
+/// assert_eq!(costs.lane("primes", &size, DeviceId::Cpu), Some(Duration::from_millis(5)));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(into = "Vec<CostRow>", from = "Vec<CostRow>")]

@@ -331,7 +331,7 @@ impl Gpu {
     /// Opens the device again after it was lost or did not answer.
     pub(crate) fn reopen(&self) -> Result<(), GpuError> {
         self.0.shelf.clear();
-        // Opened without the lock: a driver that does not come back keeps nobody else from it.
+        // Opened without the lock: other users of the device do not wait for a hung driver.
         let opened = Arc::new(open::open(&self.0.adapter, &self.0.info.name)?);
         *self.0.open.lock().unwrap_or_else(PoisonError::into_inner) = opened;
         Ok(())

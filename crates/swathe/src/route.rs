@@ -68,9 +68,12 @@ const HYSTERESIS: f64 = 1.25;
 /// assert!(matches!(choose(0, &lots, &[2, 1]), Choice::Take { lot: 1, .. }));
 /// ```
 pub fn choose(device: usize, lots: &[Lot], n_at_once: &[usize]) -> Choice {
+    // Once for all lots: a decision is made under the queue's lock.
+    let devices = 0..n_at_once.len();
+    let alone_s: Vec<f64> = devices.map(|other| alone(other, lots, n_at_once)).collect();
     let mut best: Option<(f64, usize)> = None;
     for (number, lot) in lots.iter().enumerate() {
-        if lot.n_lanes == 0 || !should_take(device, lot, lots, n_at_once) {
+        if lot.n_lanes == 0 || !should_take(device, lot, &alone_s) {
             continue;
         }
         let advantage = match lot.cost_by_device[device] {
@@ -91,7 +94,7 @@ pub fn choose(device: usize, lots: &[Lot], n_at_once: &[usize]) -> Choice {
         LaneCost::Takes(lane) => {
             // Half of what the devices do together until the end: lanes that are taken cannot be
             // shared out again.
-            let together = together(lots, n_at_once);
+            let together = together(lots, &alone_s);
             (0.5 * together / seconds(lane)).min(lot.n_lanes as f64) as usize
         }
         LaneCost::Unknown | LaneCost::Never => N_PROBE.min(lot.n_lanes),
@@ -108,10 +111,10 @@ pub fn choose(device: usize, lots: &[Lot], n_at_once: &[usize]) -> Choice {
 /// Progress: take a lot with lanes. If the CPU does not know it, the CPU takes it. A device with an
 /// unknown cost leaves it only to one with a known cost; and a device with a known cost leaves it
 /// only to one whose own lane is clearly shorter, so the device with the shortest lane takes it.
-fn should_take(device: usize, lot: &Lot, lots: &[Lot], n_at_once: &[usize]) -> bool {
+fn should_take(device: usize, lot: &Lot, alone_s: &[f64]) -> bool {
     /// Lanes that another device will have done within this many seconds are not worth a probe.
     const PROBE_WORTH_S: f64 = 0.2;
-    let mut others = (0..n_at_once.len()).filter(|&other| other != device);
+    let mut others = (0..alone_s.len()).filter(|&other| other != device);
     match lot.cost_by_device[device] {
         LaneCost::Never => false,
         LaneCost::Unknown if device == 0 => true,
@@ -119,23 +122,22 @@ fn should_take(device: usize, lot: &Lot, lots: &[Lot], n_at_once: &[usize]) -> b
             LaneCost::Never => true,
             // The CPU is measured soon; another unknown device may be waiting likewise.
             LaneCost::Unknown => other != 0,
-            LaneCost::Takes(_) => alone(other, lots, n_at_once) > PROBE_WORTH_S,
+            LaneCost::Takes(_) => alone_s[other] > PROBE_WORTH_S,
         }),
         LaneCost::Takes(lane) => others.all(|other| match lot.cost_by_device[other] {
             LaneCost::Never | LaneCost::Unknown => true,
             // A device that would still be at its first lane when another had done it all leaves it.
-            LaneCost::Takes(_) => seconds(lane) <= HYSTERESIS * alone(other, lots, n_at_once),
+            LaneCost::Takes(_) => seconds(lane) <= HYSTERESIS * alone_s[other],
         }),
     }
 }
 
 /// What all devices together need for all that is left, each of which would need so long alone.
-fn together(lots: &[Lot], n_at_once: &[usize]) -> f64 {
-    let rates = (0..n_at_once.len()).map(|device| {
+fn together(lots: &[Lot], alone_s: &[f64]) -> f64 {
+    let rates = alone_s.iter().enumerate().map(|(device, alone)| {
         let can_all = lots
             .iter()
             .all(|lot| lot.n_lanes == 0 || lot.cost_by_device[device] != LaneCost::Never);
-        let alone = alone(device, lots, n_at_once);
         match can_all && alone.is_finite() {
             true => 1.0 / alone.max(1e-12),
             false => 0.0,
@@ -365,7 +367,7 @@ mod tests {
         }
     }
 
-    /// Whatever is known of the devices, somebody takes lanes as long as some device can do them.
+    /// Whatever is known of the devices, one of them takes lanes as long as one of them can do them.
     #[test]
     fn the_devices_never_all_leave_what_one_of_them_can_do() {
         let mut state = 11u64;

@@ -275,8 +275,7 @@ fn need<F: Finish>(finish: &F, size: &Size) -> Need {
 /// How a problem of this size can be launched, if it can.
 fn gpu_lane<W: Workload>(workload: &W, size: &Size, on: DeviceKind) -> Option<GpuLane> {
     let form = workload.launch_form(size)?;
-    let need = gpu_pool::lane_need(
-        workload,
+    let need = workload.need(
         &Size {
             shape: form,
             ..*size

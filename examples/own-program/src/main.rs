@@ -115,11 +115,11 @@ struct Flags {
     run: RunFlags,
 }
 
-static PROGRAM: Program = Program {
-    command: || Flags::augment_args(clap::Command::new("words")),
-    run: |matches| count(&Flags::from_arg_matches(matches).unwrap_or_else(|error| error.exit())),
-    ..Program::plain(&KIND)
-};
+static PROGRAM: Program = Program::plain(
+    &KIND,
+    || Flags::augment_args(clap::Command::new("words")),
+    |matches| count(&Flags::from_arg_matches(matches).unwrap_or_else(|error| error.exit())),
+);
 
 fn count(flags: &Flags) -> Result<Code, CliError> {
     let run = resolve(&flags.run, &flags.out, &PROGRAM)?;

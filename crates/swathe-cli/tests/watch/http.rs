@@ -99,7 +99,7 @@ fn parse(text: &str) -> Answer {
     }
 }
 
-/// Somebody who asks for `/data.json` again and again, as the page does.
+/// A viewer: polls `/data.json`, as the page does.
 pub(crate) struct Viewer {
     server: SocketAddr,
     etag: String,

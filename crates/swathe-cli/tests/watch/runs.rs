@@ -82,6 +82,6 @@ fn ctrl_c_ends_the_watching_and_not_the_run() {
     let watch = Watch::start(folder.path(), "run");
     watch.data();
     let _open = connect(watch.server);
-    assert_eq!(watch.interrupt(), Some(0), "although somebody is connected");
+    assert_eq!(watch.interrupt(), Some(0), "although a viewer is connected");
     assert_eq!(run.wait(), Some(0));
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
-use super::gpu_pool::{GpuPool, lane_need};
+use super::gpu_pool::GpuPool;
 use super::queue::Range;
 use super::{Shared, WorkloadOf, lock};
 use crate::route::{Choice, LaneCost, Lot, choose};
@@ -78,7 +78,9 @@ impl GpuBacklog {
             .iter()
             .position(|kind| kind.padded.class == class && kind.padded.shape == padded.shape);
         let at = known.unwrap_or_else(|| {
-            let need = lane_need(shared.workload(), &padded, GpuPool::kind(&shared.settings));
+            let need = shared
+                .workload()
+                .need(&padded, GpuPool::kind(&shared.settings));
             self.kinds.push(Kind {
                 padded,
                 lane_bytes: need.lane_bytes.saturating_add(need.solution_bytes),

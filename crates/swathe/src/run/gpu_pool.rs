@@ -8,8 +8,8 @@ use super::{WAIT_MAX, lock};
 use crate::device::DeviceUse;
 use crate::report::{Route, RouteDevice};
 use crate::{
-    Budget, Costs, Device, DeviceId, DeviceKind, GpuLimits, Need, Routing, Settings, Shape, Size,
-    Stop, Workload,
+    Budget, Costs, Device, DeviceId, DeviceKind, GpuLimits, Routing, Settings, Shape, Size, Stop,
+    Workload,
 };
 
 pub(super) struct GpuPool {
@@ -330,11 +330,6 @@ impl BatchSizeSearch {
             }
         }
     }
-}
-
-/// The memory a lane takes on a device, padded.
-pub(super) fn lane_need<W: Workload>(workload: &W, padded: &Size, on: DeviceKind) -> Need {
-    workload.need(padded, on)
 }
 
 #[cfg(test)]

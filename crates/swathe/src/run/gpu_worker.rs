@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::clock::Clock;
 use super::finishing::finish_answered;
 use super::gpu_backlog::WorkerKind;
-use super::gpu_pool::{Member, lane_need};
+use super::gpu_pool::Member;
 use super::queue::{Claim, Range};
 use super::worker::{
     Local, came_back, deliver, load_all, put_back_smaller, settle_at_once, take_in_hand, wait,
@@ -72,7 +72,7 @@ fn carry<F: Finish>(
     let launch_bytes = match &member.device {
         Device::Gpu(_) => 0,
         Device::Host(_) => {
-            let need = lane_need(shared.workload(), &padded, device.kind());
+            let need = shared.workload().need(&padded, device.kind());
             let lane_bytes = need.lane_bytes.saturating_add(need.solution_bytes);
             need.scratch_bytes
                 .saturating_add(lane_bytes.saturating_mul(n_claimed as u64))
