@@ -15,6 +15,7 @@ use crate::interrupt;
 use crate::program::{self, Program};
 use crate::progress::ProgressStyle;
 use crate::run_flags::RunFlags;
+use crate::selection::Selection;
 
 /// How a command runs its workload, whatever the workload.
 pub struct RunSettings {
@@ -22,6 +23,8 @@ pub struct RunSettings {
     pub engine: Settings,
     /// Where outcomes go.
     pub output: Output,
+    /// Which problems are wanted.
+    pub selection: Selection,
     /// How progress is shown.
     pub progress: ProgressStyle,
     /// Print the plan and run nothing.
@@ -64,6 +67,18 @@ pub fn resolve(flags: &RunFlags, out: &Path, program: &Program) -> Result<RunSet
         })?,
         None => cpu.memory_default_bytes(),
     };
+    let margin = match text("memory-margin", &flags.memory_margin)? {
+        None => 0.0,
+        Some(found) => match found.value.trim().parse::<f64>() {
+            Ok(share) if (0.0..1.0).contains(&share) => share,
+            _ => {
+                return Err(found
+                    .fault("a share of the memory")
+                    .hint("write a number from 0 to 0.99, such as 0.2"));
+            }
+        },
+    };
+    let memory_bytes = (memory_bytes as f64 * (1.0 - margin)) as u64;
     let defaults = Settings::default();
     let engine = Settings {
         n_threads,
@@ -145,6 +160,7 @@ pub fn resolve(flags: &RunFlags, out: &Path, program: &Program) -> Result<RunSet
     Ok(RunSettings {
         engine,
         output,
+        selection: Selection::of(flags)?,
         progress,
         explain: flags.explain,
         flame: flags.flame.clone(),
@@ -270,7 +286,7 @@ impl Layers {
 }
 
 /// Settings that `swathe.toml` may have at its top, for all workloads.
-const SHARED_NAMES: [&str; 12] = [
+const SHARED_NAMES: [&str; 13] = [
     "device",
     "gpu-memory",
     "threads",
@@ -278,6 +294,7 @@ const SHARED_NAMES: [&str; 12] = [
     "batch-size-max",
     "buckets",
     "memory",
+    "memory-margin",
     "time-limit",
     "prefetch",
     "verify",

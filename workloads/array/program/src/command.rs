@@ -52,7 +52,11 @@ pub(crate) fn array(flags: &ArrayFlags) -> Result<Code, CliError> {
         Some(path) => Some(Second::open(path, items.column.as_deref())?),
         None => None,
     };
-    let (operation, kept) = asked.decide(&input)?;
+    let (operation, mut kept) = asked.decide(&input)?;
+    let names = kept.iter().map(|&at| input.items()[at].name.as_str());
+    if let Some(chosen) = run.selection.choose("item", names)? {
+        kept = chosen.into_iter().map(|at| kept[at]).collect();
+    }
     let files: Vec<&Path> = items
         .inputs
         .iter()

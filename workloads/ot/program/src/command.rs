@@ -43,7 +43,11 @@ fn solve(flags: &OtRunFlags) -> Result<Code, CliError> {
     };
     let run = resolve(&flags.run, out, &PROGRAM)?;
     let problem = Problem::resolve(&flags.problem, &flags.run, &run)?;
-    let input = open(input)?;
+    let mut input = open(input)?;
+    let ids = input.pairs.iter().map(|pair| pair.id.as_str());
+    if let Some(chosen) = run.selection.choose("pair", ids)? {
+        input.keep(&chosen);
+    }
     let cache = Arc::new(FrameCache::new(
         Arc::clone(&input.files),
         input.frames.clone(),

@@ -170,12 +170,18 @@ impl Problem {
         let all = [
             ("epsilon", Some(number(settings.epsilon))),
             ("relaxation", Some(number(settings.relaxation))),
-            ("reference", Some(json!(name(settings.reference, &REFERENCES)))),
+            (
+                "reference",
+                Some(json!(name(settings.reference, &REFERENCES))),
+            ),
             ("coord-scale", Some(json!(coord_scale))),
             ("normalize", Some(json!(settings.normalize))),
             ("tolerance", Some(number(settings.tolerance))),
             ("max-iterations", Some(json!(settings.max_iterations))),
-            ("precision", Some(json!(name(settings.precision, &PRECISIONS)))),
+            (
+                "precision",
+                Some(json!(name(settings.precision, &PRECISIONS))),
+            ),
             ("crop", Some(json!(crop))),
             ("padding", Some(padding)),
             ("pool", Some(json!(settings.pool))),
