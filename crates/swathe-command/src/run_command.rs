@@ -16,7 +16,7 @@ use swathe_run::store::run_folder::{Identity, InputFile, RunJson, write_file};
 use crate::cli_error::{CliError, Code};
 use crate::progress::Progress;
 use crate::settings::RunSettings;
-use crate::{stdout, summary};
+use crate::{error, status, stderr, stdout, summary, warning};
 
 /// What a run's answers depend on besides its problems.
 pub struct Provenance {
@@ -98,7 +98,7 @@ pub fn draw_flame(report: &Report, run: &RunSettings) -> Result<(), CliError> {
             CliError::new(Code::Output, error.to_string())
                 .hint("the run itself is safe: swathe report RUN --flame FILE draws it again")
         })?;
-        eprintln!("flame graph: {}", to.display());
+        status!("flame graph: {}", to.display());
     }
     Ok(())
 }
@@ -110,8 +110,8 @@ fn warn_of_other_instructions(run: &RunSettings) {
         && run.output.resume
         && before.identity.simd != now
     {
-        eprintln!(
-            "warning: the run began with {} instructions and goes on with {now}: floats may differ in the last bits",
+        warning!(
+            "the run began with {} instructions and goes on with {now}: floats may differ in the last bits",
             before.identity.simd
         );
     }
@@ -142,12 +142,13 @@ fn tell_of_gpus(report: &Report) {
     if report.n_cpu_only > 0 && !parts.is_empty() {
         line += &format!(", and {} by the cpu, which alone can", report.n_cpu_only);
     }
-    eprintln!("{line}");
+    status!("{line}");
     for gpu in gpus {
         if let Some(reason) = &gpu.retired {
-            eprintln!(
-                "warning: gpu:{} ({}) was given up: {reason}; the others and the CPU took over",
-                gpu.info.number, gpu.info.name
+            warning!(
+                "gpu:{} ({}) was given up: {reason}; the others and the CPU took over",
+                gpu.info.number,
+                gpu.info.name
             );
         }
     }
@@ -156,7 +157,7 @@ fn tell_of_gpus(report: &Report) {
 /// The summary on stderr, the folder on stdout, and the exit status.
 fn print_summary(finished: &Finished, run: &RunSettings) -> Result<Code, CliError> {
     let report = &finished.report;
-    eprintln!(
+    status!(
         "{}: {} in {:.2} s ({:.1} a second)",
         report.workload,
         summary::outcomes(report, finished.n_before).join(", "),
@@ -164,62 +165,69 @@ fn print_summary(finished: &Finished, run: &RunSettings) -> Result<Code, CliErro
         report.solved_per_s()
     );
     for line in summary::figures(report) {
-        eprintln!("{line}");
+        status!("{line}");
     }
     tell_of_gpus(report);
     for (what, n) in &finished.figures {
         if *n > 0 {
-            eprintln!("{n} {what}");
+            status!("{n} {what}");
         }
     }
     for note in &finished.notes {
-        eprintln!("{note}");
+        status!("{note}");
     }
     for warning in &finished.warnings {
-        eprintln!("warning: {warning}");
+        warning!("{warning}");
     }
     stdout::line(finished.path.display())?;
     let Some(merged) = &finished.merged else {
         if let Some(EndCause::StuckSolvers { n_stuck, .. }) = report.ended_by {
-            eprintln!(
-                "error: {n_stuck} problems did not stop when their time was over and keep the processor busy, so the run ended early"
-            );
-            eprintln!(
-                "hint: what was finished is kept; go on with --resume and a longer --time-limit, or leave out the problems that timed out (they stand in the report)"
+            stderr::print_error(
+                &format!(
+                    "{n_stuck} problems did not stop when their time was over and keep the processor busy, so the run ended early"
+                ),
+                Some(
+                    "what was finished is kept; go on with --resume and a longer --time-limit, or leave out the problems that timed out (they stand in the report)",
+                ),
             );
             return Ok(Code::SomeFailed);
         }
-        eprintln!(
-            "interrupted: what was finished is kept; go on with the same command and --resume"
-        );
+        if report.ended_by == Some(EndCause::NoThread) {
+            stderr::print_error(
+                "the system refused to start the threads that the run needs",
+                Some("raise the limits (ulimit -u, ulimit -v), then go on with --resume"),
+            );
+            return Ok(Code::SomeFailed);
+        }
+        status!("interrupted: what was finished is kept; go on with the same command and --resume");
         return Ok(Code::Interrupted);
     };
     let verification = &report.verification;
     if !verification.mismatches.is_empty() {
         for mismatch in verification.mismatches.iter().take(10) {
-            eprintln!(
-                "error: problem {} solved again gives another answer: {}",
+            error!(
+                "problem {} solved again gives another answer: {}",
                 mismatch.problem, mismatch.difference
             );
         }
         return Ok(Code::Mismatch);
     }
     if verification.n_checked > 0 {
-        eprintln!(
+        status!(
             "{} problems solved again, all agree",
             verification.n_checked
         );
     }
     if let Some((number, n_shards)) = run.output.shard {
-        eprintln!(
+        status!(
             "shard {number}/{n_shards} is done; when all are: swathe merge {}",
             run.output.out.display()
         );
     } else {
-        eprintln!("report: {}", finished.path.join("report.html").display());
+        status!("report: {}", finished.path.join("report.html").display());
     }
     if merged.n_failures > 0 {
-        eprintln!(
+        warning!(
             "{} problems failed: see {}",
             merged.n_failures,
             finished.path.join("failures.parquet").display()

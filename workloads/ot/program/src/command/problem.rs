@@ -26,6 +26,9 @@ pub(super) struct Problem {
     pub(super) um_per_px: Option<f64>,
 }
 
+/// With automatic scales: a pixel of a frame with a side of a thousand pixels costs ten times this.
+const EPSILON_MIN: f64 = 1e-7;
+
 impl Problem {
     /// Decides the settings; all are checked before anything is read.
     pub(super) fn resolve(
@@ -112,6 +115,15 @@ impl Problem {
         };
         let settings = with_buckets(settings, &run.engine.padding)?;
         settings.check().map_err(usage)?;
+        if settings.coord_scale == CoordScale::Auto && settings.epsilon < EPSILON_MIN {
+            return Err(CliError::usage(format!(
+                "--epsilon is {:e}, which blurs by far less than a pixel and would hardly converge",
+                settings.epsilon
+            ))
+            .hint(format!(
+                "1e-3 to 3e-5 are usual, {EPSILON_MIN:e} is the least; `swathe ot suggest INPUT` finds one"
+            )));
+        }
         let positive = |name: &str, flag: &Option<String>| match find(name, flag)? {
             None => Ok(None),
             Some(found) => match real(&found)? {
