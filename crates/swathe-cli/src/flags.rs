@@ -91,7 +91,7 @@ pub(crate) struct DevicesFlags {
 #[derive(Debug, Args)]
 pub(crate) struct DemoFlags {
     /// Where the sample data and the runs go; an earlier demo there is replaced
-    #[arg(long, value_name = "DIR", default_value = "swathe-demo")]
+    #[arg(short, long, value_name = "DIR", default_value = "swathe-demo")]
     pub(crate) out: PathBuf,
     /// How to show progress: auto, bar, plain, json or none
     #[arg(long, value_name = "HOW", default_value = "auto")]

@@ -3,11 +3,6 @@
 //! Workloads bring their commands with them and are listed in `workloads.rs`; `commands` has a file
 //! for each verb that all of them share.
 
-#![expect(
-    clippy::print_stderr,
-    reason = "stderr is where the program talks to its user"
-)]
-
 mod commands;
 mod flags;
 mod workloads;
@@ -25,7 +20,7 @@ pub fn main() -> ExitCode {
     return_freed_memory();
     give_drivers_a_folder();
     program::prepare(workloads::PROGRAMS);
-    program::end(dispatch(&flags::command().get_matches()))
+    program::carry_out(flags::command(), dispatch)
 }
 
 /// Carries out one command.

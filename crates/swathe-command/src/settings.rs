@@ -16,6 +16,7 @@ use crate::program::{self, Program};
 use crate::progress::ProgressStyle;
 use crate::run_flags::RunFlags;
 use crate::selection::Selection;
+use crate::stderr;
 
 /// How a command runs its workload, whatever the workload.
 pub struct RunSettings {
@@ -38,6 +39,7 @@ pub struct RunSettings {
 /// # Errors
 /// If a setting has a value that it cannot have, or a device is not there.
 pub fn resolve(flags: &RunFlags, out: &Path, program: &Program) -> Result<RunSettings, CliError> {
+    refuse_file(out)?;
     let layers = Layers::read(flags.config.as_deref(), program)?;
     let cpu = Cpu::detect();
     let text = |name: &str, flag: &Option<String>| layers.find(name, flag);
@@ -60,11 +62,7 @@ pub fn resolve(flags: &RunFlags, out: &Path, program: &Program) -> Result<RunSet
         Err(_) => Faults::none(),
     };
     let memory_bytes = match text("memory", &flags.memory)? {
-        Some(found) => parse_bytes(&found.value).ok_or_else(|| {
-            found
-                .fault("a memory size")
-                .hint("write a number and a unit, such as 512MiB or 4GB")
-        })?,
+        Some(found) => found.bytes()?,
         None => cpu.memory_default_bytes(),
     };
     let margin = match text("memory-margin", &flags.memory_margin)? {
@@ -107,11 +105,7 @@ pub fn resolve(flags: &RunFlags, out: &Path, program: &Program) -> Result<RunSet
         },
         memory: Budget::with_faults(memory_bytes, faults),
         time_limit: match text("time-limit", &flags.time_limit)? {
-            Some(found) => parse_time(&found.value).ok_or_else(|| {
-                found
-                    .fault("a time")
-                    .hint("write a number and a unit, such as 300s, 500ms or 2m")
-            })?,
+            Some(found) => found.time()?,
             None => defaults.time_limit,
         },
         n_verify: number_or(text("verify", &flags.verify)?, 0)?,
@@ -120,11 +114,7 @@ pub fn resolve(flags: &RunFlags, out: &Path, program: &Program) -> Result<RunSet
         ..defaults
     };
     let gpu_memory_bytes = match text("gpu-memory", &None)? {
-        Some(found) => Some(parse_bytes(&found.value).ok_or_else(|| {
-            found
-                .fault("a memory size")
-                .hint("write a number and a unit, such as 512MiB or 4GB")
-        })?),
+        Some(found) => Some(found.bytes()?),
         None => None,
     };
     let shard = match &flags.shard {
@@ -139,6 +129,7 @@ pub fn resolve(flags: &RunFlags, out: &Path, program: &Program) -> Result<RunSet
         })?,
         None => ProgressStyle::Auto,
     };
+    stderr::set_json(progress == ProgressStyle::Json);
     let output = Output {
         kind: program.kind,
         out: out.to_owned(),
@@ -167,6 +158,17 @@ pub fn resolve(flags: &RunFlags, out: &Path, program: &Program) -> Result<RunSet
     })
 }
 
+/// A file cannot become a run folder; a file of arrays may be replaced by another.
+fn refuse_file(out: &Path) -> Result<(), CliError> {
+    if !out.is_file() || out.extension().is_some_and(|extension| extension == "npz") {
+        return Ok(());
+    }
+    Err(
+        CliError::usage(format!("--out {} is a file, not a folder", out.display()))
+            .hint("give a folder that is new or empty"),
+    )
+}
+
 /// Where a setting's text was found.
 pub struct Found {
     /// The text.
@@ -182,6 +184,33 @@ impl Found {
             "{} is '{}', which is not {expected}",
             self.origin, self.value
         ))
+    }
+
+    /// The text as a memory size.
+    fn bytes(&self) -> Result<u64, CliError> {
+        let hint = match self.bare_number() {
+            Some(n) => format!("write the unit too: {n}MiB or {n}GB"),
+            None => "write a number and a unit, such as 512MiB or 4GB".to_owned(),
+        };
+        parse_bytes(&self.value).ok_or_else(|| self.fault("a memory size").hint(hint))
+    }
+
+    /// The text as a time.
+    fn time(&self) -> Result<Duration, CliError> {
+        let hint = match self.bare_number() {
+            Some(n) => format!("write the unit too: {n}s, {n}ms or {n}m"),
+            None => "write a number and a unit, such as 300s, 500ms or 2m".to_owned(),
+        };
+        parse_time(&self.value).ok_or_else(|| self.fault("a time").hint(hint))
+    }
+
+    /// The text, if it is a number without a unit.
+    fn bare_number(&self) -> Option<&str> {
+        let text = self.value.trim();
+        text.parse::<f64>()
+            .ok()
+            .filter(|n| *n > 0.0 && n.is_finite())?;
+        Some(text)
     }
 
     /// The text as a whole number.
@@ -286,7 +315,7 @@ impl Layers {
 }
 
 /// Settings that `swathe.toml` may have at its top, for all workloads.
-const SHARED_NAMES: [&str; 13] = [
+pub(crate) const SHARED_NAMES: [&str; 13] = [
     "device",
     "gpu-memory",
     "threads",
@@ -406,7 +435,8 @@ fn parse_shard(text: &str) -> Result<(usize, usize), CliError> {
     Ok((number, n_shards))
 }
 
-/// `512MiB`, `4GB`, `1.5 GiB`, `100000`.
+/// `512MiB`, `4GB`, `1.5 GiB`, `100000B`. A number without a unit is none: most who write 512 do not
+/// mean bytes.
 pub fn parse_bytes(text: &str) -> Option<u64> {
     let text = text.trim();
     let split = text
@@ -414,7 +444,7 @@ pub fn parse_bytes(text: &str) -> Option<u64> {
         .unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     let factor: f64 = match unit.trim().to_ascii_lowercase().as_str() {
-        "" | "b" => 1.0,
+        "b" => 1.0,
         "kb" => 1e3,
         "mb" => 1e6,
         "gb" => 1e9,
@@ -481,7 +511,7 @@ mod tests {
         assert_eq!(parse_bytes("512MiB"), Some(512 << 20));
         assert_eq!(parse_bytes("4GB"), Some(4_000_000_000));
         assert_eq!(parse_bytes("1.5 GiB"), Some(3 << 29));
-        for text in ["lots", "", "-1MB", "0", "1QB", "MiB"] {
+        for text in ["lots", "", "-1MB", "0", "5", "1QB", "MiB"] {
             assert_eq!(parse_bytes(text), None, "{text}");
         }
         assert_eq!(parse_time("500ms"), Some(Duration::from_millis(500)));

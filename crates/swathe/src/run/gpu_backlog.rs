@@ -36,7 +36,7 @@ pub(super) enum WorkerKind {
 }
 
 impl WorkerKind {
-    fn device(self) -> usize {
+    pub(super) fn device(self) -> usize {
         match self {
             WorkerKind::Cpu => 0,
             WorkerKind::Gpu(number) => number + 1,

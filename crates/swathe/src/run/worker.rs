@@ -54,7 +54,7 @@ pub(super) fn work<F: Finish>(shared: &Arc<Shared<F>>, slot: &WorkerState<F>) {
             CarryResult::Behind => {}
             CarryResult::Abandoned => return came_back(shared),
             CarryResult::Lost => {
-                Shared::replace(shared, WorkerKind::Cpu);
+                Shared::replace(shared, slot);
                 break;
             }
         }

@@ -1,11 +1,6 @@
 //! The command `swathe arc`: tasks and programs in, tables, submissions and pictures out, and the
 //! section of the page.
 
-#![expect(
-    clippy::print_stderr,
-    reason = "stderr is where commands talk to their user"
-)]
-
 pub mod arc_picture;
 pub mod arc_run;
 pub mod arc_table;

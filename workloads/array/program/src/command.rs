@@ -23,6 +23,7 @@ use swathe_command::cli_error::{CliError, Code};
 use swathe_command::progress::Progress;
 use swathe_command::run_command::{Provenance, run_command};
 use swathe_command::settings::{RunSettings, resolve};
+use swathe_command::{error, status};
 
 /// A seeded XOR into an .npz file leaves its seed there under this name, so that the file alone is
 /// enough to restore the data.
@@ -440,7 +441,7 @@ impl Batch {
             return Err(output_fault(error));
         }
         if report.cancelled {
-            eprintln!(
+            status!(
                 "interrupted: {} is not written; give a folder to --out for a run that can be resumed",
                 out.display()
             );
@@ -450,12 +451,12 @@ impl Batch {
         file.commit().map_err(|e| output_fault(e.to_string()))?;
         swathe_command::run_command::draw_flame(&report, &run)?;
         for failure in failures.iter().take(10) {
-            eprintln!("failed: {failure}");
+            status!("failed: {failure}");
         }
         if failures.len() > 10 {
-            eprintln!("… and {} more", failures.len() - 10);
+            status!("… and {} more", failures.len() - 10);
         }
-        eprintln!(
+        status!(
             "array: {} solved, {} failed in {:.2} s ({:.1} a second)",
             report.counts.n_solved,
             failures.len(),
@@ -463,12 +464,12 @@ impl Batch {
             report.solved_per_s()
         );
         if n_nan > 0 {
-            eprintln!("{n_nan} elements that became NaN");
+            status!("{n_nan} elements that became NaN");
         }
         swathe_command::stdout::line(out.display())?;
         if let Some(mismatch) = report.verification.mismatches.first() {
-            eprintln!(
-                "error: {} solved again gives another answer: {}",
+            error!(
+                "{} solved again gives another answer: {}",
                 self.names[mismatch.problem], mismatch.difference
             );
             return Ok(Code::Mismatch);

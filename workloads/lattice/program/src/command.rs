@@ -22,6 +22,7 @@ use crate::flags::{LatticeFlags, LatticeVerb, QuestionFlags};
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::run_command::{Provenance, run_command};
 use swathe_command::settings::resolve;
+use swathe_command::warning;
 
 pub(crate) fn lattice(flags: &LatticeFlags) -> Result<Code, CliError> {
     let question = Question::of(&flags.verb);
@@ -110,10 +111,7 @@ impl<'a> Question<'a> {
             ))
         })?;
         for column in queries.columns_unused() {
-            eprintln!(
-                "warning: {}: the column {column:?} is not used",
-                path.display()
-            );
+            warning!("{}: the column {column:?} is not used", path.display());
         }
         Ok(queries)
     }

@@ -24,6 +24,7 @@ use problem::Problem;
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::run_command::{Provenance, run_command};
 use swathe_command::settings::{RunSettings, resolve};
+use swathe_command::status;
 
 pub(crate) fn ot(flags: &OtFlags) -> Result<Code, CliError> {
     match &flags.verb {
@@ -55,7 +56,7 @@ fn solve(flags: &OtRunFlags) -> Result<Code, CliError> {
         &run.engine.memory,
     ));
     let Some(survey) = survey_frames(&input, &cache, &problem, &run) else {
-        eprintln!("interrupted before anything was solved");
+        status!("interrupted before anything was solved");
         return Ok(Code::Interrupted);
     };
     let PairInput { pairs, carried, .. } = input;

@@ -43,6 +43,9 @@ const FIELDS_FORMATS: [(&str, FieldsFormat); 3] = [
     ("parquet", FieldsFormat::Parquet),
 ];
 
+/// With automatic scales: a pixel of a frame with a side of a thousand pixels costs ten times this.
+const EPSILON_MIN: f64 = 1e-7;
+
 impl Problem {
     /// Decides the settings; all are checked before anything is read.
     pub(super) fn resolve(
@@ -54,6 +57,19 @@ impl Problem {
         let mut problem = Problem::of(&layers, flags)?;
         problem.settings = with_buckets(problem.settings, &run.engine.padding)?;
         problem.settings.check().map_err(usage)?;
+        let Settings {
+            epsilon,
+            coord_scale,
+            ..
+        } = problem.settings;
+        if coord_scale == CoordScale::Auto && epsilon < EPSILON_MIN {
+            return Err(CliError::usage(format!(
+                "--epsilon is {epsilon:e}, which blurs by far less than a pixel and would hardly converge"
+            ))
+            .hint(format!(
+                "1e-3 to 3e-5 are usual, {EPSILON_MIN:e} is the least; `swathe ot suggest INPUT` finds one"
+            )));
+        }
         Ok(problem)
     }
 

@@ -13,8 +13,14 @@ use swathe_run::store::run_folder::{Identity, InputFile, RunJson};
 use super::problem::Problem;
 use crate::flags::OtShowFlags;
 use swathe_command::cli_error::{CliError, Code};
+use swathe_command::{status, warning};
 
 pub(super) fn show(flags: &OtShowFlags) -> Result<Code, CliError> {
+    let extension = flags.output.extension().map(|e| e.to_ascii_lowercase());
+    if extension.is_none_or(|extension| extension != "png") {
+        let complaint = format!("-o {} is no name for a PNG picture", flags.output.display());
+        return Err(CliError::usage(complaint).hint("end it in .png"));
+    }
     let run = RunJson::read(&flags.run)?;
     if run.identity.workload != "ot" {
         return Err(CliError::usage(format!(
@@ -114,8 +120,8 @@ fn warn_of_change(path: &Path, inputs: &[InputFile]) {
     if let Ok(now) = InputFile::of(path)
         && !inputs.iter().any(|then| then.blake3 == now.blake3)
     {
-        eprintln!(
-            "warning: {} is not what the run read: it has changed since",
+        warning!(
+            "{} is not what the run read: it has changed since",
             path.display()
         );
     }
@@ -135,7 +141,7 @@ fn maps(
     if let Some(path) = kept {
         return read_maps(&flags.run.join(path), pair.source.shape).map_err(fault);
     }
-    eprintln!("the run kept no maps in .npz files: the pair is solved again with its settings");
+    status!("the run kept no maps in .npz files: the pair is solved again with its settings");
     let solution = solve(pair, &recorded.settings)
         .map_err(|failure| CliError::new(Code::SomeFailed, failure.to_string()))?;
     lift(&solution, &pair.source, &pair.target).ok_or_else(|| {
