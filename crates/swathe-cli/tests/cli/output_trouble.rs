@@ -160,3 +160,76 @@ fn a_run_of_other_settings_or_inputs_is_not_gone_on_with() {
         ended.stderr
     );
 }
+
+/// The lines of a manifest as versions without checksums wrote them.
+fn without_checksums(lines: &[String]) -> Vec<String> {
+    let bare = |line: &String| {
+        let mut line: serde_json::Value = serde_json::from_str(line).unwrap();
+        let members = line.as_object_mut().unwrap();
+        assert!(members.remove("sequence").is_some() && members.remove("checksum").is_some());
+        line.to_string()
+    };
+    lines.iter().map(bare).collect()
+}
+
+/// The line with the end of its last span moved.
+fn with_end_moved(line: &str, by: i64) -> String {
+    let (before, rest) = line.split_once("\"problems\":").unwrap();
+    let (spans, after) = rest.split_once("]]").unwrap();
+    let (spans, end) = spans.rsplit_once(',').unwrap();
+    let end = end.parse::<i64>().unwrap() + by;
+    format!("{before}\"problems\":{spans},{end}]]{after}")
+}
+
+#[test]
+fn a_manifest_that_was_changed_loses_and_doubles_no_row() {
+    let folder = tempfile::tempdir().unwrap();
+    many_floats(folder.path());
+    let line = "array map sqrt in.npz --memory 1MiB --threads 1 --out run";
+    swathe(folder.path(), line).expect(0);
+    for k in 1..=2 {
+        let line = "array map sqrt in.npz --memory 1MiB --threads 1 --out shards";
+        swathe(folder.path(), &format!("{line} --shard {k}/2")).expect(0);
+    }
+    swathe(folder.path(), "merge shards").expect(0);
+    let runs = [
+        ("run", format!("{line} --resume")),
+        ("shards/shards/2-of-2", "merge shards".to_owned()),
+    ];
+    for (run, line) in runs {
+        let run = folder.path().join(run);
+        let hash = result_hash(&run);
+        let path = run.join("manifest.jsonl");
+        let whole = fs::read_to_string(&path).unwrap();
+        let lines: Vec<String> = whole.lines().map(str::to_owned).collect();
+        let n = lines.len();
+        assert!(n >= 3, "{n}");
+        let mut cases = Vec::new();
+        for lines in [lines.clone(), without_checksums(&lines)] {
+            for by in [-1, 1, 40] {
+                let mut changed = lines.clone();
+                changed[n - 1] = with_end_moved(&changed[n - 1], by);
+                cases.push((changed, n));
+            }
+            let mut twice = lines.clone();
+            twice.insert(1, lines[0].clone());
+            cases.push((twice, 2));
+            cases.push(([lines.as_slice(), &lines[1..2]].concat(), n + 1));
+        }
+        let mut lost = lines.clone();
+        lost.remove(1);
+        cases.push((lost, 2));
+        for (changed, number) in cases {
+            fs::write(&path, changed.join("\n") + "\n").unwrap();
+            let ended = swathe(folder.path(), &line).expect(2);
+            let told = &ended.stderr;
+            assert!(told.contains("manifest.jsonl is damaged: line"), "{told}");
+            assert!(told.contains(&format!(": line {number}: ")), "{told}");
+            assert!(told.contains("move manifest.jsonl aside"), "{told}");
+        }
+        // A manifest of an earlier version is relied on where its parts bear it out.
+        fs::write(&path, without_checksums(&lines).join("\n") + "\n").unwrap();
+        swathe(folder.path(), &line).expect(0);
+        assert_eq!(result_hash(&run), hash);
+    }
+}

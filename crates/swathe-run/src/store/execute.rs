@@ -96,11 +96,11 @@ where
         shard: output.shard,
         ..identity
     };
+    let problems = identity.problems();
     let mut folder = RunFolder::open(&path, identity, output.resume, settings.memory.faults())?;
-    let (from, to) = span(source.n_problems(), output.shard);
-    let committed = folder.committed();
-    let todo = Arc::new(committed.missing(from as u64, to as u64));
-    let n_before = (to - from - todo.len()) as u64;
+    let todo = folder.committed().missing(problems.start, problems.end);
+    let n_before = problems.end - problems.start - todo.len() as u64;
+    let todo = Arc::new(todo);
     rows.begin(&todo)?;
     let remaining = remaining(source, &todo);
     let numbered = Arc::new(Numbered {
@@ -188,17 +188,6 @@ where
     write_reports(&finished, output, section)?;
     drop(live);
     Ok(finished)
-}
-
-/// The problems of a shard: neighbours stay together, as they often share inputs.
-pub fn span(n_problems: usize, shard: Option<(usize, usize)>) -> (usize, usize) {
-    match shard {
-        None => (0, n_problems),
-        Some((number, n_shards)) => {
-            let cut = |k: usize| (n_problems as u128 * k as u128 / n_shards as u128) as usize;
-            (cut(number - 1), cut(number))
-        }
-    }
 }
 
 /// Adds an outcome to the part in the making.
@@ -295,23 +284,4 @@ fn write_reports(
     };
     let page = page::page(&data, Some(output.kind));
     write_file(&path.join("report.html"), page.as_bytes())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::span;
-
-    #[test]
-    fn shards_cover_everything_once() {
-        for n_problems in [0usize, 1, 5, 100, 101] {
-            for n_shards in 1..=7 {
-                let spans: Vec<_> = (1..=n_shards)
-                    .map(|k| span(n_problems, Some((k, n_shards))))
-                    .collect();
-                assert_eq!(spans[0].0, 0);
-                assert_eq!(spans[n_shards - 1].1, n_problems);
-                assert!(spans.windows(2).all(|pair| pair[0].1 == pair[1].0));
-            }
-        }
-    }
 }

@@ -25,7 +25,7 @@ use std::thread::{self, JoinHandle};
 use swathe::Faults;
 
 pub use hash::is_supported as can_be_in_a_table;
-pub use identity::{Identity, InputFile, RunJson, RunState};
+pub use identity::{Identity, InputFile, RunJson, RunState, shard_problems};
 pub use manifest::{ManifestLine, Seal, Spans};
 pub use merge::{Merged, merge_shards};
 pub use on_threads::on_threads;
@@ -93,6 +93,16 @@ pub enum FolderError {
     Damaged {
         /// The file.
         path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A line of the manifest cannot be relied on.
+    #[error("{path} is damaged: line {line}: {reason}", path = path.display())]
+    ManifestLine {
+        /// The manifest.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
         /// What is wrong with it.
         reason: String,
     },
@@ -308,6 +318,7 @@ impl RunFolder {
         let tables = merge::merge(
             &self.path,
             &[(self.path.clone(), lock(&self.manifest).lines())],
+            self.run.identity.problems(),
             rows.table(),
             part::table_schema(&rows.schema()),
             n_threads,

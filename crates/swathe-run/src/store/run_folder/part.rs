@@ -14,12 +14,14 @@ use arrow::error::ArrowError;
 use swathe::{FaultPoint, Faults, OutcomeKind};
 
 use super::FolderError;
-use super::manifest::{ManifestLine, Seal, Spans};
+use super::manifest::{self, ManifestLine, Seal, Spans};
 use super::table_file::{TableFile, check_length, row_bytes};
 use crate::store::rows::Rows;
+use crate::store::table_reader::{TableReader, number_column};
 use swathe_formats::described_field::described;
 
 pub(super) const FOLDER_NAME: &str = "parts";
+const N_ROWS_NAME: &str = "n_rows";
 const ROW_DESCRIPTION: &str = "the input's number, from 0";
 
 /// How a problem's run went: what may differ between two runs of one identity.
@@ -57,6 +59,8 @@ struct OutcomeRow {
     id: String,
     timing: Timing,
     failure: Option<Failure>,
+    /// Rows of the table that it made.
+    n_rows: u64,
 }
 
 impl<R: Rows> Part<R> {
@@ -80,13 +84,13 @@ impl<R: Rows> Part<R> {
     /// Takes in an outcome: an answer, or why there is none.
     pub fn push(&mut self, index: usize, answer: Result<&R::Solution, Failure>, timing: Timing) {
         self.since.get_or_insert_with(Instant::now);
-        let failure = match answer {
+        let (failure, n_rows) = match answer {
             Ok(solution) => {
                 let n_rows = self.rows.append(index, solution);
                 self.spans.push((self.rows.first_row(index), n_rows));
-                None
+                (None, n_rows as u64)
             }
-            Err(failure) => Some(failure),
+            Err(failure) => (Some(failure), 0),
         };
         let id = self.rows.id(index);
         self.outcomes.push(OutcomeRow {
@@ -94,6 +98,7 @@ impl<R: Rows> Part<R> {
             id,
             timing,
             failure,
+            n_rows,
         });
     }
 
@@ -204,7 +209,8 @@ fn table_batch(
     RecordBatch::try_new(table_schema(columns_schema), columns)
 }
 
-/// The schema of a part's outcomes: the columns of `timing.parquet` and of `failures.parquet`.
+/// The schema of a part's outcomes: the columns of `timing.parquet` and of `failures.parquet`, and
+/// how many rows each problem has.
 pub(super) fn outcomes_schema() -> SchemaRef {
     let field = |name: &str, data_type: DataType, nullable: bool, description: &str| {
         described(name, data_type, description).with_nullable(nullable)
@@ -237,6 +243,12 @@ pub(super) fn outcomes_schema() -> SchemaRef {
             true,
             "why there is no answer; null if there is one",
         ),
+        field(
+            N_ROWS_NAME,
+            DataType::UInt64,
+            false,
+            "rows of the table that the answer made",
+        ),
     ]))
 }
 
@@ -257,6 +269,9 @@ fn outcomes_batch(outcomes: &[OutcomeRow]) -> Result<RecordBatch, ArrowError> {
         Arc::new(UInt32Array::from_iter_values(timings().map(|t| t.attempts))),
         Arc::new(StringArray::from_iter(kinds)),
         Arc::new(StringArray::from_iter(messages)),
+        Arc::new(UInt64Array::from_iter_values(
+            outcomes.iter().map(|outcome| outcome.n_rows),
+        )),
     ];
     RecordBatch::try_new(outcomes_schema(), columns)
 }
@@ -285,6 +300,7 @@ pub(super) fn write(
         .map_err(FolderError::write(&outcomes_path))?;
     sync_folder(&folder.join(FOLDER_NAME));
     Ok(ManifestLine {
+        sequence: None,
         part,
         rows: rows_seal,
         outcomes: outcomes_seal,
@@ -303,6 +319,49 @@ pub(super) fn write(
                 .collect(),
         ),
     })
+}
+
+/// Compares what a line of the manifest says of a part with what its files hold.
+pub(super) fn check_line(folder: &Path, at: usize, line: &ManifestLine) -> Result<(), FolderError> {
+    let wrong = |reason: String| FolderError::ManifestLine {
+        path: folder.join(manifest::FILE_NAME),
+        line: at + 1,
+        reason,
+    };
+    let rows_path = folder.join(FOLDER_NAME).join(&line.part);
+    let outcomes_path = rows_path.with_file_name(outcomes_name(&line.part));
+    let (mut problems, mut n_rows_told) = (Vec::new(), None);
+    let outcomes = TableReader::open(&outcomes_path)?.columns(&["row", N_ROWS_NAME]);
+    outcomes.for_each(|batch| {
+        problems.extend(number_column::<UInt64Type>(batch, "row")?.values());
+        // Parts of earlier versions do not tell.
+        if let Ok(n_rows) = number_column::<UInt64Type>(batch, N_ROWS_NAME) {
+            *n_rows_told.get_or_insert(0) += n_rows.values().iter().sum::<u64>();
+        }
+        Ok(())
+    })?;
+    let n_outcomes = problems.len() as u64;
+    let held = Spans::of(problems);
+    if held.len() != n_outcomes {
+        return Err(FolderError::damaged(&outcomes_path)(
+            "a problem has two outcomes in it",
+        ));
+    }
+    if held != line.problems {
+        return Err(wrong(format!(
+            "it announces the problems {}, but {} holds {}",
+            line.problems, line.part, held
+        )));
+    }
+    let rows = TableReader::open(&rows_path)?.builder;
+    let n_rows = rows.metadata().file_metadata().num_rows() as u64;
+    if n_rows != n_rows_told.unwrap_or(line.n_rows) || n_rows != line.n_rows {
+        return Err(wrong(format!(
+            "it announces {} rows, but {} holds {n_rows}",
+            line.n_rows, line.part
+        )));
+    }
+    Ok(())
 }
 
 /// Network file systems say no for a moment; a part is worth asking again.
