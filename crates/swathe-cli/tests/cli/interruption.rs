@@ -110,8 +110,25 @@ fn what_is_finished_is_safe_while_one_problem_takes_long() {
     });
     child.kill().unwrap();
     child.wait().unwrap();
-    swathe(folder.path(), &format!("{line} --resume")).expect(0);
+    let resumed = start(
+        folder.path(),
+        SLOW,
+        &format!("{line} --progress json --resume"),
+    );
+    let ended = Ended::of(resumed.wait_with_output().unwrap()).expect(0);
     assert_eq!(json(&run.join("report.json"))["n_before"], N_ITEMS - 1);
+    // All that is told is of the whole run.
+    let told = "60 solved, 59 of them done before";
+    assert!(ended.stderr.contains(told), "{}", ended.stderr);
+    for line in ended.stderr.lines().filter(|line| line.starts_with('{')) {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(line["counts"]["n_problems"], N_ITEMS, "{line}");
+        assert!(line["counts"]["n_solved"].as_u64().unwrap() >= N_ITEMS - 1);
+    }
+    let page = std::fs::read_to_string(run.join("report.html")).unwrap();
+    assert!(page.contains("All 60 problems are solved</h1>"));
+    let text = swathe(folder.path(), "report slow --text").expect(0).stdout;
+    assert!(text.contains(told), "{text}");
     assert_eq!(result_hash(&run), hash);
 }
 

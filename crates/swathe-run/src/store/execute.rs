@@ -3,10 +3,12 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use serde_json::Value;
 use swathe::{
-    Counts, Delivery, Done, Finish, Need, Outcome, Report, Settings, Size, Source, Stop, Workload,
+    Counts, Delivery, Done, Event, Finish, Need, Outcome, Report, Settings, Size, Source, Stop,
+    Workload,
 };
 
 use crate::explain::trace;
@@ -52,8 +54,8 @@ pub struct Finished {
     pub path: PathBuf,
     /// The figures of what ran now.
     pub report: Report,
-    /// Problems whose outcomes were there already.
-    pub n_before: u64,
+    /// What became of the problems whose outcomes were there already.
+    pub before: Counts,
     /// Figures of the workload's own: what they count, how many.
     pub figures: Vec<(&'static str, u64)>,
     /// What the user should be warned of, in sentences.
@@ -99,7 +101,7 @@ where
     let problems = identity.problems();
     let mut folder = RunFolder::open(&path, identity, output.resume, settings.memory.faults())?;
     let todo = folder.committed().missing(problems.start, problems.end);
-    let n_before = problems.end - problems.start - todo.len() as u64;
+    let before = folder.committed_counts();
     let todo = Arc::new(todo);
     rows.begin(&todo)?;
     let remaining = remaining(source, &todo);
@@ -122,15 +124,26 @@ where
         &path,
         name,
         &output.command,
-        n_before,
+        before,
         Counts {
             n_problems: todo.len() as u64,
             ..Counts::default()
         },
         settings.memory.cap_bytes(),
     );
+    // Who shows progress learns first what was done before.
+    let observer = settings.observer.as_ref();
+    if let Some(observer) = observer {
+        observer.tell(&Event::Progress {
+            counts: live.whole(Counts {
+                n_problems: todo.len() as u64,
+                ..Counts::default()
+            }),
+            elapsed: Duration::ZERO,
+        });
+    }
     let settings = &Settings {
-        observer: Some(live.observer(Arc::clone(&todo), settings.observer.clone())),
+        observer: Some(live.observer(Arc::clone(&todo), observer.cloned())),
         ..settings.clone()
     };
     let report = swathe::run_finishing(&numbered, &remaining, settings, &mut |delivery| {
@@ -179,7 +192,7 @@ where
     let finished = Finished {
         path,
         report,
-        n_before,
+        before,
         figures: part.rows().figures(),
         warnings: part.rows().warnings(),
         notes: notes.unwrap_or_default(),
@@ -264,7 +277,8 @@ fn write_reports(
     let figures = finished.figures.iter();
     ReportFile {
         report: finished.report.clone(),
-        n_before: finished.n_before,
+        n_before: finished.before.n_problems,
+        before: finished.before,
         figures: figures.map(|&(what, n)| (what.to_owned(), n)).collect(),
         warnings: finished.warnings.clone(),
         command: output.command.clone(),

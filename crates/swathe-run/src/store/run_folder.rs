@@ -22,11 +22,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use swathe::Faults;
+use swathe::{Counts, Faults};
 
 pub use hash::is_supported as can_be_in_a_table;
 pub use identity::{Identity, InputFile, RunJson, RunState, shard_problems};
-pub use manifest::{ManifestLine, Seal, Spans};
+pub use manifest::{ManifestLine, Seal, Spans, committed_counts, sum_counts};
 pub use merge::{Merged, merge_shards};
 pub use on_threads::on_threads;
 pub use part::{Failure, Timing};
@@ -240,6 +240,11 @@ impl RunFolder {
         let manifest = lock(&self.manifest);
         let lines = manifest.lines().iter();
         Spans::from_iter(lines.flat_map(|line| line.problems.spans().iter().copied()))
+    }
+
+    /// What became of the problems whose outcomes are committed.
+    pub fn committed_counts(&self) -> Counts {
+        lock(&self.manifest).counts()
     }
 
     /// Writes a part and announces it. When this returns, the outcomes in it are safe.

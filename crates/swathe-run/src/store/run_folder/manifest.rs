@@ -7,6 +7,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use swathe::Counts;
 
 use super::FolderError;
 use super::part::check_line;
@@ -32,6 +33,9 @@ pub struct ManifestLine {
     pub first_row: Option<u64>,
     /// Rows in it that tell of failures.
     pub n_failures: u64,
+    /// What became of the problems; absent in lines of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts: Option<Counts>,
     /// The problems whose outcomes are in it.
     pub problems: Spans,
 }
@@ -166,6 +170,11 @@ impl Manifest {
         Ok(lines)
     }
 
+    /// What became of the problems that are announced.
+    pub(super) fn counts(&self) -> Counts {
+        sum_counts(self.lines.iter().map(ManifestLine::counts))
+    }
+
     pub(super) fn lines(&self) -> &[ManifestLine] {
         &self.lines
     }
@@ -208,6 +217,29 @@ impl Manifest {
     }
 }
 
+/// What became of the problems that a manifest announces, given its text.
+///
+/// # Errors
+/// What is wrong with the manifest.
+pub fn committed_counts(manifest: &[u8]) -> Result<Counts, String> {
+    let (lines, _) =
+        parse(manifest).map_err(|error| format!("line {}: {}", error.line, error.reason))?;
+    Ok(sum_counts(lines.iter().map(ManifestLine::counts)))
+}
+
+/// What became of several lots of problems together.
+pub fn sum_counts(counts: impl IntoIterator<Item = Counts>) -> Counts {
+    let sum = |a: Counts, b: Counts| Counts {
+        n_problems: a.n_problems + b.n_problems,
+        n_solved: a.n_solved + b.n_solved,
+        n_failed: a.n_failed + b.n_failed,
+        n_too_large: a.n_too_large + b.n_too_large,
+        n_timed_out: a.n_timed_out + b.n_timed_out,
+        n_panicked: a.n_panicked + b.n_panicked,
+    };
+    counts.into_iter().fold(Counts::default(), sum)
+}
+
 /// Lines of earlier versions have no checksum: before a run relies on what they say, it is compared
 /// with what their parts hold.
 fn check_unsealed(folder: &Path, lines: &[ManifestLine]) -> Result<(), FolderError> {
@@ -222,6 +254,19 @@ fn check_unsealed(folder: &Path, lines: &[ManifestLine]) -> Result<(), FolderErr
 const CHECKSUM_KEY: &str = ",\"checksum\":\"";
 
 impl ManifestLine {
+    /// What became of the problems. Lines of earlier versions do not tell failures apart.
+    fn counts(&self) -> Counts {
+        self.counts.unwrap_or_else(|| {
+            let n_problems = self.problems.len();
+            Counts {
+                n_problems,
+                n_solved: n_problems.saturating_sub(self.n_failures),
+                n_failed: self.n_failures,
+                ..Counts::default()
+            }
+        })
+    }
+
     /// The line as it stands in the file. The checksum is its last member and is over all bytes
     /// before it.
     fn sealed_text(&self) -> String {
@@ -404,6 +449,7 @@ mod tests {
             n_rows: 1,
             first_row: Some(0),
             n_failures: 0,
+            counts: None,
             problems: Spans::of(vec![number]),
         }
     }

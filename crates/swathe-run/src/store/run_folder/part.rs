@@ -11,7 +11,7 @@ use arrow::array::{
 };
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
 use arrow::error::ArrowError;
-use swathe::{FaultPoint, Faults, OutcomeKind};
+use swathe::{Counts, FaultPoint, Faults, OutcomeKind};
 
 use super::FolderError;
 use super::manifest::{self, ManifestLine, Seal, Spans};
@@ -299,6 +299,14 @@ pub(super) fn write(
     let outcomes_seal = retrying(faults, || write_batch(&outcomes_path, &outcomes, &[]))
         .map_err(FolderError::write(&outcomes_path))?;
     sync_folder(&folder.join(FOLDER_NAME));
+    let mut counts = Counts {
+        n_problems: contents.outcomes.len() as u64,
+        ..Counts::default()
+    };
+    for outcome in &contents.outcomes {
+        let failure = outcome.failure.as_ref();
+        counts.add(failure.map_or(OutcomeKind::Solved, |failure| failure.kind));
+    }
     Ok(ManifestLine {
         sequence: None,
         part,
@@ -306,11 +314,8 @@ pub(super) fn write(
         outcomes: outcomes_seal,
         n_rows: contents.table.num_rows() as u64,
         first_row: contents.first_row(),
-        n_failures: contents
-            .outcomes
-            .iter()
-            .filter(|outcome| outcome.failure.is_some())
-            .count() as u64,
+        n_failures: counts.n_unsolved(),
+        counts: Some(counts),
         problems: Spans::of(
             contents
                 .outcomes
