@@ -96,6 +96,10 @@ impl From<FolderError> for CliError {
                 Code::Usage,
                 "what is whole can be read; start again in another --out",
             ),
+            FolderError::Link { .. } => (
+                Code::Output,
+                "remove the link, or choose another --out (which may be a link to a folder itself)",
+            ),
             FolderError::ManifestLine { .. } => (
                 Code::Usage,
                 "no row was written from it; move manifest.jsonl aside and add --resume: it is made again from the parts",

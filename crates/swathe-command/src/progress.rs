@@ -216,20 +216,18 @@ const TICK_EVERY: Duration = Duration::from_millis(200);
 fn bar(name: &str, n_problems: u64, n_before: Arc<AtomicU64>) -> ProgressBar {
     let bar =
         ProgressBar::with_draw_target(Some(n_problems), ProgressDrawTarget::stderr_with_hz(10));
-    let template = "{prefix} {wide_bar} {percent:>3}% {human_pos}/{human_len}  {rate}  {left}{msg}";
+    let template = "{prefix} {wide_bar} {percent:>3}% {human_pos}/{human_len}  {rate_left}{msg}";
     if let Ok(style) = BarStyle::with_template(template) {
         // A text that cannot be written is not worth a panic.
-        let style = style
-            .with_key("rate", |state: &ProgressState, out: &mut dyn fmt::Write| {
-                let _ = out.write_str(&quantity::rate(state.per_sec()));
-            })
-            .with_key(
-                "left",
-                move |state: &ProgressState, out: &mut dyn fmt::Write| {
-                    let n_now = state.pos().saturating_sub(n_before.load(Ordering::Relaxed));
-                    let _ = out.write_str(&left_text(n_now, state.eta().as_secs_f64()));
-                },
-            );
+        let style = style.with_key(
+            "rate_left",
+            move |state: &ProgressState, out: &mut dyn fmt::Write| {
+                let n_now = state.pos().saturating_sub(n_before.load(Ordering::Relaxed));
+                let per_s = if n_now > 0 { state.per_sec() } else { 0.0 };
+                let left = left_text(n_now, state.eta().as_secs_f64());
+                let _ = write!(out, "{}  {left}", quantity::rate(per_s));
+            },
+        );
         bar.set_style(style.progress_chars("━╸ "));
     }
     bar.set_prefix(name.to_owned());

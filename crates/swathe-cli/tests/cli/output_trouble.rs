@@ -233,3 +233,73 @@ fn a_manifest_that_was_changed_loses_and_doubles_no_row() {
         assert_eq!(result_hash(&run), hash);
     }
 }
+
+/// What is outside of a run folder stays as it is, whatever links are put into the folder.
+#[test]
+fn links_in_a_run_folder_lead_nowhere() {
+    use std::os::unix::fs::symlink;
+    let folder = tempfile::tempdir().unwrap();
+    many_floats(folder.path());
+    let victim = folder.path().join("victim");
+    let mine = victim.join("mine.txt");
+    fs::create_dir(&victim).unwrap();
+    fs::write(&mine, "mine").unwrap();
+    fs::write(victim.join("000007.parquet"), "mine").unwrap();
+    let untouched = || {
+        assert_eq!(fs::read_to_string(&mine).unwrap(), "mine");
+        assert!(victim.join("000007.parquet").exists());
+        assert_eq!(fs::read_dir(&victim).unwrap().count(), 2);
+    };
+    let line = "array map sqrt in.npz --memory 1MiB --out";
+    let refused = |line: &str, link: &str| {
+        let ended = swathe(folder.path(), line).expect(4);
+        let told = format!("{link} is a symbolic link");
+        assert!(ended.stderr.contains(&told), "{}", ended.stderr);
+        assert!(ended.stderr.contains("remove the link"), "{}", ended.stderr);
+        untouched();
+    };
+    fs::create_dir(folder.path().join("new")).unwrap();
+    symlink("../victim/mine.txt", folder.path().join("new/run.lock")).unwrap();
+    refused(&format!("{line} new"), "new/run.lock");
+
+    swathe(folder.path(), &format!("{line} run")).expect(0);
+    let run = folder.path().join("run");
+    let hash = result_hash(&run);
+    for (name, target) in [
+        ("parts", "../victim"),
+        ("run.lock", "../victim/mine.txt"),
+        ("manifest.jsonl", "../victim/mine.txt"),
+    ] {
+        fs::rename(run.join(name), run.join("aside")).unwrap();
+        symlink(target, run.join(name)).unwrap();
+        refused(&format!("{line} run --resume"), &format!("run/{name}"));
+        fs::remove_file(run.join(name)).unwrap();
+        fs::rename(run.join("aside"), run.join(name)).unwrap();
+    }
+    fs::create_dir(folder.path().join("sharded")).unwrap();
+    symlink("../victim", folder.path().join("sharded/shards")).unwrap();
+    refused(&format!("{line} sharded --shard 1/2"), "sharded/shards");
+
+    // What is written by name replaces a link; what a run did not make is not removed.
+    for name in [
+        "live.json",
+        ".live.json.tmp",
+        "report.html",
+        "items.parquet",
+    ] {
+        let _ = fs::remove_file(run.join(name));
+        symlink("../victim/mine.txt", run.join(name)).unwrap();
+    }
+    fs::write(run.join("parts/notes.txt"), "mine").unwrap();
+    fs::write(run.join(".notes.tmp"), "mine").unwrap();
+    swathe(folder.path(), &format!("{line} run --resume")).expect(0);
+    untouched();
+    assert_eq!(result_hash(&run), hash);
+    assert!(run.join("parts/notes.txt").exists() && run.join(".notes.tmp").exists());
+
+    // The folder itself may be a link to where there is room.
+    fs::create_dir(folder.path().join("room")).unwrap();
+    symlink("room", folder.path().join("linked")).unwrap();
+    swathe(folder.path(), &format!("{line} linked")).expect(0);
+    assert_eq!(result_hash(&folder.path().join("room")), hash);
+}

@@ -8,7 +8,7 @@
 mod process;
 
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -17,7 +17,9 @@ use std::time::{Duration, Instant, SystemTime};
 use serde::{Deserialize, Serialize};
 use swathe::{Counts, Event, Launch, Observer, Report, Sample, Setback, WorkerNow};
 
+pub(crate) use process::is_process_alive;
 pub use process::{Presence, ProcessMark};
+use swathe_formats::atomic_file::AtomicFile;
 
 use crate::store::run_folder::sum_counts;
 
@@ -287,10 +289,9 @@ impl Shared {
 
     /// Not synced: after a crash of the machine nobody watches.
     fn write(&self, live: &Live) -> io::Result<()> {
-        // The folder's lock sees to it that nobody else writes here.
-        let temporary = self.path.with_file_name(".live.json.tmp");
-        fs::write(&temporary, serde_json::to_vec(live)?)?;
-        fs::rename(&temporary, &self.path)
+        let mut file = AtomicFile::create(&self.path)?;
+        file.write_all(&serde_json::to_vec(live)?)?;
+        file.commit_unsynced()
     }
 }
 

@@ -12,6 +12,7 @@ mod lock;
 mod manifest;
 mod merge;
 mod on_threads;
+mod own_files;
 mod part;
 mod table_file;
 
@@ -29,12 +30,14 @@ pub use identity::{Identity, InputFile, RunJson, RunState, shard_problems};
 pub use manifest::{ManifestLine, Seal, Spans, committed_counts, sum_counts};
 pub use merge::{Merged, merge_shards};
 pub use on_threads::on_threads;
+pub use own_files::make_own_folder;
 pub use part::{Failure, Timing};
 pub use table_file::TableFile;
 
 use crate::store::rows::Rows;
 use lock::FolderLock;
 use manifest::Manifest;
+use own_files::{refuse_link, remove_temporary};
 
 const SHARDS_NAME: &str = "shards";
 
@@ -86,6 +89,12 @@ pub enum FolderError {
     #[error("another process is writing {path}", path = path.display())]
     InUse {
         /// The folder.
+        path: PathBuf,
+    },
+    /// Something in it is a link, which may lead to files that are not the run's.
+    #[error("{path} is a symbolic link: a run's own files and folders are none", path = path.display())]
+    Link {
+        /// The link.
         path: PathBuf,
     },
     /// A file in it is damaged.
@@ -181,14 +190,16 @@ impl RunFolder {
         resume: bool,
         faults: &Faults,
     ) -> Result<RunFolder, FolderError> {
+        if identity.shard.is_some() {
+            refuse_link(path)?;
+        }
         let is_run = || path.join(identity::FILE_NAME).exists();
         if !is_run() {
             refuse_foreign_files(path)?;
         } else if !resume {
             return Err(FolderError::exists(path));
         }
-        let parts = path.join(part::FOLDER_NAME);
-        fs::create_dir_all(&parts).map_err(FolderError::write(&parts))?;
+        make_own_folder(&path.join(part::FOLDER_NAME))?;
         let lock = FolderLock::take(path)?;
         // Asked again: another process may have made it its own in the meantime.
         let run = if is_run() {
@@ -396,6 +407,7 @@ pub fn write_table(path: &Path, batch: &arrow::array::RecordBatch) -> Result<(),
 
 /// Makes sure that shards may be put under `run`: it is new, or has shards already.
 pub fn check_shards_folder(run: &Path) -> Result<(), FolderError> {
+    refuse_link(&run.join(SHARDS_NAME))?;
     if run.join(SHARDS_NAME).is_dir() {
         Ok(())
     } else if run.join(identity::FILE_NAME).exists() {
@@ -432,20 +444,6 @@ fn refuse_foreign_files(path: &Path) -> Result<(), FolderError> {
                 path: path.to_owned(),
                 found: name,
             });
-        }
-    }
-    Ok(())
-}
-
-/// Removes the temporary files of a process that died.
-fn remove_temporary(path: &Path) -> Result<(), FolderError> {
-    let entries = fs::read_dir(path).map_err(FolderError::read(path))?;
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        if name.starts_with('.') && name.ends_with(".tmp") {
-            let path = entry.path();
-            fs::remove_file(&path).map_err(FolderError::write(&path))?;
         }
     }
     Ok(())

@@ -12,9 +12,10 @@ use swathe::array::Dtype;
 use swathe_ot::{Fields, Geometry, Link};
 
 use crate::page::ViewFiles;
+use swathe_formats::atomic_file::temporary_target;
 use swathe_formats::described_field::described;
 use swathe_formats::npz::{Compression, NpzError, NpzWriter};
-use swathe_run::store::run_folder::{FolderError, TableFile};
+use swathe_run::store::run_folder::{FolderError, TableFile, make_own_folder};
 
 /// How maps are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,16 +125,11 @@ impl PairFiles {
                 path: folder.clone(),
                 source,
             };
-            fs::create_dir_all(&folder).map_err(unwritable)?;
+            make_own_folder(&folder)?;
             for entry in fs::read_dir(&folder).map_err(unwritable)?.flatten() {
                 let file_name = entry.file_name();
                 let name = file_name.to_string_lossy();
-                // A temporary name is `.name.extension.process-number.tmp`.
-                let temporary = name.strip_prefix('.').and_then(|name| {
-                    let (name, _process) = name.strip_suffix(".tmp")?.rsplit_once('.')?;
-                    Some(name)
-                });
-                let whole = temporary.unwrap_or(&name);
+                let whole = temporary_target(&name).map_or(&*name, |(whole, _)| whole);
                 let stem = whole
                     .strip_suffix(extension)
                     .and_then(|stem| stem.strip_suffix('.'));

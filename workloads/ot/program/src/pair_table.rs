@@ -160,7 +160,7 @@ impl Rows for PairRows {
             .iter()
             .map(|&index| self.pairs[index as usize].id.as_str());
         self.files.prepare(&mut ids)?;
-        self.files.views().prepare(problems);
+        self.files.views().prepare(problems)?;
         if let Some(memory) = self.memory.take() {
             let (path, contents) =
                 KnownOutlines::file(&memory.folder, memory.label, &memory.cache, &memory.survey);

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use swathe::Counts;
 
 use super::FolderError;
+use super::own_files::open_own;
 use super::part::check_line;
 
 pub(super) const FILE_NAME: &str = "manifest.jsonl";
@@ -141,13 +142,9 @@ impl Manifest {
     /// while writing it, is cut off: its part was never announced.
     pub(super) fn open(folder: &Path) -> Result<Manifest, FolderError> {
         let path = folder.join(FILE_NAME);
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .map_err(FolderError::write(&path))?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let mut file = open_own(&path, &mut options)?;
         let mut text = Vec::new();
         file.read_to_end(&mut text)
             .map_err(FolderError::read(&path))?;

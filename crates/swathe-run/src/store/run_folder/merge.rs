@@ -15,6 +15,7 @@ use super::identity::{RunJson, RunState};
 use super::lock::FolderLock;
 use super::manifest::{self, Manifest, ManifestLine, Spans};
 use super::on_threads::on_threads;
+use super::own_files::{refuse_link, remove_temporary};
 use super::part::{FOLDER_NAME, check_line, outcomes_name, outcomes_schema};
 use super::table_file::check;
 use crate::store::table_reader::TableReader;
@@ -54,7 +55,9 @@ pub fn merge_shards(run: &Path, n_threads: usize) -> Result<Merged, FolderError>
             });
         }
     };
+    refuse_link(&folder)?;
     for entry in entries.flatten().filter(|entry| entry.path().is_dir()) {
+        refuse_link(&entry.path())?;
         shards.push((entry.path(), RunJson::read(&entry.path())?));
     }
     shards.sort_by_key(|(_, shard)| shard.identity.shard);
@@ -91,6 +94,7 @@ pub fn merge_shards(run: &Path, n_threads: usize) -> Result<Merged, FolderError>
         )));
     }
     let _lock = FolderLock::take(run)?;
+    remove_temporary(run)?;
     let lines: Vec<(PathBuf, Vec<ManifestLine>)> = shards
         .iter()
         .map(|(path, _)| Ok((path.clone(), Manifest::read(path)?)))

@@ -15,9 +15,11 @@ use swathe::{Counts, FaultPoint, Faults, OutcomeKind};
 
 use super::FolderError;
 use super::manifest::{self, ManifestLine, Seal, Spans};
+use super::own_files::remove_where;
 use super::table_file::{TableFile, check_length, row_bytes};
 use crate::store::rows::Rows;
 use crate::store::table_reader::{TableReader, number_column};
+use swathe_formats::atomic_file::temporary_target;
 use swathe_formats::described_field::described;
 
 pub(super) const FOLDER_NAME: &str = "parts";
@@ -281,6 +283,14 @@ pub(super) fn outcomes_name(part: &str) -> String {
     part.replace(".parquet", ".outcomes.parquet")
 }
 
+/// Whether a file in `parts/` has a name that we give: `000000.parquet`, `000000.outcomes.parquet`.
+fn is_part_name(name: &str) -> bool {
+    let number = name.strip_suffix(".parquet");
+    let number = number.map(|number| number.strip_suffix(".outcomes").unwrap_or(number));
+    number
+        .is_some_and(|number| number.len() >= 6 && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 /// Writes a part's files; they do not exist until the manifest announces them.
 pub(super) fn write(
     folder: &Path,
@@ -416,23 +426,19 @@ pub(super) fn sync_folder(path: &Path) {
     }
 }
 
-/// Removes what a process that died left in `parts/` without announcing it, and makes sure that
-/// what was announced is there.
+/// Removes the parts that a process that died left in `parts/` without announcing them, and makes
+/// sure that what was announced is there. Files with other names are left alone.
 pub(super) fn remove_unannounced(folder: &Path, lines: &[ManifestLine]) -> Result<(), FolderError> {
     let parts = folder.join(FOLDER_NAME);
     let announced: std::collections::HashSet<String> = lines
         .iter()
         .flat_map(|line| [line.part.clone(), outcomes_name(&line.part)])
         .collect();
-    for entry in fs::read_dir(&parts)
-        .map_err(FolderError::read(&parts))?
-        .flatten()
-    {
-        if !announced.contains(entry.file_name().to_string_lossy().as_ref()) {
-            let path = entry.path();
-            fs::remove_file(&path).map_err(FolderError::write(&path))?;
-        }
-    }
+    // The folder's lock is this process's, so that no other has a temporary file there.
+    remove_where(&parts, |name| {
+        let whole = temporary_target(name).map_or(name, |(whole, _)| whole);
+        is_part_name(whole) && !announced.contains(name)
+    })?;
     for line in lines {
         check_length(&parts.join(&line.part), &line.rows)?;
         check_length(&parts.join(outcomes_name(&line.part)), &line.outcomes)?;
