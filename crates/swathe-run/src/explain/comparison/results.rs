@@ -5,16 +5,18 @@ use std::path::Path;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{SchemaRef, UInt64Type};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
+use swathe::Cpu;
 
 use super::outcomes::N_FIRST;
 use crate::store::reported_run::ReportedRun;
-use crate::store::run_folder::{FolderError, RunState};
+use crate::store::run_folder::{FolderError, RunState, verify_tables};
 use crate::store::table_reader::{Batches, TableReader};
 
 /// How the answers of two runs compare.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ResultChanges {
-    /// The result hashes are equal: every value is the same, to the last bit.
+    /// The result hashes are equal, and the tables are what they are of: every value is the same, to
+    /// the last bit.
     Same,
     /// The tables were compared.
     Tables(TableChanges),
@@ -65,6 +67,10 @@ pub(super) fn results(runs: [&ReportedRun; 2]) -> Result<ResultChanges, FolderEr
     if names[0] != names[1] {
         return Ok(ResultChanges::OtherTables(names));
     }
+    // A table that was damaged since must not pass for what was written.
+    for run in runs {
+        verify_tables(&run.path, &run.run, Cpu::detect().n_threads)?;
+    }
     let hashes = runs.map(|run| &run.run.result_hash);
     if hashes[0].is_some() && hashes[0] == hashes[1] {
         return Ok(ResultChanges::Same);
@@ -75,6 +81,11 @@ pub(super) fn results(runs: [&ReportedRun; 2]) -> Result<ResultChanges, FolderEr
 
 /// Columns that say which problem a row is about, by the tables that have them.
 const ID_NAMES: [&str; 6] = ["pair_id", "name", "id", "program", "task", "split"];
+
+/// Whether a column says where a file is, which is no result.
+fn is_path(name: &str) -> bool {
+    name.ends_with("_path")
+}
 
 fn tables(paths: [&Path; 2]) -> Result<TableChanges, FolderError> {
     let schemas = [
@@ -88,11 +99,12 @@ fn tables(paths: [&Path; 2]) -> Result<TableChanges, FolderError> {
                 .ok()
                 .map(|field| field.data_type())
         });
-        types[0].is_some() && types[0] == types[1]
+        types[0].is_some() && types[0] == types[1] && !is_path(name)
     };
     let alone = |schema: &SchemaRef| -> Vec<String> {
         let names = schema.fields().iter().map(|field| field.name());
-        names.filter(|name| !is_common(name)).cloned().collect()
+        let names = names.filter(|name| !is_common(name) && !is_path(name));
+        names.cloned().collect()
     };
     let mut changes = TableChanges {
         columns_alone: schemas.each_ref().map(alone),
