@@ -96,6 +96,10 @@ impl From<FolderError> for CliError {
                 Code::Usage,
                 "what is whole can be read; start again in another --out",
             ),
+            FolderError::Vanished { .. } => (
+                Code::Output,
+                "what is left there may be of no use: leave the folder alone while a run goes on, and start again",
+            ),
             FolderError::Link { .. } => (
                 Code::Output,
                 "remove the link, or choose another --out (which may be a link to a folder itself)",

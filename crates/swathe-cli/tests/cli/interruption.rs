@@ -226,3 +226,32 @@ fn a_torn_last_line_costs_its_part_alone() {
         assert_eq!(announced(&run).len() as u64, N_ITEMS);
     }
 }
+
+/// What is removed while a run goes on is named, and the run does not end as if all were well.
+#[test]
+fn output_that_vanishes_is_named() {
+    let (folder, _) = folder_and_hash();
+    for name in ["manifest.jsonl", "parts/000000.parquet", "parts", ""] {
+        let run = folder.path().join("run");
+        let child = start(
+            folder.path(),
+            "slow%100=40ms:seed=1",
+            &format!("{LINE} --out run"),
+        );
+        wait_for("a part is announced", || !announced(&run).is_empty());
+        let path = run.join(name);
+        match path.is_dir() {
+            // Until nothing is put there meanwhile.
+            true => while std::fs::remove_dir_all(&path).is_err() && path.exists() {},
+            false => std::fs::remove_file(&path).unwrap(),
+        }
+        let ended = Ended::of(child.wait_with_output().unwrap()).expect(4);
+        let named = format!("run/{name}");
+        assert!(
+            ended.stderr.contains(named.trim_end_matches('/')),
+            "{}",
+            ended.stderr
+        );
+        let _ = std::fs::remove_dir_all(&run);
+    }
+}

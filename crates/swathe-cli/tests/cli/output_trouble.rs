@@ -97,7 +97,10 @@ fn damaged_parts_are_named() {
         flipped[whole.len() / 3] ^= 1;
         let damages: [(&str, Option<&[u8]>); 3] = [
             ("its contents are not what was written", Some(&flipped)),
-            ("bytes, the manifest says", Some(&whole[..whole.len() / 2])),
+            (
+                "bytes, but was written with",
+                Some(&whole[..whole.len() / 2]),
+            ),
             ("it is gone", None),
         ];
         for (reason, contents) in damages {
@@ -302,4 +305,127 @@ fn links_in_a_run_folder_lead_nowhere() {
     symlink("room", folder.path().join("linked")).unwrap();
     swathe(folder.path(), &format!("{line} linked")).expect(0);
     assert_eq!(result_hash(&folder.path().join("room")), hash);
+}
+
+/// A file with one bit flipped.
+fn flip(path: &std::path::Path) {
+    let mut bytes = fs::read(path).unwrap();
+    let at = bytes.len() / 3;
+    bytes[at] ^= 1;
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn damage_is_found_before_runs_are_called_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    many_floats(folder.path());
+    for out in ["a", "b"] {
+        let line = format!("array map sqrt in.npz --memory 1MiB --out {out}");
+        swathe(folder.path(), &line).expect(0);
+    }
+    let same = swathe(folder.path(), "report a b").expect(0);
+    assert!(same.stdout.contains("to the last bit"), "{}", same.stdout);
+    let whole = swathe(folder.path(), "report b --check").expect(0);
+    assert!(whole.stdout.contains("all are what was written"));
+    assert_eq!(whole.stderr, "");
+    for name in [
+        "items.parquet",
+        "timing.parquet",
+        "failures.parquet",
+        "parts/000000.parquet",
+        "parts/000001.outcomes.parquet",
+        "report.json",
+        "manifest.jsonl",
+    ] {
+        let path = folder.path().join("b").join(name);
+        let whole = fs::read(&path).unwrap();
+        match name {
+            "report.json" => fs::write(&path, &whole[..whole.len() / 2]).unwrap(),
+            _ => flip(&path),
+        }
+        let ended = swathe(folder.path(), "report b --check").expect(3);
+        let told = format!("damaged: b/{name} ");
+        assert!(ended.stderr.contains(&told), "{name}: {}", ended.stderr);
+        assert!(ended.stdout.contains("damaged or gone"), "{}", ended.stdout);
+        if name == "items.parquet" {
+            let ended = swathe(folder.path(), "report a b").expect(2);
+            assert!(
+                ended.stderr.contains("b/items.parquet is damaged"),
+                "{}",
+                ended.stderr
+            );
+            assert!(!ended.stdout.contains("the same"), "{}", ended.stdout);
+        }
+        fs::write(&path, whole).unwrap();
+    }
+    fs::remove_file(folder.path().join("b/items.parquet")).unwrap();
+    let ended = swathe(folder.path(), "report b --check").expect(3);
+    assert!(ended.stderr.contains("b/items.parquet"), "{}", ended.stderr);
+    swathe(folder.path(), "report in.npz --check").expect(2);
+}
+
+#[test]
+fn a_lost_manifest_is_made_again_from_the_parts() {
+    let folder = tempfile::tempdir().unwrap();
+    many_floats(folder.path());
+    let line = "array map sqrt in.npz --memory 1MiB --out run";
+    swathe(folder.path(), line).expect(0);
+    let run = folder.path().join("run");
+    let hash = result_hash(&run);
+    let manifest = run.join("manifest.jsonl");
+    let n_parts = fs::read_to_string(&manifest).unwrap().lines().count();
+    let mut before = announced(&run);
+    before.sort_unstable();
+    // A part whose outcomes were not yet written when its process died.
+    fs::copy(
+        run.join("parts/000000.parquet"),
+        run.join("parts/000099.parquet"),
+    )
+    .unwrap();
+    fs::remove_file(&manifest).unwrap();
+    let ended = swathe(folder.path(), &format!("{line} --resume")).expect(0);
+    let told = format!("manifest.jsonl was gone and was made again from {n_parts} parts");
+    assert!(ended.stderr.contains(&told), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("60 of them done before"),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(result_hash(&run), hash);
+    assert!(!run.join("parts/000099.parquet").exists());
+    let mut after = announced(&run);
+    after.sort_unstable();
+    assert_eq!(after, before);
+    swathe(folder.path(), "report run --check").expect(0);
+    // Nothing is taken from a part that is not what was written.
+    for name in ["000001.outcomes.parquet", "000001.parquet"] {
+        let path = run.join("parts").join(name);
+        let whole = fs::read(&path).unwrap();
+        flip(&path);
+        fs::remove_file(&manifest).unwrap();
+        let ended = swathe(folder.path(), &format!("{line} --resume")).expect(2);
+        assert!(ended.stderr.contains(name), "{}", ended.stderr);
+        fs::write(&path, whole).unwrap();
+        swathe(folder.path(), &format!("{line} --resume")).expect(0);
+    }
+}
+
+#[test]
+fn what_a_killed_process_left_is_removed_and_what_another_writes_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    many_floats(folder.path());
+    for k in 1..=2 {
+        let line = format!("array map sqrt in.npz --out run --shard {k}/2");
+        swathe(folder.path(), &line).expect(0);
+    }
+    let run = folder.path().join("run");
+    let mut gone = Command::new("true").spawn().unwrap();
+    gone.wait().unwrap();
+    let dead = run.join(format!(".timing.parquet.{}-1.tmp", gone.id()));
+    let live = run.join(format!(".report.html.{}-1.tmp", std::process::id()));
+    for path in [&dead, &live] {
+        fs::write(path, "half").unwrap();
+    }
+    swathe(folder.path(), "merge run").expect(0);
+    assert!(!dead.exists() && live.exists());
 }

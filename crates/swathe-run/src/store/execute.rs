@@ -102,6 +102,7 @@ where
     let mut folder = RunFolder::open(&path, identity, output.resume, settings.memory.faults())?;
     let todo = folder.committed().missing(problems.start, problems.end);
     let before = folder.committed_counts();
+    let opened = folder.warnings().to_vec();
     let todo = Arc::new(todo);
     rows.begin(&todo)?;
     let remaining = remaining(source, &todo);
@@ -194,7 +195,7 @@ where
         report,
         before,
         figures: part.rows().figures(),
-        warnings: part.rows().warnings(),
+        warnings: [opened, part.rows().warnings()].concat(),
         notes: notes.unwrap_or_default(),
         merged,
     };

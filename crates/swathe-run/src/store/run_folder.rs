@@ -5,6 +5,7 @@
 //! exist, so a process can be killed at any moment and costs the parts in flight at most. At the
 //! end the parts are merged, by row, into one table.
 
+mod check;
 mod group;
 mod hash;
 mod identity;
@@ -25,9 +26,11 @@ use std::thread::{self, JoinHandle};
 
 use swathe::{Counts, Faults};
 
+pub(crate) use check::verify_tables;
+pub use check::{Checked, check_run};
 pub use hash::is_supported as can_be_in_a_table;
 pub use identity::{Identity, InputFile, RunJson, RunState, shard_problems};
-pub use manifest::{ManifestLine, Seal, Spans, committed_counts, sum_counts};
+pub use manifest::{ManifestLine, RowFile, Seal, Spans, committed_counts, sum_counts};
 pub use merge::{Merged, merge_shards};
 pub use on_threads::on_threads;
 pub use own_files::make_own_folder;
@@ -47,6 +50,7 @@ pub struct RunFolder {
     run: RunJson,
     manifest: Arc<Mutex<Manifest>>,
     faults: Faults,
+    warnings: Vec<String>,
     /// The part that is being written.
     committing: Option<JoinHandle<Result<(), FolderError>>>,
     _lock: FolderLock,
@@ -95,6 +99,12 @@ pub enum FolderError {
     #[error("{path} is a symbolic link: a run's own files and folders are none", path = path.display())]
     Link {
         /// The link.
+        path: PathBuf,
+    },
+    /// Something of it was removed while the run went on.
+    #[error("{path} was removed or replaced while the run was writing to it", path = path.display())]
+    Vanished {
+        /// The file or folder.
         path: PathBuf,
     },
     /// A file in it is damaged.
@@ -171,6 +181,18 @@ impl FolderError {
         }
     }
 
+    /// The error of a run that finds its own output gone.
+    fn vanished(self) -> FolderError {
+        match self {
+            FolderError::Damaged { path, .. } | FolderError::Read { path, .. }
+                if !path.exists() =>
+            {
+                FolderError::Vanished { path }
+            }
+            other => other,
+        }
+    }
+
     /// What is wrong with a table, without its path.
     pub fn reason(self) -> String {
         match self {
@@ -224,13 +246,29 @@ impl RunFolder {
             part::sync_folder(path);
             run
         };
+        let mut warnings = Vec::new();
+        if !check::has_manifest(path) {
+            let lines = part::lines_of_parts(path)?;
+            if !lines.is_empty() {
+                let parts = if lines.len() == 1 { "part" } else { "parts" };
+                warnings.push(format!(
+                    "{} was gone and was made again from {} {parts}",
+                    manifest::FILE_NAME,
+                    lines.len()
+                ));
+            }
+            Manifest::make(path, lines)?;
+        }
         let manifest = Manifest::open(path)?;
         part::remove_unannounced(path, manifest.lines())?;
+        let base = part::files_folder(path, &run.identity);
+        part::check_files(&base, manifest.lines())?;
         Ok(RunFolder {
             path: path.to_owned(),
             run,
             manifest: Arc::new(Mutex::new(manifest)),
             faults: faults.clone(),
+            warnings,
             committing: None,
             _lock: lock,
         })
@@ -251,6 +289,11 @@ impl RunFolder {
         let manifest = lock(&self.manifest);
         let lines = manifest.lines().iter();
         Spans::from_iter(lines.flat_map(|line| line.problems.spans().iter().copied()))
+    }
+
+    /// What a user should know of how it was opened, in sentences.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// What became of the problems whose outcomes are committed.
@@ -331,14 +374,22 @@ impl RunFolder {
         beside: impl FnOnce() -> Result<T, FolderError>,
     ) -> Result<(Merged, T), FolderError> {
         self.end_commit()?;
-        let tables = merge::merge(
-            &self.path,
-            &[(self.path.clone(), lock(&self.manifest).lines())],
-            self.run.identity.problems(),
-            rows.table(),
-            part::table_schema(&rows.schema()),
-            n_threads,
-        )?;
+        let tables = {
+            let manifest = lock(&self.manifest);
+            let base = part::files_folder(&self.path, &self.run.identity);
+            manifest.check_there()?;
+            let merged = part::check_files(&base, manifest.lines()).and_then(|()| {
+                merge::merge(
+                    &self.path,
+                    &[(self.path.clone(), manifest.lines())],
+                    self.run.identity.problems(),
+                    rows.table(),
+                    part::table_schema(&rows.schema()),
+                    n_threads,
+                )
+            });
+            merged.map_err(FolderError::vanished)?
+        };
         let hash = || hash::table_hashes(&tables.table, n_threads);
         let (hash, done) = thread::scope(|scope| {
             // A thread that the system refuses is done without.
@@ -355,6 +406,7 @@ impl RunFolder {
         let done = done?;
         self.run.state = RunState::Complete;
         self.run.table = Some(rows.table().to_owned());
+        self.run.tables = tables.seals.clone();
         self.run.result_hash = Some(merged.result_hash.clone());
         self.run.values_hash = Some(merged.values_hash.clone());
         self.run.write(&self.path)?;

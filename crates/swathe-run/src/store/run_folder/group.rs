@@ -14,6 +14,7 @@ use parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader};
 use parquet::file::statistics::Statistics;
 
 use super::FolderError;
+use super::manifest::Seal;
 use super::table_file::TableFile;
 use crate::store::table_reader::{Batches, TableReader};
 
@@ -70,13 +71,13 @@ pub(super) enum Picked {
 }
 
 /// Merges groups, in the order of their rows, into a file with the columns of `schema`. Returns the
-/// rows written.
+/// rows written and what the file is.
 pub(super) fn merge_groups(
     mut waiting: Vec<Group>,
     out: &Path,
     schema: &SchemaRef,
     picked: Picked,
-) -> Result<u64, FolderError> {
+) -> Result<(u64, Seal), FolderError> {
     let write_error = |source| FolderError::Write {
         path: out.to_owned(),
         source,
@@ -145,8 +146,8 @@ pub(super) fn merge_groups(
         }
         open.retain(|cursor| cursor.row().is_some());
     }
-    writer.commit().map_err(write_error)?;
-    Ok(n_written)
+    let seal = writer.commit().map_err(write_error)?;
+    Ok((n_written, seal))
 }
 
 /// Rows of a part ascend, so one that is not above the last one written stands twice.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::FolderError;
+use super::manifest::Seal;
 
 pub(super) const FILE_NAME: &str = "run.json";
 
@@ -172,6 +173,9 @@ pub struct RunJson {
     pub identity: Identity,
     /// The table's name, once it is written.
     pub table: Option<String>,
+    /// The files of the tables and what they were when they were written.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tables: BTreeMap<String, Seal>,
     /// BLAKE3 over the result columns in input order, once they are all there.
     pub result_hash: Option<String>,
     /// BLAKE3 over the values alone: independent of the names of columns and of columns that later
@@ -189,6 +193,7 @@ impl RunJson {
             state: RunState::Running,
             identity,
             table: None,
+            tables: BTreeMap::new(),
             result_hash: None,
             values_hash: None,
         }

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use swathe::Counts;
 
 use super::FolderError;
-use super::own_files::open_own;
+use super::own_files::{check_there, open_own};
 use super::part::check_line;
 
 pub(super) const FILE_NAME: &str = "manifest.jsonl";
@@ -39,6 +39,19 @@ pub struct ManifestLine {
     pub counts: Option<Counts>,
     /// The problems whose outcomes are in it.
     pub problems: Spans,
+    /// The files beside the table that its rows rely on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<RowFile>,
+}
+
+/// A file beside the table that a row relies on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RowFile {
+    /// Where it is, from the run's folder on (not from the shard's).
+    pub path: String,
+    /// What it was when it was written.
+    #[serde(flatten)]
+    pub seal: Seal,
 }
 
 /// A file's length and contents, to know it again.
@@ -48,6 +61,21 @@ pub struct Seal {
     pub n_bytes: u64,
     /// BLAKE3 of its contents, in hex.
     pub blake3: String,
+}
+
+impl Seal {
+    /// The seal of a file as it is now.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn of(path: &Path) -> io::Result<Seal> {
+        let mut hasher = blake3::Hasher::new();
+        let n_bytes = io::copy(&mut File::open(path)?, &mut hasher)?;
+        Ok(Seal {
+            n_bytes,
+            blake3: hasher.finalize().to_hex().to_string(),
+        })
+    }
 }
 
 /// A set of numbers as ascending spans `[from, to)`: runs deliver in nearly the order of the
@@ -159,12 +187,38 @@ impl Manifest {
         Ok(Manifest { path, file, lines })
     }
 
+    /// Begins a manifest with these lines, whole or not at all.
+    pub(super) fn make(folder: &Path, lines: Vec<ManifestLine>) -> Result<(), FolderError> {
+        let lines = lines.into_iter().zip(0..).map(|(line, sequence)| {
+            let line = ManifestLine {
+                sequence: Some(sequence),
+                ..line
+            };
+            line.sealed_text()
+        });
+        let text: String = lines.collect();
+        super::write_file(&folder.join(FILE_NAME), text.as_bytes())
+    }
+
     /// Reads a folder's manifest without touching it.
     pub(super) fn read(folder: &Path) -> Result<Vec<ManifestLine>, FolderError> {
         let path = folder.join(FILE_NAME);
-        let text = std::fs::read(&path).map_err(FolderError::read(&path))?;
+        let text = std::fs::read(&path).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => FolderError::Incomplete {
+                path: folder.to_owned(),
+                reason: format!(
+                    "{FILE_NAME} is gone: go on with it by --resume, which makes it again"
+                ),
+            },
+            _ => FolderError::read(&path)(source),
+        })?;
         let (lines, _) = parse(&text).map_err(LineError::at(&path))?;
         Ok(lines)
+    }
+
+    /// Makes sure that it still stands in its folder.
+    pub(super) fn check_there(&self) -> Result<(), FolderError> {
+        check_there(&self.path, &self.file)
     }
 
     /// What became of the problems that are announced.
@@ -192,6 +246,7 @@ impl Manifest {
             ..line
         };
         let text = line.sealed_text();
+        self.check_there()?;
         let end = self
             .file
             .stream_position()
@@ -448,6 +503,7 @@ mod tests {
             n_failures: 0,
             counts: None,
             problems: Spans::of(vec![number]),
+            files: Vec::new(),
         }
     }
 

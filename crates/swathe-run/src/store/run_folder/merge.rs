@@ -1,6 +1,6 @@
 //! Merging: from parts in the order they were finished to tables in the order of the input.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use super::group::{Picked, groups_of, merge_groups};
 use super::hash::{TableHashes, is_supported, table_hashes};
 use super::identity::{RunJson, RunState};
 use super::lock::FolderLock;
-use super::manifest::{self, Manifest, ManifestLine, Spans};
+use super::manifest::{self, Manifest, ManifestLine, Seal, Spans};
 use super::on_threads::on_threads;
 use super::own_files::{refuse_link, remove_temporary};
 use super::part::{FOLDER_NAME, check_line, outcomes_name, outcomes_schema};
@@ -118,6 +118,7 @@ pub fn merge_shards(run: &Path, n_threads: usize) -> Result<Merged, FolderError>
         ..tables.merged(table_hashes(&tables.table, n_threads)?)
     };
     let mut whole = without_shard(first);
+    whole.tables = tables.seals.clone();
     whole.result_hash = Some(merged.result_hash.clone());
     whole.values_hash = Some(merged.values_hash.clone());
     whole.write(run)?;
@@ -133,6 +134,8 @@ fn without_shard(run: &RunJson) -> RunJson {
 /// The tables that a merge made, before they are hashed.
 pub(super) struct Tables {
     pub(super) table: PathBuf,
+    /// The files and what they are.
+    pub(super) seals: BTreeMap<String, Seal>,
     n_rows: u64,
     n_failures: u64,
 }
@@ -178,33 +181,35 @@ pub(super) fn merge(
     let (rows, outcomes): (Vec<_>, Vec<_>) = groups.into_iter().unzip();
     let (rows, outcomes) = (rows.concat(), outcomes.concat());
 
-    let table = out.join(format!("{table}.parquet"));
+    let names = [
+        format!("{table}.parquet"),
+        "timing.parquet".to_owned(),
+        "failures.parquet".to_owned(),
+    ];
+    let paths = names.each_ref().map(|name| out.join(name));
     let timing = outcomes_columns(&["row", "device", "milliseconds", "attempts"]);
     let failures = outcomes_columns(&["row", "id", "kind", "message"]);
-    let n_written = on_threads("swathe-merge", n_threads, 3, &|number| match number {
-        0 => merge_groups(rows.clone(), &table, &schema, Picked::All),
-        1 => merge_groups(
-            outcomes.clone(),
-            &out.join("timing.parquet"),
-            &timing,
-            Picked::Columns,
-        ),
-        _ => merge_groups(
-            outcomes.clone(),
-            &out.join("failures.parquet"),
-            &failures,
-            Picked::Failures,
-        ),
+    let written = on_threads("swathe-merge", n_threads, 3, &|number| {
+        let (groups, schema, picked) = match number {
+            0 => (&rows, &schema, Picked::All),
+            1 => (&outcomes, &timing, Picked::Columns),
+            _ => (&outcomes, &failures, Picked::Failures),
+        };
+        merge_groups(groups.clone(), &paths[number], schema, picked)
     })?;
+    let [table, _, _] = paths;
+    let (n_rows, n_failures) = (written[0].0, written[2].0);
+    let seals = written.into_iter().map(|(_, seal)| seal);
     Ok(Tables {
         table,
-        n_rows: n_written[0],
-        n_failures: n_written[2],
+        seals: names.into_iter().zip(seals).collect(),
+        n_rows,
+        n_failures,
     })
 }
 
 /// Whether the parts together have an outcome for each of `problems` and for no other.
-fn check_coverage(
+pub(super) fn check_coverage(
     out: &Path,
     parts: &[(&Path, usize, &ManifestLine)],
     problems: Range<u64>,

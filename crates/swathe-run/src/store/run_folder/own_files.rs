@@ -3,7 +3,7 @@
 
 use std::fs::{self, DirEntry, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use swathe_formats::atomic_file::temporary_target;
@@ -42,6 +42,20 @@ pub(super) fn open_own(path: &Path, options: &mut OpenOptions) -> Result<File, F
             source,
         },
     })
+}
+
+/// Makes sure that an open file still has its name: what is written to one that was removed is lost.
+pub(super) fn check_there(path: &Path, file: &File) -> Result<(), FolderError> {
+    let ours = file.metadata().map_err(FolderError::write(path))?;
+    match fs::symlink_metadata(path) {
+        Ok(there) if (there.dev(), there.ino()) == (ours.dev(), ours.ino()) => Ok(()),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(FolderError::write(path)(error))
+        }
+        _ => Err(FolderError::Vanished {
+            path: path.to_owned(),
+        }),
+    }
 }
 
 /// Removes the temporary files in a folder whose processes are gone. The caller has the folder's

@@ -2,23 +2,27 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow::array::{
     ArrayRef, AsArray, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array,
 };
+use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
 use arrow::error::ArrowError;
+use serde::{Deserialize, Serialize};
 use swathe::{Counts, FaultPoint, Faults, OutcomeKind};
 
 use super::FolderError;
-use super::manifest::{self, ManifestLine, Seal, Spans};
+use super::hash::batch_hash;
+use super::identity::Identity;
+use super::manifest::{self, ManifestLine, RowFile, Seal, Spans};
 use super::own_files::remove_where;
-use super::table_file::{TableFile, check_length, row_bytes};
+use super::table_file::{TableFile, check, check_length, row_bytes};
 use crate::store::rows::Rows;
-use crate::store::table_reader::{TableReader, number_column};
+use crate::store::table_reader::{TableReader, number_column, string_column};
 use swathe_formats::atomic_file::temporary_target;
 use swathe_formats::described_field::described;
 
@@ -120,6 +124,7 @@ impl<R: Rows> Part<R> {
     pub(super) fn take(&mut self) -> Option<Contents> {
         self.since.take()?;
         let columns = self.rows.take();
+        let files = self.rows.take_files();
         let spans = std::mem::take(&mut self.spans);
         let mut outcomes = std::mem::take(&mut self.outcomes);
         outcomes.sort_by_key(|outcome| outcome.problem);
@@ -134,6 +139,7 @@ impl<R: Rows> Part<R> {
             table,
             cuts,
             outcomes,
+            files,
         })
     }
 }
@@ -143,6 +149,8 @@ pub(super) struct Contents {
     /// Where a row group ends and the next begins.
     cuts: Vec<usize>,
     outcomes: Vec<OutcomeRow>,
+    /// What the rows rely on.
+    files: Vec<RowFile>,
 }
 
 /// Cuts the rows around every long stretch between two gaps, given by the rows after them. Problems
@@ -302,38 +310,148 @@ pub(super) fn write(
     let path = folder.join(FOLDER_NAME).join(&part);
     let outcomes = outcomes_batch(&contents.outcomes).expect("the columns have one length");
     let rows_seal = retrying(faults, || {
-        write_batch(&path, &contents.table, &contents.cuts)
+        write_batch(&path, &contents.table, &contents.cuts, None)
     })
     .map_err(FolderError::write(&path))?;
-    let outcomes_path = path.with_file_name(outcomes_name(&part));
-    let outcomes_seal = retrying(faults, || write_batch(&outcomes_path, &outcomes, &[]))
-        .map_err(FolderError::write(&outcomes_path))?;
-    sync_folder(&folder.join(FOLDER_NAME));
-    let mut counts = Counts {
-        n_problems: contents.outcomes.len() as u64,
-        ..Counts::default()
-    };
-    for outcome in &contents.outcomes {
-        let failure = outcome.failure.as_ref();
-        counts.add(failure.map_or(OutcomeKind::Solved, |failure| failure.kind));
-    }
-    Ok(ManifestLine {
-        sequence: None,
-        part,
-        rows: rows_seal,
-        outcomes: outcomes_seal,
-        n_rows: contents.table.num_rows() as u64,
+    let note = PartNote {
+        rows: rows_seal.clone(),
         first_row: contents.first_row(),
-        n_failures: counts.n_unsolved(),
-        counts: Some(counts),
-        problems: Spans::of(
-            contents
-                .outcomes
-                .iter()
-                .map(|outcome| outcome.problem)
-                .collect(),
-        ),
+        files: contents.files.clone(),
+        outcomes_hash: batch_hash(&outcomes),
+    };
+    let outcomes_path = path.with_file_name(outcomes_name(&part));
+    let outcomes_seal = retrying(faults, || {
+        write_batch(&outcomes_path, &outcomes, &[], Some(&note))
     })
+    .map_err(FolderError::write(&outcomes_path))?;
+    sync_folder(&folder.join(FOLDER_NAME));
+    let kinds = contents.outcomes.iter().map(|outcome| {
+        let failure = outcome.failure.as_ref();
+        failure.map_or(OutcomeKind::Solved, |failure| failure.kind)
+    });
+    let problems = contents.outcomes.iter().map(|outcome| outcome.problem);
+    let n_rows = contents.table.num_rows() as u64;
+    Ok(note.line(part, outcomes_seal, n_rows, problems.collect(), kinds))
+}
+
+/// What the file of a part's outcomes says of the part, so that a manifest can be made again.
+#[derive(Debug, Serialize, Deserialize)]
+struct PartNote {
+    rows: Seal,
+    first_row: Option<u64>,
+    files: Vec<RowFile>,
+    /// Of the outcomes themselves: the file cannot hold its own seal.
+    outcomes_hash: String,
+}
+
+/// The key it stands under.
+const NOTE_KEY: &str = "swathe.part";
+
+impl PartNote {
+    /// The line of the manifest that announces the part.
+    fn line(
+        self,
+        part: String,
+        outcomes: Seal,
+        n_rows: u64,
+        problems: Vec<u64>,
+        kinds: impl Iterator<Item = OutcomeKind>,
+    ) -> ManifestLine {
+        let mut counts = Counts {
+            n_problems: problems.len() as u64,
+            ..Counts::default()
+        };
+        kinds.for_each(|kind| counts.add(kind));
+        ManifestLine {
+            sequence: None,
+            part,
+            rows: self.rows,
+            outcomes,
+            n_rows,
+            first_row: self.first_row,
+            n_failures: counts.n_unsolved(),
+            counts: Some(counts),
+            problems: Spans::of(problems),
+            files: self.files,
+        }
+    }
+}
+
+/// The lines that announce the parts in a folder, made from what the parts say of themselves. Rows
+/// without outcomes are of a part that was not whole when its process died.
+pub(super) fn lines_of_parts(folder: &Path) -> Result<Vec<ManifestLine>, FolderError> {
+    let parts = folder.join(FOLDER_NAME);
+    let entries = fs::read_dir(&parts).map_err(FolderError::read(&parts))?;
+    let names = entries.flatten().filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let part = name.strip_suffix(".outcomes.parquet")?;
+        is_part_name(&name).then(|| format!("{part}.parquet"))
+    });
+    let mut names: Vec<String> = names.collect();
+    names.sort_by_key(|name| (name.len(), name.clone()));
+    names
+        .into_iter()
+        .map(|name| line_of_part(&parts, name))
+        .collect()
+}
+
+fn line_of_part(parts: &Path, part: String) -> Result<ManifestLine, FolderError> {
+    let path = parts.join(outcomes_name(&part));
+    let table = TableReader::open(&path)?;
+    let notes = table.builder.metadata().file_metadata();
+    let notes = notes.key_value_metadata().into_iter().flatten();
+    let note = notes.into_iter().find(|note| note.key == NOTE_KEY);
+    let note = note.and_then(|note| serde_json::from_str(note.value.as_deref()?).ok());
+    let note: PartNote = note
+        .ok_or_else(|| FolderError::damaged(&path)("it does not say which rows it belongs to"))?;
+    let schema = table.builder.schema().clone();
+    let batches = table.batches()?.collect::<Result<Vec<_>, _>>()?;
+    let batch = concat_batches(&schema, &batches).map_err(FolderError::damaged(&path))?;
+    if batch_hash(&batch) != note.outcomes_hash {
+        let reason = "its contents are not what was written";
+        return Err(FolderError::damaged(&path)(reason));
+    }
+    let rows_path = parts.join(&part);
+    check(&rows_path, &note.rows)?;
+    let read = || -> Result<_, String> {
+        let problems = number_column::<UInt64Type>(&batch, "row")?
+            .values()
+            .to_vec();
+        let kinds = string_column(&batch, "kind")?;
+        let kinds = kinds.iter().map(|kind| match kind {
+            None => Ok(OutcomeKind::Solved),
+            Some(name) => outcome_kind(name).ok_or_else(|| format!("it has a kind {name:?}")),
+        });
+        Ok((problems, kinds.collect::<Result<Vec<_>, _>>()?))
+    };
+    let (problems, kinds) = read().map_err(FolderError::damaged(&path))?;
+    let rows = TableReader::open(&rows_path)?.builder;
+    let n_rows = rows.metadata().file_metadata().num_rows() as u64;
+    let seal = Seal::of(&path).map_err(FolderError::read(&path))?;
+    Ok(note.line(part, seal, n_rows, problems, kinds.into_iter()))
+}
+
+/// The kind of outcome that has this name.
+fn outcome_kind(name: &str) -> Option<OutcomeKind> {
+    use OutcomeKind::{Failed, Panicked, Solved, TimedOut, TooLarge, WrongSize};
+    let all = [Solved, Failed, WrongSize, TooLarge, TimedOut, Panicked];
+    all.into_iter().find(|kind| kind.name() == name)
+}
+
+/// The folder from which on the paths of rows' files are: that of the run, also for its shards.
+pub(super) fn files_folder(folder: &Path, identity: &Identity) -> PathBuf {
+    match identity.shard {
+        Some(_) => folder.join("..").join(".."),
+        None => folder.to_owned(),
+    }
+}
+
+/// Makes sure that the files which committed rows rely on are there.
+pub(super) fn check_files(base: &Path, lines: &[ManifestLine]) -> Result<(), FolderError> {
+    for file in lines.iter().flat_map(|line| &line.files) {
+        check_length(&base.join(&file.path), &file.seal)?;
+    }
+    Ok(())
 }
 
 /// Compares what a line of the manifest says of a part with what its files hold.
@@ -407,13 +525,21 @@ fn is_passing(error: &io::Error) -> bool {
     )
 }
 
-fn write_batch(path: &Path, batch: &RecordBatch, cuts: &[usize]) -> io::Result<Seal> {
+fn write_batch(
+    path: &Path,
+    batch: &RecordBatch,
+    cuts: &[usize],
+    note: Option<&PartNote>,
+) -> io::Result<Seal> {
     let mut file = TableFile::create(path, batch.schema())?;
     let mut from = 0;
     for &to in cuts.iter().chain([&batch.num_rows()]) {
         file.write(&batch.slice(from, to - from))?;
         file.end_group()?;
         from = to;
+    }
+    if let Some(note) = note {
+        file.note(NOTE_KEY, serde_json::to_string(note)?);
     }
     file.commit()
 }
