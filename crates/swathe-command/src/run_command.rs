@@ -178,7 +178,7 @@ fn print_summary(finished: &Finished, run: &RunSettings) -> Result<Code, CliErro
     status!(
         "{}: {} in {:.2} s ({:.1} a second)",
         report.workload,
-        summary::outcomes(report, finished.n_before).join(", "),
+        summary::outcomes(report, finished.before).join(", "),
         report.wall_ms / 1e3,
         report.solved_per_s()
     );

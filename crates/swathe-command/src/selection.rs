@@ -128,7 +128,10 @@ mod tests {
         assert_eq!(choose(of(Some("1"), &["c", "a"]).unwrap()), Some(vec![0]));
         let missing = of(None, &["d"]).unwrap();
         let error = missing.choose("pair", ids.iter().copied()).unwrap_err();
-        assert!(error.message.contains("no pair \"d\""), "{}", error.message);
+        assert!(
+            format!("{error:?}").contains("no pair \\\"d\\\""),
+            "{error:?}"
+        );
         assert!(of(Some("0"), &[]).is_err());
         let unseen = of(Some("1"), &[]).unwrap();
         assert!(unseen.record(&mut BTreeMap::new()).is_err());

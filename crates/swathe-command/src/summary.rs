@@ -1,19 +1,21 @@
 //! Summaries: a run in a few words, at its end and in its report.
 
-use swathe::{DeviceUse, Report, WorkerFigures};
+use swathe::{Counts, DeviceUse, Report, WorkerFigures};
 use swathe_run::explain::advice::Turns;
 use swathe_run::explain::quantity::{bytes, percent};
+use swathe_run::store::run_folder::sum_counts;
 
-/// What became of the problems: `40 solved`, `2 failed` …
-pub fn outcomes(report: &Report, n_before: u64) -> Vec<String> {
-    let counts = report.counts;
+/// What became of all problems, those that were done `before` the run resumed included: `40 solved`,
+/// `2 failed` …
+pub fn outcomes(report: &Report, before: Counts) -> Vec<String> {
+    let counts = sum_counts([before, report.counts]);
     let mut parts = vec![format!("{} solved", counts.n_solved)];
     for (n, what) in [
         (counts.n_failed, "failed"),
         (counts.n_too_large, "too large"),
         (counts.n_timed_out, "timed out"),
         (counts.n_panicked, "panicked"),
-        (n_before, "done before"),
+        (before.n_problems, "of them done before"),
     ] {
         if n > 0 {
             parts.push(format!("{n} {what}"));

@@ -8,7 +8,7 @@
 mod process;
 
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -17,7 +17,11 @@ use std::time::{Duration, Instant, SystemTime};
 use serde::{Deserialize, Serialize};
 use swathe::{Counts, Event, Launch, Observer, Sample, Samples, Setback, WorkerNow};
 
+pub(crate) use process::is_process_alive;
 pub use process::{Presence, ProcessMark};
+use swathe_formats::atomic_file::AtomicFile;
+
+use crate::store::run_folder::sum_counts;
 
 /// The file's name in a run folder.
 pub const FILE_NAME: &str = "live.json";
@@ -41,9 +45,9 @@ pub struct Live {
     pub workload: String,
     /// The command that was given.
     pub command: String,
-    /// Problems whose outcomes were there before this run resumed.
-    pub n_before: u64,
-    /// What became of the problems so far.
+    /// What became of the problems whose outcomes were committed before this run resumed.
+    pub before: Counts,
+    /// What became of the other problems so far.
     pub counts: Counts,
     /// From the start of the run to this writing.
     pub elapsed_ms: f64,
@@ -79,7 +83,7 @@ pub enum Stage {
 
 impl Live {
     /// The version this program writes and reads.
-    pub const FORMAT: u32 = 1;
+    pub const FORMAT: u32 = 2;
     /// Setbacks kept.
     pub const N_SETBACKS_KEPT: usize = 50;
     /// Launches kept.
@@ -108,6 +112,7 @@ pub struct LiveFile {
 
 struct Shared {
     path: PathBuf,
+    before: Counts,
     started: Instant,
     state: Mutex<State>,
     over: Condvar,
@@ -131,7 +136,7 @@ impl LiveFile {
         run: &Path,
         workload: &str,
         command: &str,
-        n_before: u64,
+        before: Counts,
         counts: Counts,
         budget_bytes: u64,
     ) -> LiveFile {
@@ -144,7 +149,7 @@ impl LiveFile {
             stage: Stage::Solving,
             workload: workload.to_owned(),
             command: command.to_owned(),
-            n_before,
+            before,
             counts,
             elapsed_ms: 0.0,
             last_outcome_ms: 0.0,
@@ -161,6 +166,7 @@ impl LiveFile {
         let _ = fs::remove_file(run.join(FILE_NAME));
         let shared = Arc::new(Shared {
             path: run.join(FILE_NAME),
+            before,
             started: Instant::now(),
             state: Mutex::new(State {
                 live,
@@ -178,14 +184,23 @@ impl LiveFile {
         LiveFile { shared, thread }
     }
 
-    /// An observer that feeds the file and passes every event on. `numbers` are the input's
-    /// numbers of the engine's problems: a run that resumed has only some of them.
+    /// What became of all problems of the run, given what became of those that were left.
+    pub fn whole(&self, counts: Counts) -> Counts {
+        sum_counts([self.shared.before, counts])
+    }
+
+    /// An observer that feeds the file and passes every event on, with the counts of the whole run.
+    /// `numbers` are the input's numbers of the engine's problems: a run that resumed has only some
+    /// of them.
     pub fn observer(&self, numbers: Arc<Vec<u64>>, next: Option<Observer>) -> Observer {
         let shared = Arc::clone(&self.shared);
         Observer::new(move |event| {
             shared.see(event, &numbers);
             if let Some(next) = &next {
-                next.tell(event);
+                match shared.before.n_problems {
+                    0 => next.tell(event),
+                    _ => next.tell(&of_whole_run(event, &shared.before)),
+                }
             }
         })
     }
@@ -276,10 +291,28 @@ impl Shared {
 
     /// Not synced: after a crash of the machine nobody watches.
     fn write(&self, live: &Live) -> io::Result<()> {
-        // The folder's lock sees to it that nobody else writes here.
-        let temporary = self.path.with_file_name(".live.json.tmp");
-        fs::write(&temporary, serde_json::to_vec(live)?)?;
-        fs::rename(&temporary, &self.path)
+        let mut file = AtomicFile::create(&self.path)?;
+        file.write_all(&serde_json::to_vec(live)?)?;
+        file.commit_unsynced()
+    }
+}
+
+/// The event as it is of the whole run, what was done before included.
+fn of_whole_run(event: &Event, before: &Counts) -> Event {
+    match event {
+        Event::Progress { counts, elapsed } => Event::Progress {
+            counts: sum_counts([*before, *counts]),
+            elapsed: *elapsed,
+        },
+        Event::Sampled { sample, workers } => Event::Sampled {
+            sample: Sample {
+                n_done: before.n_done() + sample.n_done,
+                n_unsolved: before.n_unsolved() + sample.n_unsolved,
+                ..*sample
+            },
+            workers: workers.clone(),
+        },
+        event => event.clone(),
     }
 }
 
@@ -299,11 +332,11 @@ fn unix_ms() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::sync::{Arc, Mutex};
     use std::time::Duration;
 
     use super::{FILE_NAME, Live, LiveFile, Stage};
-    use swathe::{Counts, DeviceId, Event, Phase, Sample, WorkerNow};
+    use swathe::{Counts, DeviceId, Event, Observer, Phase, Sample, WorkerNow};
 
     fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
         for _ in 0..600 {
@@ -322,8 +355,23 @@ mod tests {
             n_problems: 10,
             ..Counts::default()
         };
-        let file = LiveFile::start(folder.path(), "sum", "swathe sum", 3, counts, 1 << 20);
-        let observer = file.observer(Arc::new(vec![7, 8, 9]), None);
+        let before = Counts {
+            n_problems: 3,
+            n_solved: 2,
+            n_timed_out: 1,
+            ..Counts::default()
+        };
+        let file = LiveFile::start(folder.path(), "sum", "swathe sum", before, counts, 1 << 20);
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&told);
+        let next = Observer::new(move |event| {
+            heard.lock().expect("no panic").push(match event {
+                Event::Progress { counts, .. } => (counts.n_done(), counts.n_unsolved()),
+                Event::Sampled { sample, .. } => (sample.n_done, sample.n_unsolved),
+                _ => (0, 0),
+            });
+        });
+        let observer = file.observer(Arc::new(vec![7, 8, 9]), Some(next));
         observer.tell(&Event::Progress {
             counts: Counts {
                 n_solved: 4,
@@ -349,7 +397,9 @@ mod tests {
         let read = || Live::read(folder.path()).ok().flatten();
         eventually("a live file", || read().is_some());
         let live = read().expect("it is there");
-        assert_eq!((live.counts.n_solved, live.n_before), (4, 3));
+        assert_eq!((live.counts.n_solved, live.before), (4, before));
+        let told = told.lock().expect("no panic").clone();
+        assert_eq!(told, [(7, 1), (7, 1)], "the whole run is passed on");
         assert_eq!(live.samples, [sample]);
         assert_eq!(live.workers, [worker(8)], "under the input's number");
         assert_eq!(live.stage, Stage::Solving);

@@ -17,7 +17,6 @@ use crate::pair_table::{OutlineStore, PairRows, is_result_column};
 use crate::pair_workload::PairRun;
 use swathe::Padding;
 use swathe_ot::{Crop, Precision};
-use swathe_run::store::execute::span;
 
 use crate::flags::{OtFlags, OtRunFlags, OtVerb};
 use problem::Problem;
@@ -25,6 +24,7 @@ use swathe_command::cli_error::{CliError, Code};
 use swathe_command::run_command::{Provenance, run_command};
 use swathe_command::settings::{RunSettings, resolve};
 use swathe_command::status;
+use swathe_run::store::run_folder::shard_problems;
 
 pub(crate) fn ot(flags: &OtFlags) -> Result<Code, CliError> {
     match &flags.verb {
@@ -121,9 +121,9 @@ fn survey_frames(
     problem: &Problem,
     run: &RunSettings,
 ) -> Option<PairSurvey> {
-    let (from, to) = span(input.pairs.len(), run.output.shard);
+    let problems = shard_problems(input.pairs.len() as u64, run.output.shard);
     let mut needed = vec![false; input.frames.len()];
-    for pair in &input.pairs[from..to] {
+    for pair in &input.pairs[problems.start as usize..problems.end as usize] {
         needed[pair.source] = true;
         needed[pair.target] = true;
     }

@@ -36,7 +36,7 @@ pub(super) fn run_text(run: &ReportedRun, found: &[Advice]) -> String {
 }
 
 fn outcomes(run: &ReportedRun) -> String {
-    let text = summary::outcomes(&run.file.report, run.file.n_before).join(", ");
+    let text = summary::outcomes(&run.file.report, run.file.before).join(", ");
     match run.file.report.cancelled {
         true => format!("interrupted, {text}"),
         false => text,
