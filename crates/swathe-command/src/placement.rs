@@ -27,7 +27,7 @@ const SHARED_FILE: &str = "placement.json";
 /// Problems that are looked at for the sizes there are.
 const N_SIZES: usize = 4096;
 /// Sizes that are tried at most, the most frequent ones.
-const N_BINS_TRIED: usize = 12;
+const N_BINS_TRIED: usize = 64;
 /// Problems of a size that are tried on each device.
 const N_TRIED: usize = 4;
 /// What trying may take on each side.
