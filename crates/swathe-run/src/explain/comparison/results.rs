@@ -7,6 +7,8 @@ use arrow::datatypes::{SchemaRef, UInt64Type};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use swathe::Cpu;
 
+use swathe_formats::described_field::PATH_UNIT;
+
 use super::outcomes::N_FIRST;
 use crate::store::reported_run::ReportedRun;
 use crate::store::run_folder::{FolderError, RunState, verify_tables};
@@ -83,8 +85,17 @@ pub(super) fn results(runs: [&ReportedRun; 2]) -> Result<ResultChanges, FolderEr
 const ID_NAMES: [&str; 6] = ["pair_id", "name", "id", "program", "task", "split"];
 
 /// Whether a column says where a file is, which is no result.
-fn is_path(name: &str) -> bool {
-    name.ends_with("_path")
+fn is_path(schemas: &[SchemaRef; 2], name: &str) -> bool {
+    let has_unit = |schema: &SchemaRef| {
+        let field = schema.field_with_name(name);
+        field.is_ok_and(|field| {
+            field
+                .metadata()
+                .get("unit")
+                .is_some_and(|unit| unit == PATH_UNIT)
+        })
+    };
+    name.ends_with("_path") || schemas.iter().any(has_unit)
 }
 
 fn tables(paths: [&Path; 2]) -> Result<TableChanges, FolderError> {
@@ -99,11 +110,11 @@ fn tables(paths: [&Path; 2]) -> Result<TableChanges, FolderError> {
                 .ok()
                 .map(|field| field.data_type())
         });
-        types[0].is_some() && types[0] == types[1] && !is_path(name)
+        types[0].is_some() && types[0] == types[1] && !is_path(&schemas, name)
     };
     let alone = |schema: &SchemaRef| -> Vec<String> {
         let names = schema.fields().iter().map(|field| field.name());
-        let names = names.filter(|name| !is_common(name) && !is_path(name));
+        let names = names.filter(|name| !is_common(name) && !is_path(&schemas, name));
         names.cloned().collect()
     };
     let mut changes = TableChanges {

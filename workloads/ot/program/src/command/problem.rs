@@ -16,7 +16,7 @@ use swathe_ot::{
 use crate::flags::OtProblemFlags;
 use swathe_command::cli_error::CliError;
 use swathe_command::run_flags::RunFlags;
-use swathe_command::settings::{Found, Layers, RunSettings};
+use swathe_command::settings::{Found, Layers, RunSettings, number_value};
 
 /// The problem of every pair of a run, and what is written of its solution.
 pub(super) struct Problem {
@@ -154,8 +154,6 @@ impl Problem {
     /// no result, but stands in the table.
     pub(super) fn provenance(&self) -> BTreeMap<String, Value> {
         let settings = &self.settings;
-        // As text: JSON has no infinity.
-        let number = |x: f64| json!(x.to_string());
         let (crop, padding) = match &settings.crop {
             Crop::Union { padding_px } => ("union".to_owned(), json!(padding_px)),
             Crop::Fixed => ("fixed".to_owned(), Value::Null),
@@ -178,8 +176,8 @@ impl Problem {
             FieldsFormat::Parquet => "parquet",
         };
         let coord_scale = match settings.coord_scale {
-            CoordScale::Auto => "auto".to_owned(),
-            CoordScale::Fixed(scale) => scale.to_string(),
+            CoordScale::Auto => json!("auto"),
+            CoordScale::Fixed(scale) => number_value(scale),
         };
         let precision = match settings.precision {
             Precision::Auto => "auto",
@@ -187,15 +185,15 @@ impl Problem {
             Precision::F64 => "f64",
         };
         let mut all = BTreeMap::from([
-            ("epsilon".to_owned(), number(settings.epsilon)),
-            ("relaxation".to_owned(), number(settings.relaxation)),
+            ("epsilon".to_owned(), number_value(settings.epsilon)),
+            ("relaxation".to_owned(), number_value(settings.relaxation)),
             (
                 "reference".to_owned(),
                 json!(reference_name(settings.reference)),
             ),
-            ("coord-scale".to_owned(), json!(coord_scale)),
+            ("coord-scale".to_owned(), coord_scale),
             ("normalize".to_owned(), json!(settings.normalize)),
-            ("tolerance".to_owned(), number(settings.tolerance)),
+            ("tolerance".to_owned(), number_value(settings.tolerance)),
             ("max-iterations".to_owned(), json!(settings.max_iterations)),
             ("precision".to_owned(), json!(precision)),
             ("crop".to_owned(), json!(crop)),
@@ -205,10 +203,10 @@ impl Problem {
             ("coupling".to_owned(), json!(coupling)),
         ]);
         if let Some(label) = self.label {
-            all.insert("label".to_owned(), number(label));
+            all.insert("label".to_owned(), number_value(label));
         }
         if let Some(um_per_px) = self.um_per_px {
-            all.insert("um-per-px".to_owned(), number(um_per_px));
+            all.insert("um-per-px".to_owned(), number_value(um_per_px));
         }
         all
     }
