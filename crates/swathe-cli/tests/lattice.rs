@@ -70,30 +70,30 @@ fn flags_ask_one_question() {
     density                 0.2857142857142857
     ");
     insta::assert_snapshot!(printed("lattice path --size 3x3 --blocked 4 --from 0,1 --to 7"), @r"
-    op         path
-    sizes      3x3
-    n_blocked  1
-    from       1
-    to         7
-    found      true
-    length     4
-    path       1 0 3 6 7
+    op           path
+    sizes        3x3
+    n_blocked    1
+    from_vertex  1
+    to_vertex    7
+    found        true
+    length       4
+    path         1 0 3 6 7
     ");
     insta::assert_snapshot!(
-        printed("lattice path --size 3x3 --blocked 1,3 --from 0 --to 8 --json"), @r#"{"row":0,"query_id":"0","op":"path","sizes":"3x3","n_blocked":2,"from":0,"to":8,"found":false,"length":null,"path":null}"#);
+        printed("lattice path --size 3x3 --blocked 1,3 --from 0 --to 8 --json"), @r#"{"row":0,"query_id":"0","op":"path","sizes":"3x3","n_blocked":2,"from_vertex":0,"to_vertex":8,"found":false,"length":null,"path":null}"#);
     insta::assert_snapshot!(
         printed("lattice layers --size 3x3 --blocked 4 --from 0 --distances"), @r"
     op             layers
     sizes          3x3
     n_blocked      1
-    from           0
+    from_vertex    0
     eccentricity   4
     n_unreachable  0
     counts         1 2 2 2 1
     distances      0 1 2 1 - 3 2 3 4
     ");
     insta::assert_snapshot!(printed("lattice layers --size 100x100x100x100 --from 0 --json")
-        .split("\"counts\"").next().unwrap(), @r#"{"row":0,"query_id":"0","op":"layers","sizes":"100x100x100x100","n_blocked":0,"from":0,"eccentricity":396,"n_unreachable":0,"#);
+        .split("\"counts\"").next().unwrap(), @r#"{"row":0,"query_id":"0","op":"layers","sizes":"100x100x100x100","n_blocked":0,"from_vertex":0,"eccentricity":396,"n_unreachable":0,"#);
 
     std::fs::write(folder.path().join("walls.txt"), "1,\n3 4\n").unwrap();
     let blocked = printed("lattice analyze --size 3x3 --blocked-file walls.txt");
@@ -119,10 +119,10 @@ fn a_table_asks_many_and_bad_lines_fail_alone() {
     let table = swathe(folder.path(), "lattice path q.csv --threads 1");
     assert_eq!(table.code, 1);
     insta::assert_snapshot!(table.stdout, @r"
-    row  query_id  op    sizes     n_blocked  from  to   found  length  path
-    0    a         path  3x3       1          0     8    true   4       0 1 2 5 8
-    1    b         path  3x3       2          0     8    false  -       -
-    3    d,1       path  10x10x10  0          0     999  true   27      0 100 200 300 400 500 600 700 800 900 910 920 930 940 950 960 970 980 990 991 992 993 994 995 996 997 998 999
+    row  query_id  op    sizes     n_blocked  from_vertex  to_vertex  found  length  path
+    0    a         path  3x3       1          0            8          true   4       0 1 2 5 8
+    1    b         path  3x3       2          0            8          false  -       -
+    3    d,1       path  10x10x10  0          0            999        true   27      0 100 200 300 400 500 600 700 800 900 910 920 930 940 950 960 970 980 990 991 992 993 994 995 996 997 998 999
     ");
     insta::assert_snapshot!(table.stderr, @r#"
     warning: q.csv: the column "note" is not used
@@ -334,8 +334,8 @@ fn borrowed_memory_is_as_it_was() {
     op              path
     sizes           10x3
     n_blocked       9
-    from            0
-    to              2
+    from_vertex     0
+    to_vertex       2
     found           true
     length          20
     path            0 3 6 9 12 15 18 21 24 27 28 29 26 23 20 17 14 11 8 5 2

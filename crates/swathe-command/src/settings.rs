@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 use swathe::{BatchSize, Budget, Cpu, Device, Faults, Padding, Settings, Shape};
 use swathe_run::store::execute::Output;
 
@@ -433,6 +433,18 @@ fn parse_shard(text: &str) -> Result<(usize, usize), CliError> {
         )));
     }
     Ok((number, n_shards))
+}
+
+/// A setting as `run.json` keeps it: a whole number without a point, infinity and NaN, which JSON does
+/// not have, as text.
+pub fn number_value(x: f64) -> Value {
+    /// Whole numbers below are themselves in both types.
+    const EXACT_MAX: f64 = (1u64 << 53) as f64;
+    match Number::from_f64(x) {
+        Some(_) if x.fract() == 0.0 && x.abs() <= EXACT_MAX => Value::from(x as i64),
+        Some(number) => Value::Number(number),
+        None => Value::String(x.to_string()),
+    }
 }
 
 /// `512MiB`, `4GB`, `1.5 GiB`, `100000B`. A number without a unit is none: most who write 512 do not

@@ -15,6 +15,9 @@ pub fn measured(name: &str, data_type: DataType, description: &str, unit: &str) 
     Field::new(name, data_type, false).with_metadata(metadata.collect())
 }
 
+/// The unit of columns that say where files are: they are no results.
+pub const PATH_UNIT: &str = "path";
+
 /// The key of a field's metadata under which its place among the values of a table stands.
 pub const VALUE_PLACE: &str = "value_place";
 

@@ -190,11 +190,13 @@ fn interleaved_parts_are_merged_in_the_order_of_the_input() {
         let (schema, timings) = read(&run.join("timing.parquet"));
         assert_described(&schema);
         let names: Vec<&String> = schema.fields().iter().map(|field| field.name()).collect();
-        assert_eq!(names, ["row", "device", "milliseconds", "attempts"]);
+        let expected_names = ["row", "id", "device", "milliseconds", "attempts"];
+        assert_eq!(names, expected_names);
+        assert_eq!(texts(&timings, "id")[4999], "w4999");
         assert_eq!(numbers(&timings, "row"), (0..5000).collect::<Vec<u64>>());
-        let ms = timings.column(2).as_primitive::<Float64Type>();
+        let ms = timings.column(3).as_primitive::<Float64Type>();
         assert_eq!(ms.value(4999), timing(4999).milliseconds);
-        let attempts = timings.column(3).as_primitive::<UInt32Type>();
+        let attempts = timings.column(4).as_primitive::<UInt32Type>();
         assert!((0..5000).all(|index| attempts.value(index) == timing(index).attempts));
 
         let (schema, failures) = read(&run.join("failures.parquet"));

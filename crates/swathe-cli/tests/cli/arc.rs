@@ -87,7 +87,7 @@ pub(crate) fn results(run: &Path) -> Vec<Row> {
         let output: &LargeStringArray = output.as_string();
         let number = |name: &str| column(name).as_primitive::<UInt64Type>().clone();
         let (row, hash, n_bytes) = (number("row"), number("output_hash"), number("output_bytes"));
-        let index = column("index").as_primitive::<UInt32Type>();
+        let index = column("sample").as_primitive::<UInt32Type>();
         let equal = column("equal").as_boolean();
         let score = column("score").as_primitive::<Float64Type>();
         for at in 0..batch.num_rows() {

@@ -319,9 +319,7 @@ fn changed_frames_and_settings_are_refused_by_name() {
     )
     .expect(2);
     assert!(
-        ended
-            .stderr
-            .contains("--epsilon: \"0.001\" then, \"0.01\" now"),
+        ended.stderr.contains("--epsilon: 0.001 then, 0.01 now"),
         "{}",
         ended.stderr
     );

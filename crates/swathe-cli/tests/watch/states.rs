@@ -41,7 +41,7 @@ fn running_stalled_merging() {
     watch.until_state("merging");
     wait_for("every state on stderr", || {
         let said = watch.said();
-        ["running (20 of 100 done)", "stalled", "merging"]
+        ["running (20 of 100 done, ", "stalled", "merging"]
             .iter()
             .all(|state| said.contains(state))
     });

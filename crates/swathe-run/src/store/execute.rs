@@ -18,7 +18,7 @@ use crate::store::live_file::LiveFile;
 use crate::store::report_file::ReportFile;
 use crate::store::rows::Rows;
 use crate::store::run_folder::{
-    Failure, FolderError, Identity, Merged, Part, RunFolder, Timing, check_shards_folder,
+    Failure, FolderError, Identity, Made, Merged, Part, RunFolder, Timing, check_shards_folder,
     shard_path, write_file,
 };
 
@@ -101,6 +101,7 @@ where
     let problems = identity.problems();
     let mut folder = RunFolder::open(&path, identity, output.resume, settings.memory.faults())?;
     let todo = folder.committed().missing(problems.start, problems.end);
+    folder.made_by(Made::now(&output.command))?;
     let before = folder.committed_counts();
     let opened = folder.warnings().to_vec();
     let todo = Arc::new(todo);

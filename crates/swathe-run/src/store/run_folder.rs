@@ -29,7 +29,7 @@ use swathe::{Counts, Faults};
 pub(crate) use check::verify_tables;
 pub use check::{Checked, check_run};
 pub use hash::is_supported as can_be_in_a_table;
-pub use identity::{Identity, InputFile, RunJson, RunState, shard_problems};
+pub use identity::{Identity, InputFile, Made, RunJson, RunState, shard_problems};
 pub use manifest::{ManifestLine, RowFile, Seal, Spans, committed_counts, sum_counts};
 pub use merge::{Merged, merge_shards};
 pub use on_threads::on_threads;
@@ -291,6 +291,19 @@ impl RunFolder {
         Spans::from_iter(lines.flat_map(|line| line.problems.spans().iter().copied()))
     }
 
+    /// Notes in `run.json` who makes the run, unless that is known from before it was resumed. The
+    /// tables will say so too.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn made_by(&mut self, made: Made) -> Result<(), FolderError> {
+        if self.run.made.is_none() {
+            self.run.made = Some(made);
+            self.run.write(&self.path)?;
+        }
+        Ok(())
+    }
+
     /// What a user should know of how it was opened, in sentences.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
@@ -383,8 +396,8 @@ impl RunFolder {
                     &self.path,
                     &[(self.path.clone(), manifest.lines())],
                     self.run.identity.problems(),
-                    rows.table(),
-                    part::table_schema(&rows.schema()),
+                    (rows.table(), &part::table_schema(&rows.schema())),
+                    self.run.made.as_ref(),
                     n_threads,
                 )
             });
@@ -446,10 +459,13 @@ pub fn write_file(path: &Path, contents: &[u8]) -> Result<(), FolderError> {
     write().map_err(FolderError::write(path))
 }
 
-/// Puts a table into a run folder, whole or not at all.
+/// Puts a table into a run folder, whole or not at all. It says who made the run.
 pub fn write_table(path: &Path, batch: &arrow::array::RecordBatch) -> Result<(), FolderError> {
+    let run = path.parent().and_then(|run| RunJson::read(run).ok());
+    let made = run.and_then(|run| run.made);
     let write = || {
-        let mut file = TableFile::create(path, batch.schema())?;
+        let schema = identity::with_made(&batch.schema(), made.as_ref());
+        let mut file = TableFile::create(path, schema)?;
         file.write(batch)?;
         file.commit()
     };

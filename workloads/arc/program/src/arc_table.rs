@@ -207,7 +207,7 @@ const VALUES: &[&str] = &[
     "program",
     "task",
     "split",
-    "index",
+    "sample",
     "outcome",
     "error_kind",
     "equal",
@@ -240,7 +240,7 @@ impl Rows for ArcRows {
                 "train for a demonstration, test for a test",
             ),
             field(
-                "index",
+                "sample",
                 DataType::UInt32,
                 false,
                 "the sample's number among the task's demonstrations or tests, from 0",

@@ -63,7 +63,7 @@ fn attempts(run: &Path) -> Result<Attempts, FolderError> {
         })
         .collect();
     let mut attempts = Attempts::new();
-    let columns = ["program", "task", "split", "index", "output"];
+    let columns = ["program", "task", "split", "sample", "output"];
     let table = TableReader::of_run(run, RESULTS)?.columns(&columns);
     table.for_each(|batch| add(&mut attempts, batch, &ranks))?;
     Ok(attempts)
@@ -83,7 +83,7 @@ fn add(
         string_column(batch, "task")?,
         string_column(batch, "split")?,
     );
-    let index = column("index")?
+    let index = column("sample")?
         .as_primitive_opt::<UInt32Type>()
         .ok_or("index is no number")?;
     let output = column("output")?

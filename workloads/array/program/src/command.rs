@@ -23,7 +23,7 @@ use crate::flags::{ArrayFlags, ArrayVerb, MapName};
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::progress::Progress;
 use swathe_command::run_command::{Provenance, run_command};
-use swathe_command::settings::{RunSettings, resolve};
+use swathe_command::settings::{RunSettings, number_value, resolve};
 use swathe_command::{error, status};
 
 /// A seeded XOR into an .npz file leaves its seed there under this name, so that the file alone is
@@ -197,8 +197,7 @@ fn settings_of(
         Operation::Map(
             MapKind::Add(MapOperand::Scalar(x)) | MapKind::Multiply(MapOperand::Scalar(x)),
         ) => {
-            // As text: JSON has neither infinity nor NaN.
-            add("operand", json!(x.to_string()));
+            add("operand", number_value(*x));
         }
         _ => {}
     }

@@ -161,7 +161,8 @@ impl<'a> Question<'a> {
         ];
         for (name, text) in texts {
             if let Some(text) = text {
-                set(name, json!(text));
+                let number = text.parse::<u64>().ok();
+                set(name, number.map_or(json!(text), |number| json!(number)));
             }
         }
         let files = [&self.shared.queries, &self.shared.blocked_file];

@@ -86,9 +86,9 @@ pub fn values(id: &str, asked: &Asked, answer: &Answer) -> Vec<(&'static str, Va
     match asked.operation {
         Operation::Analyze => {}
         Operation::Path { from, to } => {
-            values.extend([("from", json!(from)), ("to", json!(to))]);
+            values.extend([("from_vertex", json!(from)), ("to_vertex", json!(to))]);
         }
-        Operation::Layers { from, .. } => values.push(("from", json!(from))),
+        Operation::Layers { from, .. } => values.push(("from_vertex", json!(from))),
     }
     match answer {
         Answer::Analysis(analysis) => values.extend([
@@ -147,8 +147,8 @@ const VALUES: &[&str] = &[
     "average_degree",
     "density",
     "clustering_coefficient",
-    "from",
-    "to",
+    "from_vertex",
+    "to_vertex",
     "found",
     "length",
     "path",
@@ -161,7 +161,10 @@ const VALUES: &[&str] = &[
 /// The columns after `row`.
 fn fields(kind: QueryKind) -> Vec<Field> {
     use DataType::{Boolean, Float64, UInt32, UInt64, Utf8};
-    let from = || measured("from", UInt64, "the vertex the walk begins at", "id");
+    let from = || {
+        let description = "the vertex the walk begins at";
+        measured("from_vertex", UInt64, description, "id")
+    };
     let mut fields = vec![
         measured("query_id", Utf8, "what the question is called", ""),
         measured("op", Utf8, "what was asked", ""),
@@ -204,7 +207,7 @@ fn fields(kind: QueryKind) -> Vec<Field> {
         }
         QueryKind::Path => vec![
             from(),
-            measured("to", UInt64, "the vertex the walk ends at", "id"),
+            measured("to_vertex", UInt64, "the vertex the walk ends at", "id"),
             measured("found", Boolean, "whether there is a path", ""),
             measured(
                 "length",

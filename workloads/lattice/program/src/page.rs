@@ -61,8 +61,8 @@ struct Query {
 /// What stands in a row of an answer, as far as a table of its kind has it. Paths and distances
 /// stay in the table: they may be as long as the lattice is large.
 const ANSWERS: [&str; 9] = [
-    "from",
-    "to",
+    "from_vertex",
+    "to_vertex",
     "found",
     "length",
     "connected",

@@ -76,6 +76,16 @@ impl FrameRef {
         }
     }
 
+    /// The frame's name from `folder` on, if it is in there.
+    pub fn name_in(&self, folder: &Path) -> String {
+        let path = self.path.strip_prefix(folder).unwrap_or(&self.path);
+        let frame = FrameRef {
+            path: path.to_owned(),
+            part: self.part.clone(),
+        };
+        frame.to_string()
+    }
+
     /// The same frame with its path taken from `folder` on.
     pub fn in_folder(mut self, folder: &Path) -> FrameRef {
         self.path = folder.join(self.path);

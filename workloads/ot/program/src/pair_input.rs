@@ -18,8 +18,10 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::UInt64Array;
+use arrow::array::{StringArray, UInt64Array};
 use arrow::compute::take;
+use arrow::datatypes::DataType;
+use swathe_formats::described_field::{PATH_UNIT, measured};
 
 use crate::frame::{Format, FrameFiles, FrameRef};
 
@@ -133,12 +135,29 @@ impl Collector {
         Ok(())
     }
 
+    /// The names of the frames, from `folder` on, stand before the columns that are carried.
     fn finish(
         self,
+        folder: &Path,
         table: Option<PathBuf>,
-        carried: Vec<CarriedColumn>,
+        mut carried: Vec<CarriedColumn>,
         files: FrameFiles,
     ) -> PairInput {
+        let names: Vec<String> = self
+            .frames
+            .iter()
+            .map(|frame| frame.name_in(folder))
+            .collect();
+        let column = |name: &str, description: &str, of: fn(&NamedPair) -> usize| {
+            let values = self.pairs.iter().map(|pair| &names[of(pair)]);
+            CarriedColumn {
+                field: measured(name, DataType::Utf8, description, PATH_UNIT),
+                values: Arc::new(StringArray::from_iter_values(values)),
+            }
+        };
+        let source = column("src", "the frame that mass comes from", |pair| pair.source);
+        let target = column("tgt", "the frame that mass goes to", |pair| pair.target);
+        carried.splice(0..0, [source, target]);
         PairInput {
             pairs: self.pairs,
             frames: self.frames,

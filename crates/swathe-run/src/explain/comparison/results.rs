@@ -9,6 +9,8 @@ use arrow::datatypes::{DataType, Float64Type, SchemaRef, UInt64Type};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use swathe::Cpu;
 
+use swathe_formats::described_field::PATH_UNIT;
+
 use super::outcomes::N_FIRST;
 use crate::store::reported_run::ReportedRun;
 use crate::store::run_folder::{FolderError, RunState, verify_tables};
@@ -84,14 +86,25 @@ pub(super) fn results(runs: [&ReportedRun; 2]) -> Result<ResultChanges, FolderEr
 }
 
 /// Columns that say which problem a row is about, by the tables that have them.
-const ID_NAMES: [&str; 6] = ["pair_id", "name", "id", "program", "task", "split"];
+const ID_NAMES: [&str; 7] = [
+    "pair_id", "name", "id", "query_id", "program", "task", "split",
+];
 
 /// More columns that tell the rows of one problem apart.
-const KEY_NAMES: [&str; 2] = ["index", "sample"];
+const KEY_NAMES: [&str; 1] = ["sample"];
 
 /// Whether a column says where a file is, which is no result.
-fn is_path(name: &str) -> bool {
-    name.ends_with("_path")
+fn is_path(schemas: &[SchemaRef; 2], name: &str) -> bool {
+    let has_unit = |schema: &SchemaRef| {
+        let field = schema.field_with_name(name);
+        field.is_ok_and(|field| {
+            field
+                .metadata()
+                .get("unit")
+                .is_some_and(|unit| unit == PATH_UNIT)
+        })
+    };
+    name.ends_with("_path") || schemas.iter().any(has_unit)
 }
 
 fn tables(paths: [&Path; 2]) -> Result<TableChanges, FolderError> {
@@ -106,11 +119,11 @@ fn tables(paths: [&Path; 2]) -> Result<TableChanges, FolderError> {
                 .ok()
                 .map(|field| field.data_type())
         });
-        types[0].is_some() && types[0] == types[1] && !is_path(name)
+        types[0].is_some() && types[0] == types[1] && !is_path(&schemas, name)
     };
     let alone = |schema: &SchemaRef| -> Vec<String> {
         let names = schema.fields().iter().map(|field| field.name());
-        let names = names.filter(|name| !is_common(name) && !is_path(name));
+        let names = names.filter(|name| !is_common(name) && !is_path(&schemas, name));
         names.cloned().collect()
     };
     let mut changes = TableChanges {
@@ -287,9 +300,10 @@ pub fn same_problems(run: &Path, other: &Path, table: &str) -> Result<TableChang
             };
             changes.n_compared += 1;
             let mut values = Vec::new();
+            let schemas = [batch.schema(), batches[its_batch].schema()];
             for field in batch.schema().fields() {
                 let name = field.name();
-                if name == "row" || is_key(name) || is_path(name) {
+                if name == "row" || is_key(name) || is_path(&schemas, name) {
                     continue;
                 }
                 let (Some(theirs), Some(ours)) = (

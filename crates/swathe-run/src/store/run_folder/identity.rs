@@ -4,12 +4,17 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
 
+use arrow::datatypes::{Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use swathe::Cpu;
 
 use super::FolderError;
 use super::manifest::Seal;
+use crate::store::live_file::ProcessMark;
 
 pub(super) const FILE_NAME: &str = "run.json";
 
@@ -86,9 +91,11 @@ impl Identity {
         let names: std::collections::BTreeSet<&String> =
             self.settings.keys().chain(other.settings.keys()).collect();
         for name in names {
-            let then = self.settings.get(name).unwrap_or(&absent).to_string();
-            let now = other.settings.get(name).unwrap_or(&absent).to_string();
-            compare(&format!("--{name}"), then, now);
+            let then = self.settings.get(name).unwrap_or(&absent);
+            let now = other.settings.get(name).unwrap_or(&absent);
+            if !is_same_setting(then, now) {
+                compare(&format!("--{name}"), then.to_string(), now.to_string());
+            }
         }
         compare(
             "problems",
@@ -110,6 +117,15 @@ pub fn shard_problems(n_problems: u64, shard: Option<(usize, usize)>) -> Range<u
 
 fn shard_text(shard: Option<(usize, usize)>) -> String {
     shard.map_or("none".to_owned(), |(k, n)| format!("{k}/{n}"))
+}
+
+/// Whether a setting is the same. Earlier versions kept numbers as texts.
+fn is_same_setting(then: &Value, now: &Value) -> bool {
+    match (then, now) {
+        (Value::Number(number), Value::String(text))
+        | (Value::String(text), Value::Number(number)) => text.parse().ok() == number.as_f64(),
+        _ => then == now,
+    }
 }
 
 fn input_differences(then: &[InputFile], now: &[InputFile]) -> Vec<String> {
@@ -149,6 +165,86 @@ fn input_differences(then: &[InputFile], now: &[InputFile]) -> Vec<String> {
     lines
 }
 
+/// Who made a run: with what, when and where.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Made {
+    /// The program's version.
+    pub version: String,
+    /// The command, as it was given.
+    pub command: String,
+    /// When the run began, in Universal Time: `2026-01-31T23:59:59Z`.
+    pub date: String,
+    /// The machine's name; empty if the system does not tell.
+    pub host: String,
+    /// The machine's processor and its threads.
+    pub cpu: String,
+}
+
+impl Made {
+    /// By this process, now, by this command.
+    pub fn now(command: &str) -> Made {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        Made {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            command: command.to_owned(),
+            date: date_text(since.map_or(0, |since| since.as_secs())),
+            host: ProcessMark::of_this().host.unwrap_or_default(),
+            cpu: cpu_text(),
+        }
+    }
+
+    fn texts(&self) -> [(&'static str, &String); 5] {
+        [
+            ("version", &self.version),
+            ("command", &self.command),
+            ("date", &self.date),
+            ("host", &self.host),
+            ("cpu", &self.cpu),
+        ]
+    }
+}
+
+/// The schema of a table of a run, with who made it.
+pub(super) fn with_made(schema: &Schema, made: Option<&Made>) -> SchemaRef {
+    let mut metadata = schema.metadata().clone();
+    for (name, text) in made.iter().flat_map(|made| made.texts()) {
+        metadata.insert(format!("swathe.{name}"), text.clone());
+    }
+    Arc::new(schema.clone().with_metadata(metadata))
+}
+
+/// A moment given in seconds since 1970, by the Gregorian calendar.
+fn date_text(unix_s: u64) -> String {
+    // A year that begins in March has its leap day at its end.
+    let days = unix_s / 86_400 + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let year = era * 400 + year + u64::from(month >= 10);
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let s = unix_s % 86_400;
+    format!(
+        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z",
+        s / 3600,
+        s / 60 % 60,
+        s % 60
+    )
+}
+
+/// The processor's name, its threads and its instructions.
+fn cpu_text() -> String {
+    let cpu = Cpu::detect();
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = info.lines().find_map(|line| {
+        let (key, name) = line.split_once(':')?;
+        (key.trim() == "model name").then(|| name.trim().to_owned())
+    });
+    let name = name.unwrap_or_else(|| std::env::consts::ARCH.to_owned());
+    format!("{name}, {} threads, {}", cpu.n_threads, cpu.simd)
+}
+
 /// How far a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -171,6 +267,9 @@ pub struct RunJson {
     /// What its answers depend on.
     #[serde(flatten)]
     pub identity: Identity,
+    /// Who made it; absent in runs of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<Made>,
     /// The table's name, once it is written.
     pub table: Option<String>,
     /// The files of the tables and what they were when they were written.
@@ -192,6 +291,7 @@ impl RunJson {
             format_version: RunJson::FORMAT_VERSION,
             state: RunState::Running,
             identity,
+            made: None,
             table: None,
             tables: BTreeMap::new(),
             result_hash: None,
@@ -238,6 +338,36 @@ impl RunJson {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        for (unix_s, date) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_399, "2000-02-28T23:59:59Z"),
+            (951_782_400, "2000-02-29T00:00:00Z"),
+            (1_709_251_199, "2024-02-29T23:59:59Z"),
+            (1_735_689_599, "2024-12-31T23:59:59Z"),
+            (4_107_542_400, "2100-03-01T00:00:00Z"),
+        ] {
+            assert_eq!(date_text(unix_s), date);
+        }
+    }
+
+    #[test]
+    fn numbers_and_their_texts_are_one_setting() {
+        use serde_json::json;
+        for (then, now, is_same) in [
+            (json!("0.00001"), json!(1e-5), true),
+            (json!("2"), json!(2.0), true),
+            (json!(10), json!("10"), true),
+            (json!("inf"), json!("inf"), true),
+            (json!("2"), json!(3.0), false),
+            (json!("07"), json!("7"), false),
+            (json!(u64::MAX), json!(u64::MAX - 1), false),
+        ] {
+            assert_eq!(is_same_setting(&then, &now), is_same, "{then} {now}");
+        }
+    }
 
     #[test]
     fn shards_cover_everything_once() {

@@ -6,12 +6,12 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::Schema;
 
 use super::FolderError;
 use super::group::{Picked, groups_of, merge_groups};
 use super::hash::{TableHashes, is_supported, table_hashes};
-use super::identity::{RunJson, RunState};
+use super::identity::{Made, RunJson, RunState, with_made};
 use super::lock::FolderLock;
 use super::manifest::{self, Manifest, ManifestLine, Seal, Spans};
 use super::on_threads::on_threads;
@@ -112,7 +112,8 @@ pub fn merge_shards(run: &Path, n_threads: usize) -> Result<Merged, FolderError>
         .map(|(_, shard)| &shard.identity.simd)
         .collect();
     let problems = 0..first.identity.n_problems;
-    let tables = merge(run, &borrowed, problems, &table, schema, n_threads)?;
+    let made = first.made.as_ref();
+    let tables = merge(run, &borrowed, problems, (&table, &schema), made, n_threads)?;
     let merged = Merged {
         simd: simd.into_iter().cloned().collect(),
         ..tables.merged(table_hashes(&tables.table, n_threads)?)
@@ -158,8 +159,8 @@ pub(super) fn merge(
     out: &Path,
     folders: &[(PathBuf, &[ManifestLine])],
     problems: Range<u64>,
-    table: &str,
-    schema: SchemaRef,
+    (table, schema): (&str, &Schema),
+    made: Option<&Made>,
     n_threads: usize,
 ) -> Result<Tables, FolderError> {
     debug_assert!(schema.fields().iter().all(|field| is_supported(field)));
@@ -187,8 +188,10 @@ pub(super) fn merge(
         "failures.parquet".to_owned(),
     ];
     let paths = names.each_ref().map(|name| out.join(name));
-    let timing = outcomes_columns(&["row", "device", "milliseconds", "attempts"]);
+    let timing = outcomes_columns(&["row", "id", "device", "milliseconds", "attempts"]);
     let failures = outcomes_columns(&["row", "id", "kind", "message"]);
+    let [schema, timing, failures] =
+        [schema, &timing, &failures].map(|schema| with_made(schema, made));
     let written = on_threads("swathe-merge", n_threads, 3, &|number| {
         let (groups, schema, picked) = match number {
             0 => (&rows, &schema, Picked::All),
@@ -267,10 +270,10 @@ pub(super) fn check_coverage(
     }
 }
 
-fn outcomes_columns(names: &[&str]) -> SchemaRef {
+fn outcomes_columns(names: &[&str]) -> Schema {
     let schema = outcomes_schema();
     let fields = names
         .iter()
         .map(|name| schema.field_with_name(name).expect("outcomes have it"));
-    Arc::new(Schema::new(fields.cloned().collect::<Vec<_>>()))
+    Schema::new(fields.cloned().collect::<Vec<_>>())
 }

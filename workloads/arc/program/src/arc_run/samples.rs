@@ -95,7 +95,7 @@ fn samples_batch(problems: &[Problem]) -> RecordBatch {
             "train for a demonstration, test for a test",
         ),
         described(
-            "index",
+            "sample",
             DataType::UInt32,
             "its number among the task's demonstrations or tests, from 0",
         ),
@@ -173,7 +173,7 @@ fn json(grid: &Grid) -> String {
 
 /// The samples of a run, in order.
 pub fn read_samples(run: &Path) -> Result<Vec<SampleRow>, FolderError> {
-    let columns = ["task", "split", "index", "input", "expected"];
+    let columns = ["task", "split", "sample", "input", "expected"];
     read_rows(run, SAMPLES, &columns, |batch| {
         let (task, split) = (
             string_column(batch, "task")?,
@@ -183,7 +183,7 @@ pub fn read_samples(run: &Path) -> Result<Vec<SampleRow>, FolderError> {
             string_column(batch, "input")?,
             string_column(batch, "expected")?,
         );
-        let index = column(batch, "index")?
+        let index = column(batch, "sample")?
             .as_primitive_opt::<UInt32Type>()
             .ok_or("index is no number")?;
         let row = |at: usize| {

@@ -160,7 +160,7 @@ fn calls(run: &Path, task: &str, program: &str) -> Result<Vec<ShownCall>, Folder
     })?;
     let mut table = TableReader::of_run(run, RESULTS)?.columns(&[
         "split",
-        "index",
+        "sample",
         "error_kind",
         "equal",
         "score",
@@ -189,7 +189,7 @@ fn calls_of(batch: &RecordBatch) -> Result<Vec<ShownCall>, String> {
     let output =
         cast(column("output")?, &DataType::LargeUtf8).map_err(|error| error.to_string())?;
     let output = output.as_string::<i64>();
-    let index = column("index")?.as_primitive::<UInt32Type>();
+    let index = column("sample")?.as_primitive::<UInt32Type>();
     let n_bytes = column("output_bytes")?.as_primitive::<UInt64Type>();
     let equal = column("equal")?.as_boolean();
     let score = column("score")?.as_primitive::<Float64Type>();

@@ -73,7 +73,7 @@ pub(crate) fn tally(
         "program",
         "task",
         "split",
-        "index",
+        "sample",
         "outcome",
         "error_kind",
         "equal",
@@ -139,7 +139,7 @@ impl Open {
             let found = batch.column_by_name(name);
             found.ok_or_else(|| format!("it has no column {name}"))
         };
-        let index = column("index")?
+        let index = column("sample")?
             .as_primitive_opt::<UInt32Type>()
             .ok_or("index is no number")?;
         let equal = column("equal")?

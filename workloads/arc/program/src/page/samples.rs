@@ -122,13 +122,13 @@ fn each(
     run: &Path,
     mut add: impl FnMut(&str, bool, u32, &str, Option<&str>) -> Result<(), String>,
 ) -> Result<(), FolderError> {
-    let columns = ["task", "split", "index", "input", "expected"];
+    let columns = ["task", "split", "sample", "input", "expected"];
     let table = TableReader::of_run(run, "samples")?.columns(&columns);
     table.for_each(|batch| {
         let column = |name: &str| string_column(batch, name);
         let (task, split) = (column("task")?, column("split")?);
         let (input, expected) = (column("input")?, column("expected")?);
-        let index = number_column::<UInt32Type>(batch, "index")?;
+        let index = number_column::<UInt32Type>(batch, "sample")?;
         for at in 0..batch.num_rows() {
             add(
                 task.value(at),

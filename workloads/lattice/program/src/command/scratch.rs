@@ -98,8 +98,8 @@ pub(super) fn path_in(
             ("op", json!("path")),
             ("sizes", json!(sizes_text(lattice.sizes()))),
             ("n_blocked", json!(lattice.n_blocked())),
-            ("from", json!(from)),
-            ("to", json!(to)),
+            ("from_vertex", json!(from)),
+            ("to_vertex", json!(to)),
             ("found", json!(report.found)),
             (
                 "length",

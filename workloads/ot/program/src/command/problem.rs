@@ -16,7 +16,7 @@ use swathe_ot::{
 use crate::flags::OtProblemFlags;
 use swathe_command::cli_error::CliError;
 use swathe_command::run_flags::RunFlags;
-use swathe_command::settings::{Found, Layers, RunSettings};
+use swathe_command::settings::{Found, Layers, RunSettings, number_value};
 use swathe_run::store::run_folder::Identity;
 
 /// The problem of every pair of a run, and what is written of its solution.
@@ -161,8 +161,6 @@ impl Problem {
     /// them. Which box is cut out changes no result, but stands in the table.
     pub(super) fn provenance(&self) -> BTreeMap<String, Value> {
         let settings = &self.settings;
-        // As text: JSON has no infinity.
-        let number = |x: f64| json!(x.to_string());
         let (crop, padding) = match &settings.crop {
             Crop::Union { padding_px } => ("union".to_owned(), json!(padding_px)),
             Crop::Fixed => ("fixed".to_owned(), Value::Null),
@@ -180,19 +178,19 @@ impl Problem {
             Coupling::Threshold(mass) => format!("threshold:{mass}"),
         };
         let coord_scale = match settings.coord_scale {
-            CoordScale::Auto => "auto".to_owned(),
-            CoordScale::Fixed(scale) => scale.to_string(),
+            CoordScale::Auto => json!("auto"),
+            CoordScale::Fixed(scale) => number_value(scale),
         };
         let all = [
-            ("epsilon", Some(number(settings.epsilon))),
-            ("relaxation", Some(number(settings.relaxation))),
+            ("epsilon", Some(number_value(settings.epsilon))),
+            ("relaxation", Some(number_value(settings.relaxation))),
             (
                 "reference",
                 Some(json!(name(settings.reference, &REFERENCES))),
             ),
-            ("coord-scale", Some(json!(coord_scale))),
+            ("coord-scale", Some(coord_scale)),
             ("normalize", Some(json!(settings.normalize))),
-            ("tolerance", Some(number(settings.tolerance))),
+            ("tolerance", Some(number_value(settings.tolerance))),
             ("max-iterations", Some(json!(settings.max_iterations))),
             (
                 "precision",
@@ -203,8 +201,8 @@ impl Problem {
             ("pool", Some(json!(settings.pool))),
             ("fields", Some(json!(name(self.fields, &FIELDS_FORMATS)))),
             ("coupling", Some(json!(coupling))),
-            ("label", self.label.map(number)),
-            ("um-per-px", self.um_per_px.map(number)),
+            ("label", self.label.map(number_value)),
+            ("um-per-px", self.um_per_px.map(number_value)),
         ];
         let given = |(name, value): (&str, Option<Value>)| Some((name.to_owned(), value?));
         all.into_iter().filter_map(given).collect()

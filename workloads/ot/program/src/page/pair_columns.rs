@@ -18,6 +18,8 @@ use swathe_run::store::table_reader::{TableReader, column, number_column, string
 pub(super) const TABLE: &str = "pairs.parquet";
 const TIMING: &str = "timing.parquet";
 const FAILURES: &str = "failures.parquet";
+/// Columns with names of inputs, which the page shows with the pictures.
+const FRAMES: [&str; 2] = ["src", "tgt"];
 
 /// Figures of a pair that stand on the page, besides its name and status.
 const NUMBERS: [&str; 14] = [
@@ -282,7 +284,7 @@ fn carried_columns(run: &Path, n_rows: usize) -> Result<Vec<Carried>, FolderErro
     let builder = TableReader::open(&run.join(TABLE))?.builder;
     let fields = builder.schema().fields().iter();
     let carried = fields
-        .filter(|field| !is_result_column(field.name()))
+        .filter(|field| !is_result_column(field.name()) && !FRAMES.contains(&field.name().as_str()))
         .take(N_CARRIED_MAX);
     Ok(carried
         .map(|field| Carried {

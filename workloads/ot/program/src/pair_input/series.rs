@@ -112,5 +112,9 @@ fn neighbours(
             n_frames: n_frames as usize,
         });
     }
-    Ok(collector.finish(None, Vec::new(), files))
+    let folder = match path.is_dir() {
+        true => path,
+        false => path.parent().unwrap_or(Path::new("")),
+    };
+    Ok(collector.finish(folder, None, Vec::new(), files))
 }

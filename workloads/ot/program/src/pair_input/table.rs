@@ -12,7 +12,7 @@ use swathe_formats::csv::CsvReader;
 use swathe_run::store::run_folder::{FolderError, can_be_in_a_table};
 use swathe_run::store::table_reader::TableReader;
 
-/// The columns that say what a pair is; all others are carried.
+/// The columns that say what a pair is; all others are carried as they are.
 const NEEDED: [&str; 3] = ["pair_id", "src", "tgt"];
 
 /// Columns with the width of a pixel: of the source, of the target.
@@ -166,7 +166,8 @@ impl Table<'_> {
             };
             collector.pair(self.path, row, pair)?;
         }
-        Ok(collector.finish(Some(self.path.to_owned()), carried, FrameFiles::default()))
+        let table = Some(self.path.to_owned());
+        Ok(collector.finish(folder, table, carried, FrameFiles::default()))
     }
 
     /// The width of a pixel from the first of two columns that has one.

@@ -14,8 +14,8 @@
     const has = (name) => data.queries[name] !== undefined;
     const yes = (x) => (x === true ? "yes" : x === false ? "no" : "–");
     const answers = [
-      { name: "from", key: "from", format: S.format.count, numeric: true },
-      { name: "to", key: "to", format: S.format.count, numeric: true },
+      { name: "from", key: "from_vertex", format: S.format.count, numeric: true },
+      { name: "to", key: "to_vertex", format: S.format.count, numeric: true },
       { name: "path", key: "found", format: yes, help: "whether there is one" },
       { name: "length", key: "length", format: S.format.count, numeric: true, help: "edges of a shortest path" },
       { name: "connected", key: "connected", format: yes },
