@@ -21,6 +21,7 @@ use swathe_run::store::run_folder::{FolderError, RunJson, write_file};
 
 use crate::flags::{ArcAskedFlags, ArcFlags, ArcVerb, OrderName, OutputsName, PairingName};
 use swathe_command::cli_error::{CliError, Code};
+use swathe_command::interrupt;
 use swathe_command::run_command::{Provenance, run_command};
 use swathe_command::run_flags::RunFlags;
 use swathe_command::settings::{parse_bytes, resolve};
@@ -66,8 +67,8 @@ fn run_programs(flags: &ArcAskedFlags, run: &RunFlags) -> Result<Code, CliError>
             ),
         );
     }
-    let programs = programs(&flags.programs)?;
-    let tasks = tasks(&flags.tasks)?;
+    let programs = interrupt::while_reading(|| programs(&flags.programs))?;
+    let tasks = interrupt::while_reading(|| tasks(&flags.tasks))?;
     let rejected = Rejected::of(&programs, &tasks);
     rejected.print_summary();
     let asked = ArcJob::new(flags, limits, programs, tasks);
