@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Number, Value};
 use swathe::{BatchSize, Budget, Cpu, Device, Faults, Padding, Settings, Shape};
+use swathe_formats::regular_file;
 use swathe_run::store::execute::Output;
 
 use crate::cli_error::CliError;
@@ -244,7 +245,7 @@ impl Layers {
     /// If the file cannot be read or says something that no program understands.
     pub fn read(config: Option<&Path>, program: &Program) -> Result<Layers, CliError> {
         let path = config.map_or_else(|| PathBuf::from("swathe.toml"), Path::to_owned);
-        let file = match std::fs::read_to_string(&path) {
+        let file = match regular_file::read_to_string(&path) {
             Ok(text) => Some((path.clone(), parse_config(&path, &text)?)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && config.is_none() => None,
             Err(error) => {

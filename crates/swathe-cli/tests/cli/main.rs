@@ -9,6 +9,7 @@ mod array_inputs;
 mod gpus;
 mod interruption;
 mod memory;
+mod odd_files;
 mod ot_failures;
 mod ot_frames;
 mod ot_inputs;
