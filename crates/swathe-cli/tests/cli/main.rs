@@ -20,4 +20,5 @@ mod program;
 mod sameness;
 mod shards;
 mod streams;
+mod tools;
 mod usage;
