@@ -3,11 +3,6 @@
 //! Workloads bring their commands with them and are listed in `workloads.rs`; `commands` has a file
 //! for each verb that all of them share.
 
-#![expect(
-    clippy::print_stderr,
-    reason = "stderr is where the program talks to its user"
-)]
-
 mod commands;
 mod flags;
 mod workloads;
@@ -25,7 +20,7 @@ pub fn main() -> ExitCode {
     return_freed_memory();
     give_drivers_a_folder();
     program::prepare(workloads::PROGRAMS);
-    program::end(dispatch(&flags::command().get_matches()))
+    program::carry_out(flags::command(), dispatch)
 }
 
 /// Carries out one command.
@@ -37,12 +32,22 @@ fn dispatch(matches: &ArgMatches) -> Result<Code, CliError> {
     }
     match Command::from_arg_matches(matches).unwrap_or_else(|error| error.exit()) {
         Command::Devices(flags) => commands::devices::devices(&flags),
+        Command::Replay(flags) => commands::replay::replay(&flags),
+        Command::Bench(flags) => commands::bench::bench(&flags),
         Command::Merge(flags) => commands::merge::merge(&flags),
         Command::Report(flags) => commands::report::report(&flags),
         Command::Demo(flags) => commands::demo::demo(&flags),
         Command::Watch(flags) => commands::watch::watch(&flags),
         Command::Completions(flags) => commands::completions::completions(&flags),
     }
+}
+
+/// Carries out a command as if it had been typed.
+fn type_in(words: Vec<String>) -> Result<Code, CliError> {
+    let parsed = flags::command().try_get_matches_from(&words);
+    let matches = parsed.map_err(|error| CliError::usage(error.to_string()))?;
+    swathe_command::settings::set_words(words);
+    dispatch(&matches)
 }
 
 /// Large blocks go back to the system when they are freed, so that the process keeps to --memory.

@@ -1,9 +1,10 @@
 //! Faults: why a command could not do what it was asked to, and what to do about it.
 
-use std::fmt;
 use std::process::ExitCode;
 
 use swathe_run::store::run_folder::FolderError;
+
+use crate::stderr;
 
 /// What the program's exit status means; other programs rely on the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,15 +60,10 @@ impl CliError {
             ..self
         }
     }
-}
 
-impl fmt::Display for CliError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error: {}", self.message)?;
-        match &self.hint {
-            Some(hint) => write!(f, "\nhint: {hint}"),
-            None => Ok(()),
-        }
+    /// Says on stderr what is wrong and what to do about it.
+    pub fn print(&self) {
+        stderr::print_error(&self.message, self.hint.as_deref());
     }
 }
 

@@ -4,6 +4,7 @@ use swathe::{Faults, Gpu, GpuSearch, Gpus, RefusedReason, Routing};
 
 use crate::cli_error::CliError;
 use crate::settings::Found;
+use crate::status;
 use crate::vulkan;
 
 /// What `--device` asks for.
@@ -81,7 +82,7 @@ impl DeviceChoice {
         if usable.is_empty() {
             let is_asked_for = matches!(self, DeviceChoice::Gpu(_));
             if is_asked_for || is_broken(&found) {
-                eprintln!(
+                status!(
                     "no graphics processor, all runs on the CPU: {}",
                     why_none(&found)
                 );

@@ -5,19 +5,19 @@
 //! command line and what it does. `swathe-cli` lists the programs there are; a program of your own
 //! needs only this crate.
 
-#![expect(
-    clippy::print_stderr,
-    reason = "stderr is where commands talk to their user"
-)]
-
 pub mod cli_error;
 pub mod gpus;
 pub mod interrupt;
+mod placement;
 pub mod program;
 pub mod progress;
 pub mod run_command;
 pub mod run_flags;
+pub mod selection;
 pub mod settings;
+pub mod stderr;
 pub mod stdout;
 pub mod summary;
+mod variables;
+pub mod visible;
 mod vulkan;

@@ -9,7 +9,7 @@ use swathe::Gpu;
 use swathe_run::kind::RunKind;
 
 use crate::cli_error::{CliError, Code};
-use crate::{interrupt, settings};
+use crate::{interrupt, settings, stderr, variables};
 
 /// A workload's command, as plain data. Registering it is one line where the program is put
 /// together.
@@ -60,8 +60,75 @@ impl Program {
 pub fn main(program: &'static Program) -> ExitCode {
     // Once in a process, so that nothing is lost by never freeing it.
     prepare(Box::leak(Box::new([program])));
-    let matches = (program.command)().get_matches();
-    end((program.run)(&matches))
+    carry_out((program.command)(), |matches| (program.run)(matches))
+}
+
+/// Reads the words that this process was started with, carries the command out, and gives the exit
+/// status: what is wrong is told on stderr, whatever it is.
+pub fn carry_out(
+    command: clap::Command,
+    run: impl FnOnce(&ArgMatches) -> Result<Code, CliError>,
+) -> ExitCode {
+    let ended = words().and_then(|words| {
+        // Before the words are understood: what is wrong with them is told in the same way.
+        let asks_for_json = |pair: &[String]| pair[0] == "--progress" && pair[1] == "json";
+        let is_json = words.windows(2).any(asks_for_json)
+            || words.iter().any(|word| word == "--progress=json")
+            || std::env::var("SWATHE_PROGRESS").is_ok_and(|style| style == "json");
+        stderr::set_json(is_json);
+        settings::set_words(words.clone());
+        let matches = match command.arg(quiet_flag()).try_get_matches_from(words) {
+            Ok(matches) => matches,
+            Err(error) => return help_or_fault(&error),
+        };
+        if matches.get_flag(QUIET) {
+            stderr::set_quiet();
+        }
+        variables::warn_of_unknown();
+        run(&matches)
+    });
+    match ended {
+        Ok(code) => code.into(),
+        Err(fault) => {
+            fault.print();
+            fault.code.into()
+        }
+    }
+}
+
+const QUIET: &str = "quiet";
+
+/// Every command has it, at any place.
+fn quiet_flag() -> clap::Arg {
+    clap::Arg::new(QUIET)
+        .short('q')
+        .long(QUIET)
+        .global(true)
+        .action(clap::ArgAction::SetTrue)
+        .help("Print only warnings and errors besides the results")
+}
+
+/// The words of the command line. They end up in JSON files, which are text.
+fn words() -> Result<Vec<String>, CliError> {
+    let words = std::env::args_os().enumerate().map(|(at, word)| {
+        word.into_string().map_err(|word| {
+            CliError::usage(format!("argument {at} is not UTF-8: {word:?}"))
+                .hint("rename the file, or give its folder")
+        })
+    });
+    words.collect()
+}
+
+/// Help goes to stdout and is no fault.
+fn help_or_fault(error: &clap::Error) -> Result<Code, CliError> {
+    if !error.use_stderr() {
+        // A reader that has seen enough (`| head -1`) is no fault.
+        let _ = error.print();
+        return Ok(Code::Solved);
+    }
+    let text = error.render().to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    Err(CliError::usage(text.trim_end()))
 }
 
 /// Makes the process ready for commands: signals stop runs, panics that become outcomes are silent,
@@ -76,18 +143,6 @@ pub fn prepare(programs: &'static [&'static Program]) {
         }
     }));
     register(programs);
-    settings::set_words(std::env::args().collect());
-}
-
-/// Says why a command ended early, if it did, and gives the exit status.
-pub fn end(ended: Result<Code, CliError>) -> ExitCode {
-    match ended {
-        Ok(code) => code.into(),
-        Err(fault) => {
-            eprintln!("{fault}");
-            fault.code.into()
-        }
-    }
 }
 
 /// A workload's part of `swathe demo`.

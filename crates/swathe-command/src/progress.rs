@@ -13,6 +13,7 @@ use swathe::{Counts, Event, Observer, Sample};
 use swathe_run::explain::quantity;
 
 use crate::summary::counted;
+use crate::{status, stderr, warning};
 use spoken_setbacks::SpokenSetbacks;
 
 /// How progress is shown.
@@ -67,6 +68,11 @@ impl Progress {
             ProgressStyle::Auto => ProgressStyle::Plain,
             style => style,
         };
+        let style = match style {
+            // Of lines only the warnings are printed then.
+            ProgressStyle::Bar if stderr::is_quiet() => ProgressStyle::Plain,
+            style => style,
+        };
         match style {
             ProgressStyle::Bar | ProgressStyle::Auto => Progress::with_bar(name, n_problems),
             ProgressStyle::Plain => Progress::with_lines(name),
@@ -104,11 +110,14 @@ impl Progress {
                     None
                 }
                 Event::Setback(setback) => spoken.hear(setback, Instant::now()),
-                Event::Sampled { .. } => spoken.due(Instant::now()),
+                Event::Sampled { .. } => {
+                    shown.tick();
+                    spoken.due(Instant::now())
+                }
                 Event::Launched(_) | Event::Mismatch(_) => None,
             };
             if let Some(line) = line {
-                shown.suspend(|| eprintln!("{line}"));
+                shown.suspend(|| warning!("{line}"));
             }
         });
         let progress = Progress {
@@ -127,20 +136,20 @@ impl Progress {
         let observer = Observer::new(move |event| match event {
             Event::Setback(setback) => {
                 if let Some(line) = lock(&heard).hear(setback, Instant::now()) {
-                    eprintln!("{line}");
+                    warning!("{line}");
                 }
             }
             Event::Sampled { sample, .. } => {
                 let mut spoken = lock(&heard);
                 if let Some(line) = spoken.due(Instant::now()) {
-                    eprintln!("{line}");
+                    warning!("{line}");
                 }
                 let mut last_ms = lock(&last_line_ms);
                 if sample.at_ms - *last_ms >= plain_every_ms(sample.at_ms) {
                     *last_ms = sample.at_ms;
                     let n_before = n_before.load(Ordering::Relaxed);
                     let text = plain_text(sample, n_before, spoken.n_setbacks());
-                    eprintln!("{name}: {text}");
+                    status!("{name}: {text}");
                 }
             }
             Event::Progress { counts, elapsed } if elapsed.is_zero() => {
@@ -178,7 +187,7 @@ impl Progress {
                 }
                 Event::Launched(_) | Event::Sampled { .. } => return,
             };
-            eprintln!("{line}");
+            stderr::print_json(&line);
         });
         let progress = Progress {
             bar: None,
@@ -195,7 +204,7 @@ impl Drop for Progress {
         }
         if let Some(spoken) = &self.spoken {
             for line in lock(spoken).rest() {
-                eprintln!("{line}");
+                warning!("{line}");
             }
         }
     }
@@ -231,7 +240,6 @@ fn bar(name: &str, n_problems: u64, n_before: Arc<AtomicU64>) -> ProgressBar {
         bar.set_style(style.progress_chars("━╸ "));
     }
     bar.set_prefix(name.to_owned());
-    bar.enable_steady_tick(TICK_EVERY);
     bar
 }
 

@@ -7,6 +7,7 @@ use serde_json::Value;
 use swathe::{
     DeviceId, DeviceUse, EndCause, Finish, GpuInfo, GpuUse, Report, Simd, Source, Workload,
 };
+use swathe_run::explain::failure_groups;
 use swathe_run::explain::flame::flame_svg;
 use swathe_run::store::cost_file;
 use swathe_run::store::execute::{DuringHash, Finished, execute};
@@ -16,7 +17,7 @@ use swathe_run::store::run_folder::{Identity, InputFile, RunJson, write_file};
 use crate::cli_error::{CliError, Code};
 use crate::progress::Progress;
 use crate::settings::RunSettings;
-use crate::{stdout, summary};
+use crate::{error, placement, status, stderr, stdout, summary, warning};
 
 /// What a run's answers depend on besides its problems.
 pub struct Provenance {
@@ -48,21 +49,6 @@ where
         let message = format!("answers of {name} cannot be verified: it does not compare them");
         return Err(CliError::usage(message).hint("leave --verify out"));
     }
-    if run.explain {
-        let plan = swathe::explain(finish.as_ref(), source, &run.engine);
-        stdout::print(&plan.to_string())?;
-        return Ok(Code::Solved);
-    }
-    let identity = Identity {
-        workload: name.to_owned(),
-        settings: provenance.settings,
-        inputs: provenance.inputs,
-        n_problems: source.n_problems() as u64,
-        shard: None,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        simd: Simd::detect().path().name().to_owned(),
-    };
-    warn_of_other_instructions(&run);
     let gpus: Vec<GpuInfo> = run
         .engine
         .devices
@@ -70,6 +56,34 @@ where
         .filter_map(|device| Some(device.gpu()?.info().clone()))
         .collect();
     run.engine.costs = cost_file::load(&gpus);
+    placement::decide(
+        finish,
+        source,
+        &mut run.engine,
+        &gpus,
+        &run.output,
+        run.explain,
+    )?;
+    if run.explain {
+        let plan = swathe::explain(finish.as_ref(), source, &run.engine);
+        stdout::print(&plan.to_string())?;
+        return Ok(Code::Solved);
+    }
+    let mut settings = provenance.settings;
+    run.selection.record(&mut settings)?;
+    if let Some(placement) = &run.engine.placement {
+        settings.insert(placement::SETTING.to_owned(), placement::setting(placement));
+    }
+    let identity = Identity {
+        workload: name.to_owned(),
+        settings,
+        inputs: provenance.inputs,
+        n_problems: source.n_problems() as u64,
+        shard: None,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        simd: Simd::detect().path().name().to_owned(),
+    };
+    warn_of_other_instructions(&run);
     let (progress, observer) = Progress::start(run.progress, name, source.n_problems() as u64);
     run.engine.observer = observer;
     let finished = execute(
@@ -98,7 +112,7 @@ pub fn draw_flame(report: &Report, run: &RunSettings) -> Result<(), CliError> {
             CliError::new(Code::Output, error.to_string())
                 .hint("the run itself is safe: swathe report RUN --flame FILE draws it again")
         })?;
-        eprintln!("flame graph: {}", to.display());
+        status!("flame graph: {}", to.display());
     }
     Ok(())
 }
@@ -110,8 +124,8 @@ fn warn_of_other_instructions(run: &RunSettings) {
         && run.output.resume
         && before.identity.simd != now
     {
-        eprintln!(
-            "warning: the run began with {} instructions and goes on with {now}: floats may differ in the last bits",
+        warning!(
+            "the run began with {} instructions and goes on with {now}: floats may differ in the last bits",
             before.identity.simd
         );
     }
@@ -142,12 +156,17 @@ fn tell_of_gpus(report: &Report) {
     if report.n_cpu_only > 0 && !parts.is_empty() {
         line += &format!(", and {} by the cpu, which alone can", report.n_cpu_only);
     }
-    eprintln!("{line}");
+    status!("{line}");
+    let took_over = match gpus.iter().all(|gpu| gpu.retired.is_some()) {
+        true => "no device is left, so the CPU",
+        false => "the others and the CPU",
+    };
     for gpu in gpus {
         if let Some(reason) = &gpu.retired {
-            eprintln!(
-                "warning: gpu:{} ({}) was given up: {reason}; the others and the CPU took over",
-                gpu.info.number, gpu.info.name
+            warning!(
+                "gpu:{} ({}) was given up: {reason}; {took_over} took over (`swathe devices` tests it, --device cpu does without)",
+                gpu.info.number,
+                gpu.info.name
             );
         }
     }
@@ -156,72 +175,82 @@ fn tell_of_gpus(report: &Report) {
 /// The summary on stderr, the folder on stdout, and the exit status.
 fn print_summary(finished: &Finished, run: &RunSettings) -> Result<Code, CliError> {
     let report = &finished.report;
-    eprintln!(
+    status!(
         "{}: {} in {:.2} s ({:.1} a second)",
         report.workload,
         summary::outcomes(report, finished.before).join(", "),
         report.wall_ms / 1e3,
         report.solved_per_s()
     );
-    for line in summary::figures(report) {
-        eprintln!("{line}");
-    }
+    status!("{}", summary::figures(report));
     tell_of_gpus(report);
     for (what, n) in &finished.figures {
         if *n > 0 {
-            eprintln!("{n} {what}");
+            status!("{n} {what}");
         }
     }
     for note in &finished.notes {
-        eprintln!("{note}");
+        status!("{note}");
     }
     for warning in &finished.warnings {
-        eprintln!("warning: {warning}");
+        warning!("{warning}");
     }
     stdout::line(finished.path.display())?;
     let Some(merged) = &finished.merged else {
         if let Some(EndCause::StuckSolvers { n_stuck, .. }) = report.ended_by {
-            eprintln!(
-                "error: {n_stuck} problems did not stop when their time was over and keep the processor busy, so the run ended early"
-            );
-            eprintln!(
-                "hint: what was finished is kept; go on with --resume and a longer --time-limit, or leave out the problems that timed out (they stand in the report)"
+            stderr::print_error(
+                &format!(
+                    "{n_stuck} problems did not stop when their time was over and keep the processor busy, so the run ended early"
+                ),
+                Some(
+                    "what was finished is kept; go on with --resume and a longer --time-limit, or leave out the problems that timed out (they stand in the report)",
+                ),
             );
             return Ok(Code::SomeFailed);
         }
-        eprintln!(
-            "interrupted: what was finished is kept; go on with the same command and --resume"
-        );
+        if report.ended_by == Some(EndCause::NoThread) {
+            stderr::print_error(
+                "the system refused to start the threads that the run needs",
+                Some("raise the limits (ulimit -u, ulimit -v), then go on with --resume"),
+            );
+            return Ok(Code::SomeFailed);
+        }
+        status!("interrupted: what was finished is kept; go on with the same command and --resume");
         return Ok(Code::Interrupted);
     };
     let verification = &report.verification;
     if !verification.mismatches.is_empty() {
         for mismatch in verification.mismatches.iter().take(10) {
-            eprintln!(
-                "error: problem {} solved again gives another answer: {}",
+            error!(
+                "problem {} solved again gives another answer: {}",
                 mismatch.problem, mismatch.difference
             );
         }
         return Ok(Code::Mismatch);
     }
     if verification.n_checked > 0 {
-        eprintln!(
+        status!(
             "{} problems solved again, all agree",
             verification.n_checked
         );
     }
     if let Some((number, n_shards)) = run.output.shard {
-        eprintln!(
+        status!(
             "shard {number}/{n_shards} is done; when all are: swathe merge {}",
             run.output.out.display()
         );
     } else {
-        eprintln!("report: {}", finished.path.join("report.html").display());
+        status!("report: {}", finished.path.join("report.html").display());
     }
     if merged.n_failures > 0 {
-        eprintln!(
-            "{} problems failed: see {}",
-            merged.n_failures,
+        let n_failed = summary::counted(merged.n_failures, "problem", "problems");
+        let groups = failure_groups::failure_groups(&finished.path)?;
+        let reasons: String = failure_groups::lines(&groups)
+            .iter()
+            .map(|line| format!("\n  {line}"))
+            .collect();
+        warning!(
+            "{n_failed} without an answer, all in {}:{reasons}",
             finished.path.join("failures.parquet").display()
         );
         return Ok(Code::SomeFailed);

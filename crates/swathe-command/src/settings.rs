@@ -1,5 +1,6 @@
 //! Settings: what the flags, variables and `swathe.toml` mean together.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -14,6 +15,8 @@ use crate::interrupt;
 use crate::program::{self, Program};
 use crate::progress::ProgressStyle;
 use crate::run_flags::RunFlags;
+use crate::selection::Selection;
+use crate::stderr;
 
 /// How a command runs its workload, whatever the workload.
 pub struct RunSettings {
@@ -21,6 +24,8 @@ pub struct RunSettings {
     pub engine: Settings,
     /// Where outcomes go.
     pub output: Output,
+    /// Which problems are wanted.
+    pub selection: Selection,
     /// How progress is shown.
     pub progress: ProgressStyle,
     /// Print the plan and run nothing.
@@ -34,6 +39,7 @@ pub struct RunSettings {
 /// # Errors
 /// If a setting has a value that it cannot have, or a device is not there.
 pub fn resolve(flags: &RunFlags, out: &Path, program: &Program) -> Result<RunSettings, CliError> {
+    refuse_file(out)?;
     let layers = Layers::read(flags.config.as_deref(), program)?;
     let cpu = Cpu::detect();
     let text = |name: &str, flag: &Option<String>| layers.find(name, flag);
@@ -56,13 +62,21 @@ pub fn resolve(flags: &RunFlags, out: &Path, program: &Program) -> Result<RunSet
         Err(_) => Faults::none(),
     };
     let memory_bytes = match text("memory", &flags.memory)? {
-        Some(found) => parse_bytes(&found.value).ok_or_else(|| {
-            found
-                .fault("a memory size")
-                .hint("write a number and a unit, such as 512MiB or 4GB")
-        })?,
+        Some(found) => found.bytes()?,
         None => cpu.memory_default_bytes(),
     };
+    let margin = match text("memory-margin", &flags.memory_margin)? {
+        None => 0.0,
+        Some(found) => match found.value.trim().parse::<f64>() {
+            Ok(share) if (0.0..1.0).contains(&share) => share,
+            _ => {
+                return Err(found
+                    .fault("a share of the memory")
+                    .hint("write a number from 0 to 0.99, such as 0.2"));
+            }
+        },
+    };
+    let memory_bytes = (memory_bytes as f64 * (1.0 - margin)) as u64;
     let defaults = Settings::default();
     let engine = Settings {
         n_threads,
@@ -91,11 +105,7 @@ pub fn resolve(flags: &RunFlags, out: &Path, program: &Program) -> Result<RunSet
         },
         memory: Budget::with_faults(memory_bytes, faults),
         time_limit: match text("time-limit", &flags.time_limit)? {
-            Some(found) => parse_time(&found.value).ok_or_else(|| {
-                found
-                    .fault("a time")
-                    .hint("write a number and a unit, such as 300s, 500ms or 2m")
-            })?,
+            Some(found) => found.time()?,
             None => defaults.time_limit,
         },
         n_verify: number_or(text("verify", &flags.verify)?, 0)?,
@@ -104,11 +114,7 @@ pub fn resolve(flags: &RunFlags, out: &Path, program: &Program) -> Result<RunSet
         ..defaults
     };
     let gpu_memory_bytes = match text("gpu-memory", &None)? {
-        Some(found) => Some(parse_bytes(&found.value).ok_or_else(|| {
-            found
-                .fault("a memory size")
-                .hint("write a number and a unit, such as 512MiB or 4GB")
-        })?),
+        Some(found) => Some(found.bytes()?),
         None => None,
     };
     let shard = match &flags.shard {
@@ -123,6 +129,7 @@ pub fn resolve(flags: &RunFlags, out: &Path, program: &Program) -> Result<RunSet
         })?,
         None => ProgressStyle::Auto,
     };
+    stderr::set_json(progress == ProgressStyle::Json);
     let output = Output {
         kind: program.kind,
         out: out.to_owned(),
@@ -144,10 +151,22 @@ pub fn resolve(flags: &RunFlags, out: &Path, program: &Program) -> Result<RunSet
     Ok(RunSettings {
         engine,
         output,
+        selection: Selection::of(flags)?,
         progress,
         explain: flags.explain,
         flame: flags.flame.clone(),
     })
+}
+
+/// A file cannot become a run folder; a file of arrays may be replaced by another.
+fn refuse_file(out: &Path) -> Result<(), CliError> {
+    if !out.is_file() || out.extension().is_some_and(|extension| extension == "npz") {
+        return Ok(());
+    }
+    Err(
+        CliError::usage(format!("--out {} is a file, not a folder", out.display()))
+            .hint("give a folder that is new or empty"),
+    )
 }
 
 /// Where a setting's text was found.
@@ -167,6 +186,33 @@ impl Found {
         ))
     }
 
+    /// The text as a memory size.
+    fn bytes(&self) -> Result<u64, CliError> {
+        let hint = match self.bare_number() {
+            Some(n) => format!("write the unit too: {n}MiB or {n}GB"),
+            None => "write a number and a unit, such as 512MiB or 4GB".to_owned(),
+        };
+        parse_bytes(&self.value).ok_or_else(|| self.fault("a memory size").hint(hint))
+    }
+
+    /// The text as a time.
+    fn time(&self) -> Result<Duration, CliError> {
+        let hint = match self.bare_number() {
+            Some(n) => format!("write the unit too: {n}s, {n}ms or {n}m"),
+            None => "write a number and a unit, such as 300s, 500ms or 2m".to_owned(),
+        };
+        parse_time(&self.value).ok_or_else(|| self.fault("a time").hint(hint))
+    }
+
+    /// The text, if it is a number without a unit.
+    fn bare_number(&self) -> Option<&str> {
+        let text = self.value.trim();
+        text.parse::<f64>()
+            .ok()
+            .filter(|n| *n > 0.0 && n.is_finite())?;
+        Some(text)
+    }
+
     /// The text as a whole number.
     ///
     /// # Errors
@@ -179,10 +225,16 @@ impl Found {
     }
 }
 
-/// Flags, variables and the settings file, in the order in which they count.
-pub struct Layers {
-    file: Option<(PathBuf, toml::Table)>,
-    section: &'static str,
+/// Where settings are looked up: flags, variables and the settings file, in the order in which
+/// they count, or what a finished run recorded.
+pub struct Layers(Place);
+
+enum Place {
+    Live {
+        file: Option<(PathBuf, toml::Table)>,
+        section: &'static str,
+    },
+    Recorded(BTreeMap<String, Value>),
 }
 
 impl Layers {
@@ -202,10 +254,15 @@ impl Layers {
                 );
             }
         };
-        Ok(Layers {
+        Ok(Layers(Place::Live {
             file,
             section: program.kind.name,
-        })
+        }))
+    }
+
+    /// The settings that `run.json` has of a run: the same text means the same as in a flag.
+    pub fn recorded(settings: &BTreeMap<String, Value>) -> Layers {
+        Layers(Place::Recorded(settings.clone()))
     }
 
     /// The text of a setting from the first layer that has it.
@@ -216,6 +273,18 @@ impl Layers {
                 origin: format!("--{name}"),
             }));
         }
+        let (file, section) = match &self.0 {
+            Place::Live { file, section } => (file, *section),
+            Place::Recorded(settings) => {
+                let value = match settings.get(name) {
+                    None | Some(Value::Null) => return Ok(None),
+                    Some(Value::String(text)) => text.clone(),
+                    Some(other) => other.to_string(),
+                };
+                let origin = format!("{name} in run.json");
+                return Ok(Some(Found { value, origin }));
+            }
+        };
         let variable = format!("SWATHE_{}", name.replace('-', "_").to_uppercase());
         if let Ok(value) = std::env::var(&variable) {
             return Ok(Some(Found {
@@ -223,10 +292,10 @@ impl Layers {
                 origin: variable,
             }));
         }
-        let Some((path, table)) = &self.file else {
+        let Some((path, table)) = file else {
             return Ok(None);
         };
-        let section = table.get(self.section).and_then(toml::Value::as_table);
+        let section = table.get(section).and_then(toml::Value::as_table);
         let value = section
             .and_then(|section| section.get(name))
             .or_else(|| table.get(name));
@@ -246,7 +315,7 @@ impl Layers {
 }
 
 /// Settings that `swathe.toml` may have at its top, for all workloads.
-const SHARED_NAMES: [&str; 12] = [
+pub(crate) const SHARED_NAMES: [&str; 13] = [
     "device",
     "gpu-memory",
     "threads",
@@ -254,6 +323,7 @@ const SHARED_NAMES: [&str; 12] = [
     "batch-size-max",
     "buckets",
     "memory",
+    "memory-margin",
     "time-limit",
     "prefetch",
     "verify",
@@ -377,7 +447,8 @@ pub fn number_value(x: f64) -> Value {
     }
 }
 
-/// `512MiB`, `4GB`, `1.5 GiB`, `100000`.
+/// `512MiB`, `4GB`, `1.5 GiB`, `100000B`. A number without a unit is none: most who write 512 do not
+/// mean bytes.
 pub fn parse_bytes(text: &str) -> Option<u64> {
     let text = text.trim();
     let split = text
@@ -385,7 +456,7 @@ pub fn parse_bytes(text: &str) -> Option<u64> {
         .unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     let factor: f64 = match unit.trim().to_ascii_lowercase().as_str() {
-        "" | "b" => 1.0,
+        "b" => 1.0,
         "kb" => 1e3,
         "mb" => 1e6,
         "gb" => 1e9,
@@ -452,7 +523,7 @@ mod tests {
         assert_eq!(parse_bytes("512MiB"), Some(512 << 20));
         assert_eq!(parse_bytes("4GB"), Some(4_000_000_000));
         assert_eq!(parse_bytes("1.5 GiB"), Some(3 << 29));
-        for text in ["lots", "", "-1MB", "0", "1QB", "MiB"] {
+        for text in ["lots", "", "-1MB", "0", "5", "1QB", "MiB"] {
             assert_eq!(parse_bytes(text), None, "{text}");
         }
         assert_eq!(parse_time("500ms"), Some(Duration::from_millis(500)));

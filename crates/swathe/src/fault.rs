@@ -39,11 +39,14 @@ pub enum FaultPoint {
     SelfTest,
     /// A device about to be opened again.
     Reopen,
+    /// A thread about to be started. Only rules that name it strike here, and it has no place in
+    /// the count of all points: how many threads there are is not the problems' doing.
+    Thread,
 }
 
 impl FaultPoint {
     /// All points.
-    pub const ALL: [FaultPoint; 11] = [
+    pub const ALL: [FaultPoint; 12] = [
         FaultPoint::Reserve,
         FaultPoint::Pool,
         FaultPoint::Load,
@@ -55,6 +58,7 @@ impl FaultPoint {
         FaultPoint::Readback,
         FaultPoint::SelfTest,
         FaultPoint::Reopen,
+        FaultPoint::Thread,
     ];
 
     /// The word used in fault rules.
@@ -71,6 +75,7 @@ impl FaultPoint {
             FaultPoint::Readback => "readback",
             FaultPoint::SelfTest => "selftest",
             FaultPoint::Reopen => "reopen",
+            FaultPoint::Thread => "thread",
         }
     }
 }
@@ -93,7 +98,7 @@ pub enum Fault {
 /// | rule | strikes |
 /// |---|---|
 /// | `oom@17` | the 17th point of any kind (1-based) is refused |
-/// | `oom@load:3` | the third load is refused; likewise `reserve`, `pool`, `launch`, `store`, and on graphics processors `buffer`, `upload`, `readback`, `selftest`, `reopen` |
+/// | `oom@load:3` | the third load is refused; likewise `reserve`, `pool`, `launch`, `store`, `thread`, and on graphics processors `buffer`, `upload`, `readback`, `selftest`, `reopen` |
 /// | `oom%10:seed=7` | one point in ten, drawn with this seed; `oom%10:seed=7:load` loads only |
 /// | `lost@3` | the worker of the third launch is lost, or the graphics processor it runs on; `lost@upload:2` and so on at other points |
 /// | `slow@5=2s` | the fifth launch takes two seconds longer |
@@ -153,7 +158,10 @@ impl Faults {
     pub fn strike(&self, point: FaultPoint, problem: Option<usize>) -> Option<Fault> {
         let inner = self.0.as_deref()?;
         let nth = inner.met[point as usize].fetch_add(1, Ordering::Relaxed) + 1;
-        let nth_in_all = inner.met_in_all.fetch_add(1, Ordering::Relaxed) + 1;
+        let nth_in_all = match point {
+            FaultPoint::Thread => None,
+            _ => Some(inner.met_in_all.fetch_add(1, Ordering::Relaxed) + 1),
+        };
         let fault = inner.rules.iter().find_map(|rule| {
             if rule.point.is_some_and(|wanted| wanted != point) {
                 return None;
@@ -161,7 +169,7 @@ impl Faults {
             let nth = if rule.point.is_some() {
                 nth
             } else {
-                nth_in_all
+                nth_in_all?
             };
             let strikes = match rule.trigger {
                 Trigger::Nth(k) => k == nth,
@@ -393,7 +401,7 @@ mod tests {
             Some(Fault::Slow(Duration::from_millis(5)))
         );
         assert_eq!(faults.n_injected(), 4);
-        assert_eq!(faults.n_met(), [2, 0, 2, 1, 2, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(faults.n_met(), [2, 0, 2, 1, 2, 0, 0, 0, 0, 0, 0, 0]);
     }
 
     #[test]

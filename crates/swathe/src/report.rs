@@ -65,6 +65,8 @@ pub enum EndCause {
         /// How many there may be.
         n_stuck_max: usize,
     },
+    /// The system refused the threads that the run needs.
+    NoThread,
 }
 
 impl Report {
@@ -416,6 +418,11 @@ pub enum SetbackCause {
         /// The problem it is stuck in.
         problem: usize,
     },
+    /// The system refused to start threads.
+    ThreadsRefused {
+        /// How many.
+        n_refused: usize,
+    },
     /// A graphics processor was lost.
     DeviceLost,
     /// A graphics processor did not answer in time.
@@ -448,6 +455,8 @@ pub enum Remedy {
     Reopened,
     /// The device is not used any more, and the launch put back.
     Retired,
+    /// The run goes on with fewer workers.
+    FewerWorkers,
 }
 
 /// What solving again showed.

@@ -38,7 +38,7 @@ use gpu_pool::GpuPool;
 use ledger::{Entry, Ledger};
 use mailbox::Mailbox;
 use queue::Queue;
-use samples::Samples;
+pub use samples::Samples;
 use scratch_pool::ScratchPool;
 use worker_state::WorkerState;
 
@@ -50,8 +50,8 @@ use crate::report::{
     Verification, WorkerFigures, WorkerNow,
 };
 use crate::{
-    Costs, DeviceId, DeviceKind, Finish, GpuLane, Limits, Need, Outcome, OwnedWorkload, Plan,
-    Planned, Remedy, Settings, Size, Source, Stop, Workload, plan,
+    Costs, DeviceId, DeviceKind, FaultPoint, Finish, GpuLane, Limits, Need, Outcome, OwnedWorkload,
+    Plan, Planned, Remedy, Routing, Settings, Size, Source, Stop, Workload, plan,
 };
 
 /// A problem's outcome, as it is delivered.
@@ -162,7 +162,7 @@ pub(crate) fn run_until<F: Finish>(
         finished: AtomicBool::new(false),
         n_done: AtomicU64::new(0),
         n_unsolved: AtomicU64::new(0),
-        samples: Mutex::new(Samples::new()),
+        samples: Mutex::new(Samples::default()),
         started,
         // If there is no room for it, the problems need it more.
         _locals: match local_bytes {
@@ -173,22 +173,21 @@ pub(crate) fn run_until<F: Finish>(
     shared.sample();
     // Whatever happens on this thread (`take` may panic), the workers end.
     let over = EndRunOnDrop(&shared);
-    for _ in 0..n_cpu_workers {
-        Shared::spawn_worker(&shared, WorkerKind::Cpu);
-    }
-    for number in 0..shared.fleet.n_gpus() {
-        for _ in 0..GpuPool::N_WORKERS_EACH {
-            Shared::spawn_worker(&shared, WorkerKind::Gpu(number));
-        }
-    }
+    // First: without it a solver that does not stop would hold the run for ever.
     let watchdog = watchdog::start(&shared);
-    let mut collected = collect(&shared, n_workers, take);
+    let n_started = match &watchdog {
+        Some(_) => Shared::spawn_workers(&shared, n_cpu_workers),
+        None => 0,
+    };
+    let mut collected = collect(&shared, n_started, take);
     // Settled before the threads are joined: from here on nothing waits for a message.
     let wall_ms = ms(started.elapsed());
     let samples = lock(&shared.samples).finish(shared.now(wall_ms));
     drop(over);
-    watchdog.thread().unpark();
-    let _ = watchdog.join();
+    if let Some(watchdog) = watchdog {
+        watchdog.thread().unpark();
+        let _ = watchdog.join();
+    }
     for thread in shared.take_threads() {
         let _ = thread.join();
     }
@@ -238,7 +237,9 @@ pub fn explain<F: Finish>(finish: &F, source: &SourceOf<F>, settings: &Settings)
             let sized = guarded(|| {
                 let size = source.size(index).ok()?;
                 let kind = GpuPool::kind(settings);
-                let gpu = gpu_lane(workload, &size, kind).filter(|_| !settings.devices.is_empty());
+                let gpu = gpu_lane(workload, &size, kind).filter(|_| {
+                    !settings.devices.is_empty() && may_launch(workload, &size, settings)
+                });
                 Some((size, need(finish, &size), gpu))
             });
             let (size, need, gpu) = sized.ok().flatten()?;
@@ -272,6 +273,13 @@ fn need<F: Finish>(finish: &F, size: &Size) -> Need {
     finish.need(size, solving)
 }
 
+/// Whether the placement lets a problem of this size be launched.
+fn may_launch<W: Workload>(workload: &W, size: &Size, settings: &Settings) -> bool {
+    settings.placement.as_ref().is_none_or(|placement| {
+        workload.launch_is_exact(size.class) || placement.is_on_devices(size)
+    })
+}
+
 /// How a problem of this size can be launched, if it can.
 fn gpu_lane<W: Workload>(workload: &W, size: &Size, on: DeviceKind) -> Option<GpuLane> {
     let form = workload.launch_form(size)?;
@@ -302,6 +310,9 @@ impl<F: Finish> Drop for EndRunOnDrop<'_, F> {
         self.0.queue.wake();
     }
 }
+
+/// Why a device is not used without a worker of its own.
+const NO_THREAD: &str = "the system refused to start a thread for it";
 
 /// What all workers of a run share.
 struct Shared<F: Finish> {
@@ -366,10 +377,48 @@ struct Checked {
 }
 
 impl<F: Finish> Shared<F> {
-    /// Starts a worker.
-    fn spawn_worker(shared: &Arc<Self>, who: WorkerKind) {
+    /// Starts the workers and says how many there are: fewer than wanted if the system refuses
+    /// threads, none if none of them could solve whatever comes.
+    fn spawn_workers(shared: &Arc<Self>, n_cpu_workers: usize) -> usize {
+        // Threads that were refused for want of address space leave none of it, and the problems
+        // need some: this much is kept for them. It is never touched, so that it is no memory.
+        const SPARED_BYTES: usize = 128 << 20;
+        let mut spared: Vec<u8> = Vec::new();
+        let _ = spared.try_reserve_exact(SPARED_BYTES);
+        let n_gpus = shared.fleet.n_gpus();
+        let gpus = (0..n_gpus).flat_map(|number| {
+            std::iter::repeat_n(WorkerKind::Gpu(number), GpuPool::N_WORKERS_EACH)
+        });
+        // The first of the CPU is what no run can do without.
+        let wanted: Vec<WorkerKind> = std::iter::repeat_n(WorkerKind::Cpu, n_cpu_workers)
+            .chain(gpus)
+            .collect();
+        let mut n_started = vec![0; 1 + n_gpus];
+        for &who in &wanted {
+            n_started[who.device()] += usize::from(Shared::spawn_worker(shared, who));
+            if n_started[0] == 0 {
+                return 0;
+            }
+        }
+        let n_all = n_started.iter().sum();
+        if n_all < wanted.len() {
+            let n_refused = wanted.len() - n_all;
+            let cause = SetbackCause::ThreadsRefused { n_refused };
+            shared.send_setback(cause, 0, Remedy::FewerWorkers);
+        }
+        for number in (0..n_gpus).filter(|number| n_started[1 + number] == 0) {
+            shared.fleet.member(number).retire(NO_THREAD);
+        }
+        n_all
+    }
+
+    /// Starts a worker, unless the system refuses a thread.
+    fn spawn_worker(shared: &Arc<Self>, who: WorkerKind) -> bool {
         // Deep recursion in a solver should meet the solver's own limit before the stack's end.
         const STACK_BYTES: usize = 16 << 20;
+        if shared.settings.memory.faults().refuses(FaultPoint::Thread) {
+            return false;
+        }
         let worker = shared.n_workers_spawned.fetch_add(1, Ordering::Relaxed);
         let slot = Arc::new(WorkerState::new(worker, who, shared.stop.for_worker()));
         lock(&shared.slots).push(Arc::clone(&slot));
@@ -385,15 +434,40 @@ impl<F: Finish> Shared<F> {
                 if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
                     its.mailbox.post(Message::Broken(panic));
                 }
-            })
-            .expect("the system can start a thread");
-        lock(&shared.threads).push((worker, thread));
+            });
+        let is_started = thread.is_ok();
+        match thread {
+            Ok(thread) => lock(&shared.threads).push((worker, thread)),
+            Err(_) => lock(&shared.slots).retain(|slot| slot.worker != worker),
+        }
+        is_started
     }
 
-    /// Starts a worker in place of one that is left behind or lost.
-    fn replace(shared: &Arc<Self>, who: WorkerKind) {
+    /// Starts a worker in place of one that is left behind or lost. Where the system refuses a
+    /// thread the others go on; the run ends if there are none.
+    fn replace(shared: &Arc<Self>, lost: &WorkerState<F>) {
+        // Before it starts: it may end at once.
         shared.mailbox.post(Message::WorkerSpawned);
-        Shared::spawn_worker(shared, who);
+        if Shared::spawn_worker(shared, lost.who) {
+            return;
+        }
+        shared.mailbox.post(Message::Abandoned);
+        let cause = SetbackCause::ThreadsRefused { n_refused: 1 };
+        shared.send_setback(cause, 0, Remedy::FewerWorkers);
+        let mut others = lock(&shared.slots).clone();
+        others.retain(|slot| slot.who == lost.who && slot.worker != lost.worker);
+        match lost.who {
+            _ if !others.is_empty() => {}
+            WorkerKind::Gpu(number) => {
+                shared.fleet.member(number).retire(NO_THREAD);
+                shared.costs_changed();
+            }
+            WorkerKind::Cpu => {
+                shared.mailbox.post(Message::EndedBy(EndCause::NoThread));
+                shared.stop.end_run();
+                shared.queue.wake();
+            }
+        }
     }
 
     fn workload(&self) -> &F::Workload {
@@ -521,10 +595,18 @@ impl<F: Finish> Shared<F> {
 
     /// How a problem can be launched on the devices of this run, if it can.
     fn gpu_lane(&self, size: &Size) -> Option<GpuLane> {
-        match self.fleet.n_gpus() {
-            0 => None,
-            _ => gpu_lane(self.workload(), size, GpuPool::kind(&self.settings)),
+        if self.fleet.n_gpus() == 0 || !may_launch(self.workload(), size, &self.settings) {
+            return None;
         }
+        gpu_lane(self.workload(), size, GpuPool::kind(&self.settings))
+    }
+
+    /// Whether the CPU leaves problems of this class that can be launched to the devices, as long
+    /// as one of them can.
+    fn is_for_devices(&self, class: u32) -> bool {
+        let settings = &self.settings;
+        let is_placed = settings.placement.is_some() && !self.workload().launch_is_exact(class);
+        (is_placed || settings.routing == Routing::Launch) && self.fleet.can(class)
     }
 
     /// Whether a problem is to be solved twice: it was chosen, and there is room to hold it twice.
@@ -640,6 +722,9 @@ fn collect<F: Finish>(
                 collected.workers.push(figures);
             }
         }
+    }
+    if n_workers == 0 && collected.counts.n_problems > 0 {
+        collected.ended_by = Some(EndCause::NoThread);
     }
     collected.verification.n_skipped =
         shared.verify.len() as u64 - collected.verification.n_checked;

@@ -99,7 +99,13 @@ fn solve_rest<W: Workload>(
     };
     std::thread::scope(|scope| {
         for _ in 1..n_threads {
-            scope.spawn(work);
+            // A thread that the system refuses is done without: this one does what is left.
+            if std::thread::Builder::new()
+                .spawn_scoped(scope, work)
+                .is_err()
+            {
+                break;
+            }
         }
         work();
     });

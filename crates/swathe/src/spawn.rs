@@ -36,6 +36,9 @@ use crate::{Outcome, OwnedWorkload, Report, Settings, Source, Stop};
 /// assert_eq!(sum, 328350);
 /// assert_eq!(run.report().counts.n_solved, 100);
 /// ```
+///
+/// # Panics
+/// If the system refuses to start a thread.
 pub fn spawn<W: OwnedWorkload>(
     workload: Arc<W>,
     source: Source<W::Problem, W::Failure>,

@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::flags::DemoFlags;
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::program::{Demo, programs};
+use swathe_command::status;
 
 /// A file that says the folder is a demo's, and may be replaced by the next.
 const MARK: &str = ".swathe-demo";
@@ -23,7 +24,7 @@ pub(crate) fn demo(flags: &DemoFlags) -> Result<Code, CliError> {
     fs::create_dir_all(out.join("data")).map_err(|error| output_fault(&error))?;
     fs::write(out.join(MARK), "").map_err(|error| output_fault(&error))?;
     let data = out.join("data");
-    eprintln!("making sample data in {}", data.display());
+    status!("making sample data in {}", data.display());
     let demos: Vec<Demo> = programs()
         .iter()
         .filter_map(|program| program.demo)
@@ -37,28 +38,25 @@ pub(crate) fn demo(flags: &DemoFlags) -> Result<Code, CliError> {
             word.replace("{out}", &out.display().to_string())
         };
         let mut words: Vec<String> = line.split(' ').map(fill).collect();
-        eprintln!("\n$ swathe {}", words.join(" "));
+        status!("\n$ swathe {}", words.join(" "));
         words.insert(0, "swathe".to_owned());
         words.extend(["--progress".to_owned(), flags.progress.clone()]);
-        let parsed = crate::flags::command().try_get_matches_from(&words);
-        let matches = parsed.map_err(|error| CliError::usage(error.to_string()))?;
-        swathe_command::settings::set_words(words);
-        let code = crate::dispatch(&matches)?;
+        let code = crate::type_in(words)?;
         if code != Code::Solved {
             return Ok(code);
         }
     }
-    eprintln!();
+    status!("");
     for demo in &demos {
         if let Some(sentence) = (demo.close)(out)? {
-            eprintln!("{sentence}");
+            status!("{sentence}");
         }
     }
     let first = demos.iter().flat_map(|demo| demo.commands).next();
     let run = first.and_then(|line| line.split("{out}/").nth(1)?.split(' ').next());
     if let Some(run) = run {
         let page = out.join(run).join("report.html");
-        eprintln!("Open {} in a browser.", page.display());
+        status!("Open {} in a browser.", page.display());
     }
     swathe_command::stdout::line(out.display())?;
     Ok(Code::Solved)

@@ -24,6 +24,7 @@ use connection::BoundedListener;
 use routes::Served;
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::interrupt;
+use swathe_command::status;
 use token::{Token, TokenError};
 
 pub(crate) fn watch(flags: &WatchFlags) -> Result<Code, CliError> {
@@ -36,9 +37,9 @@ pub(crate) fn watch(flags: &WatchFlags) -> Result<Code, CliError> {
     };
     let access = Access::new(&flags.bind, at, token);
     let url = access.url(&flags.bind, at);
-    let snapshots = reader::start(&flags.run, |view| eprintln!("{}", reader::state_line(view)));
+    let snapshots = reader::start(&flags.run, |view| status!("{}", reader::state_line(view)));
     let snapshots = snapshots.map_err(system_fault)?;
-    eprintln!(
+    status!(
         "watching {}; Ctrl-C ends the watching, not the run",
         flags.run.display()
     );

@@ -18,4 +18,5 @@ mod output_trouble;
 mod program;
 mod sameness;
 mod shards;
+mod streams;
 mod usage;

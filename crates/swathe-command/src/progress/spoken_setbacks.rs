@@ -75,31 +75,34 @@ fn setback_text(setback: &Setback) -> String {
         Remedy::ToCpu => "the CPU takes over",
         Remedy::Reopened => "it is opened again",
         Remedy::Retired => "it is not used any more",
+        Remedy::FewerWorkers => "the run goes on with fewer",
     };
     let device = setback.device;
     match &setback.cause {
         SetbackCause::OutOfMemory { wanted_bytes } => {
-            format!("warning: {wanted_bytes} bytes refused on {device} for {problems}, {then}")
+            format!("{wanted_bytes} bytes refused on {device} for {problems}, {then}")
         }
         SetbackCause::WorkerLost => {
-            format!("warning: a worker was lost with {problems} in hand, {then}")
+            format!("a worker was lost with {problems} in hand, {then}")
         }
         SetbackCause::WorkerStuck { problem } => {
-            format!(
-                "warning: problem {problem} does not stop; its thread is left behind and {then}"
-            )
+            format!("problem {problem} does not stop; its thread is left behind and {then}")
+        }
+        SetbackCause::ThreadsRefused { n_refused } => {
+            let threads = counted(*n_refused as u64, "thread", "threads");
+            format!("the system refused to start {threads}, {then}")
         }
         SetbackCause::DeviceLost => {
-            format!("warning: {device} was lost with {problems} in hand, {then}")
+            format!("{device} was lost with {problems} in hand, {then}")
         }
         SetbackCause::DeviceTimedOut => {
-            format!("warning: {device} did not answer in time with {problems} in hand, {then}")
+            format!("{device} did not answer in time with {problems} in hand, {then}")
         }
         SetbackCause::LaunchFailed { message } => {
-            format!("warning: a launch of {problems} on {device} failed, {then}: {message}")
+            format!("a launch of {problems} on {device} failed, {then}: {message}")
         }
         SetbackCause::HandedOver { reason } => {
-            format!("warning: {device} cannot finish {problems}, {then}: {reason}")
+            format!("{device} cannot finish {problems}, {then}: {reason}")
         }
     }
 }
@@ -126,7 +129,7 @@ mod tests {
         let start = Instant::now();
         let at = |ms: u64| start + Duration::from_millis(ms);
         let mut spoken = SpokenSetbacks::default();
-        let first = "warning: 7 bytes refused on cpu for 2 problems, tried again";
+        let first = "7 bytes refused on cpu for 2 problems, tried again";
         assert_eq!(spoken.hear(&refused(7), at(0)).as_deref(), Some(first));
         // Whatever comes within the second waits; a kind of its own gets a line of its own.
         for n in 0..14 {
@@ -134,11 +137,11 @@ mod tests {
         }
         assert_eq!(spoken.hear(&lost, at(20)), None);
         assert_eq!(spoken.due(at(999)), None);
-        let folded = "warning: 8 bytes refused on cpu for 2 problems, tried again … and 13 more";
+        let folded = "8 bytes refused on cpu for 2 problems, tried again … and 13 more";
         assert_eq!(spoken.due(at(1000)).as_deref(), Some(folded));
         assert_eq!(spoken.due(at(1001)), None);
         assert_eq!(spoken.hear(&lost, at(1500)), None);
-        let both = "warning: a worker was lost with 2 problems in hand, tried again … and 1 more";
+        let both = "a worker was lost with 2 problems in hand, tried again … and 1 more";
         assert_eq!(spoken.rest(), [both]);
         assert_eq!(spoken.rest(), [""; 0]);
         assert_eq!(spoken.n_setbacks(), 17);

@@ -252,6 +252,7 @@ fn instant<'a>(setback: &Setback, processes: &BTreeMap<DeviceId, usize>) -> Trac
         SetbackCause::OutOfMemory { .. } => "out of memory",
         SetbackCause::WorkerLost => "worker lost",
         SetbackCause::WorkerStuck { .. } => "worker stuck",
+        SetbackCause::ThreadsRefused { .. } => "threads refused",
         SetbackCause::DeviceLost => "device lost",
         SetbackCause::DeviceTimedOut => "device timed out",
         SetbackCause::LaunchFailed { .. } => "launch failed",

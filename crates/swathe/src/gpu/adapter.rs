@@ -99,14 +99,15 @@ impl Gpus {
         let listed = supervised(search.time_max, || {
             open::now(instance().enumerate_adapters(wgpu::Backends::all()))
         });
-        let Some(mut adapters) = listed else {
-            gpus.refused.push(Refused {
-                name: "the list of devices".to_owned(),
-                reason: RefusedReason::Hung {
-                    after: search.time_max,
-                },
-            });
-            return gpus;
+        let mut adapters = match listed {
+            Ok(adapters) => adapters,
+            Err(reason) => {
+                gpus.refused.push(Refused {
+                    name: "the list of devices".to_owned(),
+                    reason,
+                });
+                return gpus;
+            }
         };
         // Hardware first, the fastest kind first; otherwise as the driver lists them.
         adapters.sort_by_key(|adapter| rank(adapter.get_info().device_type));
@@ -123,10 +124,7 @@ impl Gpus {
             for _ in 0..search.n_copies.max(1) {
                 let (adapter, number, its) = (adapter.clone(), gpus.usable.len(), search.clone());
                 let opened = supervised(search.time_max, move || try_open(&adapter, number, &its));
-                let hung = RefusedReason::Hung {
-                    after: search.time_max,
-                };
-                match opened.unwrap_or(Err(hung)) {
+                match opened.flatten() {
                     Ok(gpu) => gpus.usable.push(gpu),
                     Err(reason) => {
                         gpus.refused.push(Refused {
@@ -142,19 +140,21 @@ impl Gpus {
     }
 }
 
-/// Calls a driver on a thread of its own; `None` if it does not come back in time. The thread is
-/// left behind then.
+/// Calls a driver on a thread of its own, which is left behind if it does not come back in time.
 fn supervised<T: Send + 'static>(
     time_max: Duration,
     call: impl FnOnce() -> T + Send + 'static,
-) -> Option<T> {
+) -> Result<T, RefusedReason> {
     let (sender, receiver) = std::sync::mpsc::channel();
     let thread = std::thread::Builder::new().name("swathe-driver".to_owned());
     let spawned = thread.spawn(move || {
         let _ = sender.send(call());
     });
-    spawned.expect("the system can start a thread");
-    receiver.recv_timeout(time_max).ok()
+    spawned.map_err(|error| RefusedReason::Closed {
+        message: format!("the system refused to start a thread: {error}"),
+    })?;
+    let hung = RefusedReason::Hung { after: time_max };
+    receiver.recv_timeout(time_max).map_err(|_| hung)
 }
 
 fn try_open(

@@ -11,9 +11,13 @@ use super::queue::Range;
 use super::worker_state::{Answered, WorkerState};
 use super::{Done, Message, Shared, lock, ms};
 use crate::report::{Remedy, SetbackCause};
-use crate::{DeviceId, Finish, Need, Outcome};
+use crate::{DeviceId, FaultPoint, Finish, Need, Outcome};
 
-pub(super) fn start<F: Finish>(shared: &Arc<Shared<F>>) -> JoinHandle<()> {
+/// Starts it, unless the system refuses a thread.
+pub(super) fn start<F: Finish>(shared: &Arc<Shared<F>>) -> Option<JoinHandle<()>> {
+    if shared.settings.memory.faults().refuses(FaultPoint::Thread) {
+        return None;
+    }
     let shared = Arc::clone(shared);
     std::thread::Builder::new()
         .name("swathe-watchdog".to_owned())
@@ -22,7 +26,7 @@ pub(super) fn start<F: Finish>(shared: &Arc<Shared<F>>) -> JoinHandle<()> {
                 shared.mailbox.post(Message::Broken(panic));
             }
         })
-        .expect("the system can start a thread")
+        .ok()
 }
 
 fn watch<F: Finish>(shared: &Arc<Shared<F>>) {
@@ -181,7 +185,7 @@ fn look_at<F: Finish>(
             Remedy::Replaced,
         );
         // For the same device: its launches and lots wait for a worker of its own.
-        Shared::replace(shared, slot.who);
+        Shared::replace(shared, slot);
         shared.queue.put_back([Range {
             class,
             problems: rest.into(),

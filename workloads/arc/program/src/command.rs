@@ -25,6 +25,7 @@ use swathe_command::run_command::{Provenance, run_command};
 use swathe_command::run_flags::RunFlags;
 use swathe_command::settings::{parse_bytes, resolve};
 use swathe_command::summary::counted;
+use swathe_command::{error, status, warning};
 
 pub(crate) fn arc(flags: &ArcFlags) -> Result<Code, CliError> {
     match (&flags.verb, &flags.asked) {
@@ -33,7 +34,7 @@ pub(crate) fn arc(flags: &ArcFlags) -> Result<Code, CliError> {
         (Some(ArcVerb::Explain(explain)), _) => explain::explain(explain),
         (Some(ArcVerb::Show(flags)), _) => show::show(flags),
         (Some(ArcVerb::Submit(submit)), _) => {
-            RunJson::read(&submit.run)?;
+            check_kind(&submit.run)?;
             write_submission(&submit.run, &submit.to)?;
             swathe_command::stdout::line(submit.to.display())?;
             Ok(Code::Solved)
@@ -41,6 +42,18 @@ pub(crate) fn arc(flags: &ArcFlags) -> Result<Code, CliError> {
         (None, None) => Err(CliError::usage("swathe arc needs programs and tasks")
             .hint("swathe arc --programs FILE --tasks PATH --out RUN; --help shows more")),
     }
+}
+
+/// Refuses runs of other commands: they have no tasks.
+fn check_kind(run: &Path) -> Result<(), CliError> {
+    let workload = RunJson::read(run)?.identity.workload;
+    if workload == PROGRAM.kind.name {
+        return Ok(());
+    }
+    Err(
+        CliError::usage(format!("{} is a run of swathe {workload}", run.display()))
+            .hint("give a folder that `swathe arc … --out` made"),
+    )
 }
 
 fn run_programs(flags: &ArcAskedFlags, run: &RunFlags) -> Result<Code, CliError> {
@@ -54,7 +67,12 @@ fn run_programs(flags: &ArcAskedFlags, run: &RunFlags) -> Result<Code, CliError>
         );
     }
     let programs = programs(&flags.programs)?;
-    let tasks = tasks(&flags.tasks)?;
+    let mut tasks = tasks(&flags.tasks)?;
+    let names = tasks.tasks.iter().map(|task| task.name.as_str());
+    if let Some(chosen) = run.selection.choose("task", names)? {
+        let kept = chosen.into_iter().map(|at| Arc::clone(&tasks.tasks[at]));
+        tasks.tasks = kept.collect();
+    }
     let rejected = Rejected::of(&programs, &tasks);
     rejected.print_summary();
     let asked = ArcJob::new(flags, limits, programs, tasks);
@@ -84,7 +102,7 @@ fn run_programs(flags: &ArcAskedFlags, run: &RunFlags) -> Result<Code, CliError>
     let has_tasks = !is_shard && !is_explained && code != Code::Interrupted;
     if let (Some(path), true) = (&flags.submission, has_tasks) {
         write_submission(&folder, path)?;
-        eprintln!("submission: {}", path.display());
+        status!("submission: {}", path.display());
     }
     Ok(match code {
         Code::Solved if !rejected.is_empty() && !is_explained => Code::SomeFailed,
@@ -159,6 +177,7 @@ fn programs(paths: &[PathBuf]) -> Result<ProgramInput, CliError> {
     read_programs(paths).map_err(|error| {
         CliError::usage(error.to_string()).hint(match error {
             ProgramInputError::Read { .. } => UNREADABLE_HINT,
+            ProgramInputError::Json { .. } => "give tasks with --tasks, and Python files here",
             ProgramInputError::NotText { .. } | ProgramInputError::Empty { .. } => {
                 "programs are functions in Python files: def name(I), x1 = primitive(I), return x1"
             }
@@ -207,17 +226,17 @@ impl Rejected {
 
     fn print_summary(&self) {
         for text in self.texts.iter().take(Self::N_TOLD_MAX) {
-            eprintln!("error: {text}");
+            error!("{text}");
         }
         if let Some(n_more @ 1..) = self.texts.len().checked_sub(Self::N_TOLD_MAX) {
-            eprintln!("error: and {n_more} more: all of them will be in rejected.txt");
+            error!("and {n_more} more: all of them will be in rejected.txt");
         }
         for (n, one, many) in [
             (self.n_programs, "program", "programs"),
             (self.n_tasks, "task", "tasks"),
         ] {
             if n > 0 {
-                eprintln!("{} rejected, the others run", counted(n, one, many));
+                status!("{} rejected, the others run", counted(n, one, many));
             }
         }
     }
@@ -294,8 +313,8 @@ impl ArcJob {
         let without = |name: &&String| self.workload.programs_for(name).is_empty();
         let names: Vec<&String> = self.task_names.iter().filter(without).collect();
         if let Some(first) = names.first() {
-            eprintln!(
-                "warning: {} no program called solve_<task>, the first is {first}",
+            warning!(
+                "{} no program called solve_<task>, the first is {first}",
                 if names.len() == 1 {
                     "1 task has".to_owned()
                 } else {

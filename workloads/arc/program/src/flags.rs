@@ -87,7 +87,7 @@ pub(crate) struct ArcAskedFlags {
     #[arg(long, value_name = "PATH", required = true, num_args = 1..)]
     pub(crate) tasks: Vec<PathBuf>,
     /// The folder of the run
-    #[arg(long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR")]
     pub(crate) out: PathBuf,
     /// Which programs run on which task
     #[arg(long, value_enum, value_name = "WHICH", default_value = "all")]

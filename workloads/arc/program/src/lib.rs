@@ -1,11 +1,6 @@
 //! The command `swathe arc`: tasks and programs in, tables, submissions and pictures out, and the
 //! section of the page.
 
-#![expect(
-    clippy::print_stderr,
-    reason = "stderr is where commands talk to their user"
-)]
-
 pub mod arc_picture;
 pub mod arc_run;
 pub mod arc_table;
@@ -33,6 +28,8 @@ pub static KIND: RunKind = RunKind {
     style: include_str!("page/assets/arc.css"),
     page: page::data,
     after_tables: command::after_tables,
+    // Samples are chosen by their task.
+    input_id: |id| id.split(' ').next().unwrap_or(id),
     ..RunKind::plain("arc")
 };
 

@@ -40,6 +40,12 @@ pub enum ProgramInputError {
         /// The first byte that is not.
         at: usize,
     },
+    /// It is JSON, as tasks are.
+    #[error("{path} is JSON, not Python: it has no programs", path = path.display())]
+    Json {
+        /// The file.
+        path: PathBuf,
+    },
     /// There is nothing in it.
     #[error("{path} has no programs", path = path.display())]
     Empty {
@@ -54,6 +60,10 @@ pub fn read_programs(paths: &[PathBuf]) -> Result<ProgramInput, ProgramInputErro
     let mut first_by_name: HashMap<String, (PathBuf, usize)> = HashMap::new();
     for path in paths {
         let text = text_of(path, &mut input.files)?;
+        // No Python file of programs begins like this.
+        if text.trim_start().starts_with(['{', '[']) {
+            return Err(ProgramInputError::Json { path: path.clone() });
+        }
         let Parsed { programs, errors } = parse(&path.display().to_string(), &text);
         if programs.is_empty() && errors.is_empty() {
             return Err(ProgramInputError::Empty { path: path.clone() });

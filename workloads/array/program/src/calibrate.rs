@@ -10,6 +10,7 @@ use swathe_array::{ArrayWorkload, Item, Key, MapKind, Operation};
 use swathe_run::store::cost_file;
 
 use swathe_command::cli_error::{CliError, Code};
+use swathe_command::status;
 use swathe_command::{interrupt, stdout};
 
 /// A kind of problem that is measured.
@@ -39,7 +40,7 @@ pub(crate) fn calibrate(gpus: &[Gpu]) -> Result<Code, CliError> {
     cost_file::save(&costs, &infos);
     let limits = Limits::measure();
     limits.keep();
-    eprintln!("kept for later runs; times on the CPU are for one thread, whose limits are:");
+    status!("kept for later runs; times on the CPU are for one thread, whose limits are:");
     for (rate, unit, what) in [
         (limits.product_f32_gflops, "GFLOP/s", "products of float32"),
         (limits.product_f64_gflops, "GFLOP/s", "products of float64"),
@@ -47,7 +48,7 @@ pub(crate) fn calibrate(gpus: &[Gpu]) -> Result<Code, CliError> {
         (limits.memory_copy_gb_s, "GB/s", "copies in memory"),
     ] {
         let rate = rate.unwrap_or(f64::NAN);
-        eprintln!("{rate:>8.1} {unit:<7} {what}");
+        status!("{rate:>8.1} {unit:<7} {what}");
     }
     Ok(Code::Solved)
 }

@@ -24,6 +24,7 @@ use swathe_command::cli_error::{CliError, Code};
 use swathe_command::progress::Progress;
 use swathe_command::run_command::{Provenance, run_command};
 use swathe_command::settings::{RunSettings, number_value, resolve};
+use swathe_command::{error, status, warning};
 
 /// A seeded XOR into an .npz file leaves its seed there under this name, so that the file alone is
 /// enough to restore the data.
@@ -53,7 +54,11 @@ pub(crate) fn array(flags: &ArrayFlags) -> Result<Code, CliError> {
         Some(path) => Some(Second::open(path, items.column.as_deref())?),
         None => None,
     };
-    let (operation, kept) = asked.decide(&input)?;
+    let (operation, mut kept) = asked.decide(&input)?;
+    let names = kept.iter().map(|&at| input.items()[at].name.as_str());
+    if let Some(chosen) = run.selection.choose("item", names)? {
+        kept = chosen.into_iter().map(|at| kept[at]).collect();
+    }
     let files: Vec<&Path> = items
         .inputs
         .iter()
@@ -437,7 +442,7 @@ impl Batch {
             return Err(output_fault(error));
         }
         if report.cancelled {
-            eprintln!(
+            status!(
                 "interrupted: {} is not written; give a folder to --out for a run that can be resumed",
                 out.display()
             );
@@ -447,12 +452,12 @@ impl Batch {
         file.commit().map_err(|e| output_fault(e.to_string()))?;
         swathe_command::run_command::draw_flame(&report, &run)?;
         for failure in failures.iter().take(10) {
-            eprintln!("failed: {failure}");
+            status!("failed: {failure}");
         }
         if failures.len() > 10 {
-            eprintln!("… and {} more", failures.len() - 10);
+            status!("… and {} more", failures.len() - 10);
         }
-        eprintln!(
+        status!(
             "array: {} solved, {} failed in {:.2} s ({:.1} a second)",
             report.counts.n_solved,
             failures.len(),
@@ -460,12 +465,12 @@ impl Batch {
             report.solved_per_s()
         );
         if n_nan > 0 {
-            eprintln!("{n_nan} elements that became NaN");
+            status!("{n_nan} elements that became NaN");
         }
         swathe_command::stdout::line(out.display())?;
         if let Some(mismatch) = report.verification.mismatches.first() {
-            eprintln!(
-                "error: {} solved again gives another answer: {}",
+            error!(
+                "{} solved again gives another answer: {}",
                 self.names[mismatch.problem], mismatch.difference
             );
             return Ok(Code::Mismatch);
@@ -543,8 +548,8 @@ fn written_names(names: &[String]) -> Result<Vec<String>, CliError> {
         .filter(|(name, safe)| name != safe);
     let changed: Vec<_> = changed.collect();
     if let Some((name, safe)) = changed.first() {
-        eprintln!(
-            "warning: {} with a name that leads out of the folder written under another: {name:?} as {safe:?}",
+        warning!(
+            "{} with a name that leads out of the folder written under another: {name:?} as {safe:?}",
             match changed.len() {
                 1 => "1 array".to_owned(),
                 n => format!("{n} arrays"),

@@ -58,7 +58,7 @@ pub(crate) struct ItemFlags {
     #[arg(value_name = "IN", required = true)]
     pub(crate) inputs: Vec<PathBuf>,
     /// A folder for a run that can be resumed and has a report, or a file ending in .npz
-    #[arg(long, value_name = "OUT")]
+    #[arg(short, long, value_name = "OUT")]
     pub(crate) out: PathBuf,
     /// The list column of Parquet inputs, if there are several
     #[arg(long, value_name = "NAME")]

@@ -1,11 +1,6 @@
 //! The command `swathe array`: arrays of many files in, results as arrays or as a run folder out, and
 //! the section of the page.
 
-#![expect(
-    clippy::print_stderr,
-    reason = "stderr is where commands talk to their user"
-)]
-
 pub mod array_input;
 pub mod array_limits;
 pub mod array_table;

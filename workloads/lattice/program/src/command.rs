@@ -22,6 +22,7 @@ use crate::flags::{LatticeFlags, LatticeVerb, QuestionFlags};
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::run_command::{Provenance, run_command};
 use swathe_command::settings::resolve;
+use swathe_command::warning;
 
 pub(crate) fn lattice(flags: &LatticeFlags) -> Result<Code, CliError> {
     let question = Question::of(&flags.verb);
@@ -38,10 +39,14 @@ pub(crate) fn lattice(flags: &LatticeFlags) -> Result<Code, CliError> {
         let asked = question.asked()?;
         return scratch::path_in(file, &asked, path.length_max, shared.json, &run);
     }
-    let queries = match &shared.queries {
+    let mut queries = match &shared.queries {
         Some(path) => question.read(path)?,
         None => LatticeQueries::one(question.kind, "0", question.asked()?),
     };
+    let ids = queries.queries().iter().map(|query| query.id.as_str());
+    if let Some(chosen) = run.selection.choose("question", ids)? {
+        queries.keep(&chosen);
+    }
     if shared.out.is_none() && !run.explain {
         let is_table = shared.queries.is_some();
         return print::answers(&queries, run, is_table, shared.json);
@@ -106,10 +111,7 @@ impl<'a> Question<'a> {
             ))
         })?;
         for column in queries.columns_unused() {
-            eprintln!(
-                "warning: {}: the column {column:?} is not used",
-                path.display()
-            );
+            warning!("{}: the column {column:?} is not used", path.display());
         }
         Ok(queries)
     }

@@ -126,7 +126,7 @@ pub(crate) struct QuestionFlags {
     #[arg(long, value_name = "FILE")]
     pub(crate) blocked_file: Option<PathBuf>,
     /// A folder for a run that can be resumed and has a report [default: print the answers]
-    #[arg(long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Print a line of JSON for each answer
     #[arg(long, conflicts_with = "out")]

@@ -1,11 +1,6 @@
 //! The command `swathe lattice`: questions about grid graphs, one by flags or many by a table, their
 //! answers, and the section of the page.
 
-#![expect(
-    clippy::print_stderr,
-    reason = "stderr is where commands talk to their user"
-)]
-
 mod command;
 mod demo;
 mod flags;

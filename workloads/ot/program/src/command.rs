@@ -1,7 +1,6 @@
 //! `swathe ot`: transport between frames, many pairs at a time.
 
 mod problem;
-mod recorded;
 mod show;
 mod suggest;
 mod synth;
@@ -24,6 +23,7 @@ use problem::Problem;
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::run_command::{Provenance, run_command};
 use swathe_command::settings::{RunSettings, resolve};
+use swathe_command::status;
 use swathe_run::store::run_folder::shard_problems;
 
 pub(crate) fn ot(flags: &OtFlags) -> Result<Code, CliError> {
@@ -44,7 +44,11 @@ fn solve(flags: &OtRunFlags) -> Result<Code, CliError> {
     };
     let run = resolve(&flags.run, out, &PROGRAM)?;
     let problem = Problem::resolve(&flags.problem, &flags.run, &run)?;
-    let input = open(input)?;
+    let mut input = open(input)?;
+    let ids = input.pairs.iter().map(|pair| pair.id.as_str());
+    if let Some(chosen) = run.selection.choose("pair", ids)? {
+        input.keep(&chosen);
+    }
     let cache = Arc::new(FrameCache::new(
         Arc::clone(&input.files),
         input.frames.clone(),
@@ -52,7 +56,7 @@ fn solve(flags: &OtRunFlags) -> Result<Code, CliError> {
         &run.engine.memory,
     ));
     let Some(survey) = survey_frames(&input, &cache, &problem, &run) else {
-        eprintln!("interrupted before anything was solved");
+        status!("interrupted before anything was solved");
         return Ok(Code::Interrupted);
     };
     let PairInput { pairs, carried, .. } = input;

@@ -84,7 +84,7 @@ pub(crate) struct OtRunFlags {
     #[arg(value_name = "INPUT", required = true)]
     pub(crate) input: Option<PathBuf>,
     /// A folder for the run
-    #[arg(long, value_name = "DIR", required = true)]
+    #[arg(short, long, value_name = "DIR", required = true)]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) problem: OtProblemFlags,

@@ -1,11 +1,6 @@
 //! The command `swathe ot`: frames of many formats, pairs of them, the table, maps and pictures of
 //! what became of them, and the section of the page.
 
-#![expect(
-    clippy::print_stderr,
-    reason = "stderr is where commands talk to their user"
-)]
-
 mod command;
 mod demo;
 mod flags;
@@ -33,6 +28,7 @@ pub static KIND: RunKind = RunKind {
     style: "",
     page: page::data,
     shapes: pair_shapes::pair_shapes,
+    replayed: page::residual_lines,
     ..RunKind::plain("ot")
 };
 

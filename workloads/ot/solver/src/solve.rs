@@ -78,13 +78,16 @@ pub fn solve_all(pairs: &[Pair], settings: &Settings) -> Vec<Result<Solution, Fa
         }
     };
     let mut solved: Vec<_> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..n_threads).map(|_| scope.spawn(work)).collect();
-        let joined = threads.into_iter().map(|thread| {
-            thread
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        });
-        joined.flatten().collect()
+        // A thread that the system refuses is done without: this one does what is left.
+        let threads: Vec<_> = (1..n_threads)
+            .map_while(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok())
+            .collect();
+        let mut solved = work();
+        for thread in threads {
+            let joined = thread.join();
+            solved.extend(joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        solved
     });
     solved.sort_unstable_by_key(|(i, _)| *i);
     solved.into_iter().map(|(_, solution)| solution).collect()

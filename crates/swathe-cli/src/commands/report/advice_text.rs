@@ -152,6 +152,7 @@ fn cause_text(cause: &SetbackCause, device: DeviceId) -> String {
         SetbackCause::OutOfMemory { .. } => format!("memory refused on {device}"),
         SetbackCause::WorkerLost => "lost workers".to_owned(),
         SetbackCause::WorkerStuck { .. } => "solvers that did not stop".to_owned(),
+        SetbackCause::ThreadsRefused { .. } => "threads refused by the system".to_owned(),
         SetbackCause::DeviceLost => format!("{device} lost"),
         SetbackCause::DeviceTimedOut => format!("{device} not answering in time"),
         SetbackCause::LaunchFailed { message } => {
@@ -171,6 +172,9 @@ fn remedy(cause: &SetbackCause, device: DeviceId) -> &'static str {
         }
         (SetbackCause::WorkerLost | SetbackCause::WorkerStuck { .. }, _) => {
             "failures.parquet names the problems; a lower --time-limit gives up sooner"
+        }
+        (SetbackCause::ThreadsRefused { .. }, _) => {
+            "ask for fewer threads (--threads, --prefetch), or raise the limit (ulimit -u, ulimit -v)"
         }
         (SetbackCause::HandedOver { .. }, _) => "such problems are the cpu's: --device cpu",
         (

@@ -300,6 +300,7 @@
     out_of_memory: ["memory was refused", ({ wanted_bytes }) => `${format.bytes(wanted_bytes)} were asked for and refused`],
     worker_lost: ["a worker was lost", () => "the worker was lost"],
     worker_stuck: ["a solver did not stop in time", ({ problem }) => `the solver of problem ${problem} did not stop when its time was over`],
+    threads_refused: ["threads were refused", ({ n_refused }) => `the system refused to start ${n_refused} threads`],
     device_lost: ["a graphics processor was lost", () => "the graphics processor was lost"],
     device_timed_out: ["a graphics processor did not answer", () => "the graphics processor did not answer in time"],
     launch_failed: ["a launch came to nothing", ({ message }) => `the launch came to nothing: ${message}`],
@@ -311,6 +312,7 @@
     replaced: "a new worker took over",
     to_cpu: "the CPU took it",
     reopened: "the device was opened again",
+    fewer_workers: "the run went on with fewer workers",
     retired: "the device was not used any more",
   };
   S.setbackWords = (setback) => {

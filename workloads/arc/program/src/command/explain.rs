@@ -5,11 +5,12 @@ use swathe_arc::{Counts, Library};
 use super::programs;
 use crate::flags::ArcExplainFlags;
 use swathe_command::cli_error::{CliError, Code};
+use swathe_command::error;
 
 pub(super) fn explain(flags: &ArcExplainFlags) -> Result<Code, CliError> {
     let input = programs(&flags.programs)?;
     for error in &input.rejected {
-        eprintln!("error: {error}");
+        error!("{error}");
     }
     let code = if input.rejected.is_empty() {
         Code::Solved

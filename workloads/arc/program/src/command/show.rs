@@ -6,18 +6,19 @@ use std::path::Path;
 
 use crate::arc_picture::{self, CAPTIONS, Panel};
 use crate::arc_run::{ShowError, Shown, shown};
-use swathe_run::store::run_folder::{RunJson, write_file};
+use swathe_run::store::run_folder::write_file;
 
 use crate::flags::ArcShowFlags;
 use swathe_command::cli_error::{CliError, Code};
+use swathe_command::visible::visible;
 
 pub(super) fn show(flags: &ArcShowFlags) -> Result<Code, CliError> {
     let form = flags.output.as_deref().map(Form::of).transpose()?;
-    RunJson::read(&flags.run)?;
+    super::check_kind(&flags.run)?;
     let shown = shown(&flags.run, &flags.task, flags.program.as_deref())?;
     let (Some(form), Some(path)) = (form, &flags.output) else {
         let has_colors = std::io::stdout().is_terminal() && !is_set("NO_COLOR");
-        swathe_command::stdout::print(&text(&shown, has_colors))?;
+        swathe_command::stdout::print_as_is(&text(&shown, has_colors))?;
         return Ok(Code::Solved);
     };
     let contents = match form {
@@ -70,7 +71,7 @@ impl From<ShowError> for CliError {
 
 /// The samples one below the other, the three grids of each side by side.
 fn text(shown: &Shown, has_colors: bool) -> String {
-    let mut out = format!("{}, {}\n", shown.task, shown.program);
+    let mut out = format!("{}, {}\n", visible(&shown.task), visible(&shown.program));
     for sample in &shown.samples {
         let verdict = arc_picture::verdict(sample);
         let label = arc_picture::label(sample);
@@ -109,7 +110,11 @@ impl Block {
     fn of(caption: &str, panel: &Panel, has_colors: bool) -> Block {
         let mut lines = vec![(caption.to_owned(), caption.chars().count())];
         match panel {
-            Panel::Words(words) => lines.push((words.clone(), words.chars().count())),
+            Panel::Words(words) => {
+                let words = visible(words).into_owned();
+                let width = words.chars().count();
+                lines.push((words, width));
+            }
             Panel::Grid { rows, wrong } => {
                 for (i, row) in rows.iter().enumerate() {
                     let is_wrong = |j: usize| wrong.get(i).is_some_and(|row| row[j]);

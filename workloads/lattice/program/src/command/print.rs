@@ -13,6 +13,7 @@ use swathe_lattice::LatticeWorkload;
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::progress::Progress;
 use swathe_command::settings::RunSettings;
+use swathe_command::{error, status};
 
 /// The names and values of one answer.
 type Line = Vec<(&'static str, Value)>;
@@ -55,7 +56,7 @@ pub(super) fn answers(
     failures.sort();
     for (index, message) in &failures {
         let id = &queries.queries()[*index].id;
-        eprintln!("error: query {id:?} (row {index}): {message}");
+        error!("query {id:?} (row {index}): {message}");
     }
     let lines: Vec<Line> = lines.into_iter().flatten().collect();
     print(|out| {
@@ -74,10 +75,10 @@ pub(super) fn answers(
     for mismatch in &report.verification.mismatches {
         let id = &queries.queries()[mismatch.problem].id;
         let difference = &mismatch.difference;
-        eprintln!("error: query {id:?} solved again gives another answer: {difference}");
+        error!("query {id:?} solved again gives another answer: {difference}");
     }
     if report.cancelled {
-        eprintln!(
+        status!(
             "interrupted: {} of {n_queries} answered",
             report.counts.n_solved
         );

@@ -15,6 +15,7 @@ use super::deferred_signals::DeferredSignals;
 use super::print;
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::settings::RunSettings;
+use swathe_command::status;
 
 /// Asks for a path with `file` as working memory, prints the answer and says how it was found.
 pub(super) fn path_in(
@@ -45,7 +46,7 @@ pub(super) fn path_in(
     let stop = || {
         let stops = signals.asked() || run.engine.stop.requested() || is_over();
         if stops && !is_told.replace(true) {
-            eprintln!("stopping: {name} is being put back as it was");
+            status!("stopping: {name} is being put back as it was");
         }
         stops
     };
@@ -75,23 +76,23 @@ pub(super) fn path_in(
             .hint("raise --time-limit, or lower --length-max"));
         }
         Err(LatticeError::Interrupted) => {
-            eprintln!("interrupted: {name} is as it was");
+            status!("interrupted: {name} is as it was");
             return Ok(Code::Interrupted);
         }
         Err(error) => return Err(failed(error)),
     };
     let borrowed_bytes = lattice.n_vertices() as u64 * 8;
     let report = Report::of(answer);
-    eprintln!(
+    status!(
         "{name}: {borrowed_bytes} bytes borrowed for {:.2} s, and as they were",
         took.as_secs_f64()
     );
-    eprintln!(
+    status!(
         "clean memory: {} bytes, beside {} for the lattice itself",
         report.clean_bytes,
         lattice.n_bytes()
     );
-    eprintln!("certainty: {}", report.certainty_text());
+    status!("certainty: {}", report.certainty_text());
     print::one(
         &[
             ("op", json!("path")),

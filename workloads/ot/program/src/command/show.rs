@@ -10,11 +10,17 @@ use swathe_formats::atomic_file::AtomicFile;
 use swathe_ot::{Fields, Frame, Pair, lift, solve};
 use swathe_run::store::run_folder::{Identity, InputFile, RunJson};
 
-use super::recorded::Recorded;
+use super::problem::Problem;
 use crate::flags::OtShowFlags;
 use swathe_command::cli_error::{CliError, Code};
+use swathe_command::{status, warning};
 
 pub(super) fn show(flags: &OtShowFlags) -> Result<Code, CliError> {
+    let extension = flags.output.extension().map(|e| e.to_ascii_lowercase());
+    if extension.is_none_or(|extension| extension != "png") {
+        let complaint = format!("-o {} is no name for a PNG picture", flags.output.display());
+        return Err(CliError::usage(complaint).hint("end it in .png"));
+    }
     let run = RunJson::read(&flags.run)?;
     if run.identity.workload != "ot" {
         return Err(CliError::usage(format!(
@@ -25,7 +31,7 @@ pub(super) fn show(flags: &OtShowFlags) -> Result<Code, CliError> {
         .hint("give a folder that `swathe ot INPUT --out` made"));
     }
     let record = PairRecord::find(&flags.run, &flags.pair_id).map_err(fault)?;
-    let recorded = Recorded::of(&run.identity)?;
+    let recorded = Problem::recorded(&run.identity)?;
     let pair = load(flags, &run.identity, &recorded)?;
     let fields = maps(flags, &record, &recorded, &pair)?;
     let picture = PairPicture {
@@ -44,7 +50,7 @@ pub(super) fn show(flags: &OtShowFlags) -> Result<Code, CliError> {
 }
 
 /// The two frames of the pair, as the run saw them.
-fn load(flags: &OtShowFlags, identity: &Identity, recorded: &Recorded) -> Result<Pair, CliError> {
+fn load(flags: &OtShowFlags, identity: &Identity, recorded: &Problem) -> Result<Pair, CliError> {
     let input = flags
         .input
         .clone()
@@ -114,8 +120,8 @@ fn warn_of_change(path: &Path, inputs: &[InputFile]) {
     if let Ok(now) = InputFile::of(path)
         && !inputs.iter().any(|then| then.blake3 == now.blake3)
     {
-        eprintln!(
-            "warning: {} is not what the run read: it has changed since",
+        warning!(
+            "{} is not what the run read: it has changed since",
             path.display()
         );
     }
@@ -125,7 +131,7 @@ fn warn_of_change(path: &Path, inputs: &[InputFile]) {
 fn maps(
     flags: &OtShowFlags,
     record: &PairRecord,
-    recorded: &Recorded,
+    recorded: &Problem,
     pair: &Pair,
 ) -> Result<Fields, CliError> {
     let kept = record
@@ -135,7 +141,7 @@ fn maps(
     if let Some(path) = kept {
         return read_maps(&flags.run.join(path), pair.source.shape).map_err(fault);
     }
-    eprintln!("the run kept no maps in .npz files: the pair is solved again with its settings");
+    status!("the run kept no maps in .npz files: the pair is solved again with its settings");
     let solution = solve(pair, &recorded.settings)
         .map_err(|failure| CliError::new(Code::SomeFailed, failure.to_string()))?;
     lift(&solution, &pair.source, &pair.target).ok_or_else(|| {

@@ -12,6 +12,7 @@ use swathe_command::cli_error::{CliError, Code};
 use swathe_command::interrupt;
 use swathe_command::progress::{Progress, ProgressStyle};
 use swathe_command::summary::counted;
+use swathe_command::{status, warning};
 
 pub(super) fn suggest(flags: &OtSuggestFlags) -> Result<Code, CliError> {
     let epsilons = decades(
@@ -40,7 +41,7 @@ pub(super) fn suggest(flags: &OtSuggestFlags) -> Result<Code, CliError> {
         .flat_map(|epsilon| relaxations.iter().map(|relaxation| (*epsilon, *relaxation)))
         .collect();
     let Some(figures) = try_all(&pairs, &grid, flags.threads, style) else {
-        eprintln!("interrupted: nothing is suggested");
+        status!("interrupted: nothing is suggested");
         return Ok(Code::Interrupted);
     };
     let rows: Vec<TrialRow> = grid
@@ -54,8 +55,8 @@ pub(super) fn suggest(flags: &OtSuggestFlags) -> Result<Code, CliError> {
     swathe_command::stdout::print(&table(&rows))?;
     match choose(&rows, blur_max_px) {
         Some(choice) => advise(&choice, &rows, blur_max_px),
-        None if rows.is_empty() => eprintln!("no pair that was tried has mass in both frames"),
-        None => eprintln!("no combination converged for all pairs: raise --epsilon-min"),
+        None if rows.is_empty() => status!("no pair that was tried has mass in both frames"),
+        None => status!("no combination converged for all pairs: raise --epsilon-min"),
     }
     let n_failed = figures.iter().filter(|f| f.is_none()).count();
     Ok(if n_failed > 0 {
@@ -85,11 +86,13 @@ fn load(flags: &OtSuggestFlags) -> Result<Vec<Pair>, CliError> {
             Ok((source, target)) if source.shape == target.shape => {
                 pairs.push(Pair::new(source, target));
             }
-            Ok((source, target)) => eprintln!(
-                "warning: {} is left out: source is {}, target is {}",
-                named.id, source.shape, target.shape
+            Ok((source, target)) => warning!(
+                "{} is left out: source is {}, target is {}",
+                named.id,
+                source.shape,
+                target.shape
             ),
-            Err(message) => eprintln!("warning: {} is left out: {message}", named.id),
+            Err(message) => warning!("{} is left out: {message}", named.id),
         }
     }
     if pairs.is_empty() {
@@ -99,7 +102,7 @@ fn load(flags: &OtSuggestFlags) -> Result<Vec<Pair>, CliError> {
         ))
         .hint("raise --pairs, or see what `swathe ot` says of the input"));
     }
-    eprintln!(
+    status!(
         "trying {} of {n_all}",
         counted(pairs.len() as u64, "pair", "pairs")
     );
@@ -154,7 +157,7 @@ fn try_all(
             && !stop.requested()
         {
             n_told += 1;
-            eprintln!("warning: a trial failed: {message}");
+            warning!("a trial failed: {message}");
         }
         figures[done.index] = done.outcome.solution().copied();
         ControlFlow::Continue(())
@@ -242,19 +245,19 @@ fn advise(choice: &Choice, rows: &[TrialRow], blur_max_px: f64) {
     };
     let epsilons = || rows.iter().map(|r| r.epsilon).collect::<Vec<f64>>();
     let relaxations = || rows.iter().map(|r| r.relaxation).collect::<Vec<f64>>();
-    eprintln!(
+    status!(
         "suggested: --epsilon {} --relaxation {}",
         short(row.epsilon),
         short(row.relaxation)
     );
     if choice.is_sharp {
-        eprintln!(
+        status!(
             "epsilon {}: the fastest that is sharp enough; the mass of a pixel spreads over {:.1} px, at most {blur_max_px:.1} px are wanted",
             short(row.epsilon),
             row.blur_px
         );
     } else {
-        eprintln!(
+        status!(
             "epsilon {}: the sharpest that was tried, but the mass of a pixel still spreads over {:.1} px and {blur_max_px:.1} px are wanted: try a smaller --epsilon-min, or allow more with --blur",
             short(row.epsilon),
             row.blur_px
@@ -262,7 +265,7 @@ fn advise(choice: &Choice, rows: &[TrialRow], blur_max_px: f64) {
     }
     let blurrier = next(epsilons(), true, row.epsilon).and_then(|e| with(e, row.relaxation));
     if let Some(blurrier) = blurrier {
-        eprintln!(
+        status!(
             "  a larger one blurs: at {} over {:.1} px, and motion finer than that is lost",
             short(blurrier.epsilon),
             blurrier.blur_px
@@ -270,7 +273,7 @@ fn advise(choice: &Choice, rows: &[TrialRow], blur_max_px: f64) {
     }
     let sharper = next(epsilons(), false, row.epsilon).and_then(|e| with(e, row.relaxation));
     if let Some(sharper) = sharper {
-        eprintln!(
+        status!(
             "  a smaller one takes longer: {:.0} ms a pair at {}, {:.0} ms at {}",
             sharper.solve_ms,
             short(sharper.epsilon),
@@ -279,13 +282,13 @@ fn advise(choice: &Choice, rows: &[TrialRow], blur_max_px: f64) {
         );
     }
     if choice.is_level {
-        eprintln!(
+        status!(
             "relaxation {}: the smallest beyond which hardly more is transported ({:.1} % of the mass)",
             short(row.relaxation),
             100.0 * row.transported_share
         );
     } else {
-        eprintln!(
+        status!(
             "relaxation {}: the largest that was tried ({:.1} % of the mass transported); more may be moved beyond it: try a larger --relaxation-max",
             short(row.relaxation),
             100.0 * row.transported_share
@@ -293,13 +296,13 @@ fn advise(choice: &Choice, rows: &[TrialRow], blur_max_px: f64) {
     }
     let cheaper = next(relaxations(), false, row.relaxation).and_then(|r| with(row.epsilon, r));
     if let Some(cheaper) = cheaper {
-        eprintln!(
+        status!(
             "  a smaller one destroys mass here and creates it there instead of moving it: {:.1} % transported at {}",
             100.0 * cheaper.transported_share,
             short(cheaper.relaxation)
         );
     }
     if choice.is_level {
-        eprintln!("  a larger one forces mass to move that really appeared or vanished");
+        status!("  a larger one forces mass to move that really appeared or vanished");
     }
 }

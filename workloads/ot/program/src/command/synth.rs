@@ -5,6 +5,7 @@ use swathe_ot::Shape;
 
 use crate::flags::OtSynthFlags;
 use swathe_command::cli_error::{CliError, Code};
+use swathe_command::status;
 
 pub(super) fn synth(flags: &OtSynthFlags) -> Result<Code, CliError> {
     let what = SeriesFiles {
@@ -14,7 +15,7 @@ pub(super) fn synth(flags: &OtSynthFlags) -> Result<Code, CliError> {
         seed: flags.seed,
     };
     let table = what.write(&flags.out, |_| {}).map_err(fault)?;
-    eprintln!(
+    status!(
         "{} frames of {} series, {} pairs; solve them with: swathe ot {} --out RUN",
         what.n_series * what.n_frames,
         what.n_series,

@@ -12,7 +12,7 @@ use clap::Args;
 #[command(after_help = SYNTH_EXAMPLES)]
 pub(crate) struct OtSynthFlags {
     /// A folder for the frames and the table; it must not have a pairs.csv yet
-    #[arg(long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR")]
     pub(crate) out: PathBuf,
     /// How many series
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]

@@ -1,0 +1,52 @@
+//! The `SWATHE_*` variables: which there are, besides those that stand for a setting.
+
+use crate::program::programs;
+use crate::settings::SHARED_NAMES;
+use crate::warning;
+
+/// Variables that are no settings; the last three are for tests.
+const OTHER_NAMES: [&str; 7] = [
+    "FAULTS",
+    "GPUS",
+    "SOFTWARE_GPU",
+    "WATCH_TOKEN",
+    "PYTHON",
+    "BROWSER",
+    "SOAK",
+];
+const PREFIX: &str = "SWATHE_";
+
+/// Warns of variables that look like ours and mean nothing: a setting that is misspelt would be
+/// ignored otherwise.
+pub(crate) fn warn_of_unknown() {
+    let settings = programs().iter().flat_map(|program| program.settings);
+    let settings = settings.chain(&SHARED_NAMES);
+    let mut known: Vec<String> = settings
+        .map(|name| name.replace('-', "_").to_uppercase())
+        .chain(OTHER_NAMES.map(str::to_owned))
+        .collect();
+    known.sort();
+    known.dedup();
+    for (name, _) in std::env::vars_os() {
+        let Some(own) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else {
+            continue;
+        };
+        if known.iter().any(|known| known == own) {
+            continue;
+        }
+        match nearest(own, &known) {
+            Some(near) => warning!(
+                "the variable {PREFIX}{own} is not known and not used; did you mean {PREFIX}{near}?"
+            ),
+            None => warning!("the variable {PREFIX}{own} is not known and not used"),
+        }
+    }
+}
+
+/// The name that was probably meant.
+fn nearest<'a>(name: &str, known: &'a [String]) -> Option<&'a String> {
+    const SIMILARITY_MIN: f64 = 0.8;
+    let similar = known.iter().map(|known| (strsim::jaro(name, known), known));
+    let nearest = similar.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (nearest.0 >= SIMILARITY_MIN).then_some(nearest.1)
+}
