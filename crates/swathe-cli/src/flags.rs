@@ -1,8 +1,9 @@
 //! Flags: what can be typed. What it means is decided in `settings`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use swathe_command::option_defaults::with_defaults;
 use swathe_command::program::programs;
 
 pub(crate) use report::ReportFlags;
@@ -24,7 +25,10 @@ struct Cli {
 }
 
 /// The whole command line: the workloads' commands first, then those that they share.
-pub(crate) fn command() -> clap::Command {
+///
+/// What `swathe.toml` says of a workload's options are its defaults; `config` is the file, if these
+/// are not in `./swathe.toml`.
+pub(crate) fn command(config: Option<&Path>) -> clap::Command {
     let shared = Cli::command();
     let names: Vec<String> = shared
         .get_subcommands()
@@ -34,7 +38,7 @@ pub(crate) fn command() -> clap::Command {
     let programs = programs().iter().enumerate();
     let mut command = shared.subcommands(programs.map(|(at, program)| {
         // clap numbers what has no place of its own from 0 on.
-        (program.command)().display_order(at)
+        with_defaults(program, config).display_order(at)
     }));
     for (at, name) in names.into_iter().enumerate() {
         command = command.mut_subcommand(name, |its| its.display_order(n_programs + at));
@@ -77,6 +81,8 @@ pub(crate) enum Command {
     Bench(BenchFlags),
     /// Show a run on a live page in the browser, while it goes on or after
     Watch(WatchFlags),
+    /// Show which settings are in force, and where each comes from
+    Config(ConfigFlags),
     /// Print shell completions
     Completions(CompletionsFlags),
 }
@@ -101,6 +107,18 @@ pub(crate) struct DemoFlags {
     /// How to show progress: auto, bar, plain, json or none
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub(crate) progress: String,
+}
+
+/// Prints every setting of a workload, or of all: its value and whether that is the default or comes
+/// from a SWATHE_* variable or from swathe.toml. What a command line says goes before all of them.
+#[derive(Debug, Args)]
+pub(crate) struct ConfigFlags {
+    /// Only this workload
+    #[arg(value_name = "WORKLOAD")]
+    pub(crate) workload: Option<String>,
+    /// Settings file [default: ./swathe.toml, if there is one]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
 }
 
 /// Solves one problem of a finished run again, alone and with the run's settings, says what it took

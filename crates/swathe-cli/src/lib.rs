@@ -11,6 +11,7 @@ use std::process::ExitCode;
 
 use clap::{ArgMatches, FromArgMatches as _};
 use swathe_command::cli_error::{CliError, Code};
+use swathe_command::option_defaults::config_among;
 use swathe_command::program::{self, programs};
 
 use crate::flags::Command;
@@ -20,7 +21,12 @@ pub fn main() -> ExitCode {
     return_freed_memory();
     give_drivers_a_folder();
     program::prepare(workloads::PROGRAMS);
-    program::carry_out(flags::command(), dispatch)
+    // Words that are no text are told apart from options later.
+    let words: Vec<String> = std::env::args_os()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let config = config_among(&words);
+    program::carry_out(flags::command(config.as_deref()), dispatch)
 }
 
 /// Carries out one command.
@@ -34,6 +40,7 @@ fn dispatch(matches: &ArgMatches) -> Result<Code, CliError> {
         Command::Devices(flags) => commands::devices::devices(&flags),
         Command::Replay(flags) => commands::replay::replay(&flags),
         Command::Bench(flags) => commands::bench::bench(&flags),
+        Command::Config(flags) => commands::config::config(&flags),
         Command::Merge(flags) => commands::merge::merge(&flags),
         Command::Report(flags) => commands::report::report(&flags),
         Command::Demo(flags) => commands::demo::demo(&flags),
@@ -44,7 +51,8 @@ fn dispatch(matches: &ArgMatches) -> Result<Code, CliError> {
 
 /// Carries out a command as if it had been typed.
 fn type_in(words: Vec<String>) -> Result<Code, CliError> {
-    let parsed = flags::command().try_get_matches_from(&words);
+    let config = config_among(&words);
+    let parsed = flags::command(config.as_deref()).try_get_matches_from(&words);
     let matches = parsed.map_err(|error| CliError::usage(error.to_string()))?;
     swathe_command::settings::set_words(words);
     dispatch(&matches)

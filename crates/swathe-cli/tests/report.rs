@@ -338,10 +338,10 @@ fn repeated_setbacks_are_folded_and_all_are_counted() {
             let last = ended
                 .stderr
                 .lines()
-                .rfind(|line| line.starts_with('{'))
+                .map(|line| serde_json::from_str::<Value>(line).unwrap())
+                .filter(|event| event["event"] == "progress")
+                .last()
                 .unwrap();
-            let last: Value = serde_json::from_str(last).unwrap();
-            assert_eq!(last["event"], "progress");
             assert_eq!(last["n_setbacks"], report.n_setbacks);
             continue;
         }

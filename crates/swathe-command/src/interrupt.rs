@@ -7,6 +7,8 @@ use swathe::Stop;
 
 static STOP: OnceLock<Stop> = OnceLock::new();
 static ASKED: AtomicBool = AtomicBool::new(false);
+/// Inputs are being read and nothing is unfinished: the first signal ends the process.
+static ENDS_AT_ONCE: AtomicBool = AtomicBool::new(false);
 
 /// Takes over the signals; before this, Ctrl-C simply kills.
 pub fn install() {
@@ -26,8 +28,17 @@ pub fn stop() -> Stop {
     STOP.get().cloned().unwrap_or_default()
 }
 
+/// Reads inputs. Nothing polls the [`stop`] meanwhile and nothing has begun that could be kept, so
+/// that Ctrl-C simply ends the process.
+pub fn while_reading<T>(read: impl FnOnce() -> T) -> T {
+    ENDS_AT_ONCE.store(true, Ordering::Release);
+    let made = read();
+    ENDS_AT_ONCE.store(false, Ordering::Release);
+    made
+}
+
 extern "C" fn on_signal(_signal: libc::c_int) {
-    if ASKED.swap(true, Ordering::AcqRel) {
+    if ASKED.swap(true, Ordering::AcqRel) || ENDS_AT_ONCE.load(Ordering::Acquire) {
         // SAFETY: ends the process without running anything else.
         unsafe { libc::_exit(130) };
     }

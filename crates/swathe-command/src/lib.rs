@@ -8,6 +8,7 @@
 pub mod cli_error;
 pub mod gpus;
 pub mod interrupt;
+pub mod option_defaults;
 mod placement;
 pub mod program;
 pub mod progress;

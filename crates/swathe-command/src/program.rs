@@ -1,5 +1,6 @@
 //! Programs: what a workload's command is made of.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::OnceLock;
@@ -85,7 +86,15 @@ pub fn carry_out(
             stderr::set_quiet();
         }
         variables::warn_of_unknown();
-        run(&matches)
+        // The hook has told of a panic where it happened, unless it was expected to be caught.
+        catch_unwind(AssertUnwindSafe(|| run(&matches))).unwrap_or_else(|panic| {
+            let what = swathe::panic_message(panic);
+            Err(CliError::new(
+                Code::Output,
+                format!("the command had to be given up: {what}"),
+            )
+            .hint("more memory may help; what a run has committed is safe, go on with --resume"))
+        })
     });
     match ended {
         Ok(code) => code.into(),

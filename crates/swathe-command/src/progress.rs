@@ -90,7 +90,13 @@ impl Progress {
     /// For people at a terminal.
     fn with_bar(name: &str, n_problems: u64) -> (Progress, Option<Observer>) {
         let n_before = Arc::new(AtomicU64::new(0));
-        let bar = bar(name, n_problems, Arc::clone(&n_before));
+        let elapsed_ms = Arc::new(AtomicU64::new(0));
+        let bar = bar(
+            name,
+            n_problems,
+            Arc::clone(&n_before),
+            Arc::clone(&elapsed_ms),
+        );
         let spoken = Arc::new(Mutex::new(SpokenSetbacks::default()));
         let (shown, heard) = (bar.clone(), Arc::clone(&spoken));
         let observer = Observer::new(move |event| {
@@ -110,7 +116,8 @@ impl Progress {
                     None
                 }
                 Event::Setback(setback) => spoken.hear(setback, Instant::now()),
-                Event::Sampled { .. } => {
+                Event::Sampled { sample, .. } => {
+                    elapsed_ms.store(sample.at_ms as u64, Ordering::Relaxed);
                     shown.tick();
                     spoken.due(Instant::now())
                 }
@@ -222,7 +229,12 @@ fn begin_at(bar: &ProgressBar, n_done: u64) {
 
 const TICK_EVERY: Duration = Duration::from_millis(200);
 
-fn bar(name: &str, n_problems: u64, n_before: Arc<AtomicU64>) -> ProgressBar {
+fn bar(
+    name: &str,
+    n_problems: u64,
+    n_before: Arc<AtomicU64>,
+    elapsed_ms: Arc<AtomicU64>,
+) -> ProgressBar {
     let bar =
         ProgressBar::with_draw_target(Some(n_problems), ProgressDrawTarget::stderr_with_hz(10));
     let template = "{prefix} {wide_bar} {percent:>3}% {human_pos}/{human_len}  {rate_left}{msg}";
@@ -233,7 +245,8 @@ fn bar(name: &str, n_problems: u64, n_before: Arc<AtomicU64>) -> ProgressBar {
             move |state: &ProgressState, out: &mut dyn fmt::Write| {
                 let n_now = state.pos().saturating_sub(n_before.load(Ordering::Relaxed));
                 let per_s = if n_now > 0 { state.per_sec() } else { 0.0 };
-                let left = left_text(n_now, state.eta().as_secs_f64());
+                let n_left = state.len().unwrap_or(0).saturating_sub(state.pos());
+                let left = left_text(n_left, n_now, elapsed_ms.load(Ordering::Relaxed) as f64);
                 let _ = write!(out, "{}  {left}", quantity::rate(per_s));
             },
         );
@@ -244,11 +257,11 @@ fn bar(name: &str, n_problems: u64, n_before: Arc<AtomicU64>) -> ProgressBar {
 }
 
 /// How long it will still take; before the first outcome nobody knows.
-fn left_text(n_done: u64, left_s: f64) -> String {
-    match n_done {
-        0 => "no outcome yet".to_owned(),
-        _ if left_s < 1.0 => "< 1 s left".to_owned(),
-        _ => format!("{} left", quantity::time(left_s.round() * 1e3)),
+fn left_text(n_left: u64, n_now: u64, elapsed_ms: f64) -> String {
+    match quantity::left_ms(n_left, n_now, elapsed_ms) {
+        None => "no outcome yet".to_owned(),
+        Some(left_ms) if left_ms < 1e3 => "< 1 s left".to_owned(),
+        Some(left_ms) => format!("{} left", quantity::time((left_ms / 1e3).round() * 1e3)),
     }
 }
 
@@ -273,11 +286,10 @@ fn plain_text(sample: &Sample, n_before: u64, n_setbacks: u64) -> String {
     let n_problems = sample.n_done + sample.n_in_flight + sample.n_waiting;
     let n_now = sample.n_done.saturating_sub(n_before);
     let per_s = n_now as f64 / (sample.at_ms / 1e3).max(1e-9);
-    let left_s = (n_problems - sample.n_done) as f64 / per_s.max(1e-9);
     format!(
         "{} of {n_problems} done, {per_s:.1} a second, {}{}",
         sample.n_done,
-        left_text(n_now, left_s),
+        left_text(n_problems - sample.n_done, n_now, sample.at_ms),
         trouble(sample.n_unsolved, n_setbacks)
     )
 }

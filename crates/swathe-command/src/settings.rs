@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use serde_json::{Number, Value};
 use swathe::{BatchSize, Budget, Cpu, Device, Faults, Padding, Settings, Shape};
+use swathe_formats::regular_file;
 use swathe_run::store::execute::Output;
 
 use crate::cli_error::CliError;
 use crate::gpus::DeviceChoice;
 use crate::interrupt;
+use crate::option_defaults::option_names;
 use crate::program::{self, Program};
 use crate::progress::ProgressStyle;
 use crate::run_flags::RunFlags;
@@ -178,6 +180,11 @@ pub struct Found {
 }
 
 impl Found {
+    /// Where it was found: `--memory`, `SWATHE_MEMORY`, `memory in swathe.toml`.
+    pub fn origin(&self) -> &str {
+        &self.origin
+    }
+
     /// A fault that names the setting, its value and what it should have been.
     pub fn fault(&self, expected: &str) -> CliError {
         CliError::usage(format!(
@@ -244,7 +251,7 @@ impl Layers {
     /// If the file cannot be read or says something that no program understands.
     pub fn read(config: Option<&Path>, program: &Program) -> Result<Layers, CliError> {
         let path = config.map_or_else(|| PathBuf::from("swathe.toml"), Path::to_owned);
-        let file = match std::fs::read_to_string(&path) {
+        let file = match regular_file::read_to_string(&path) {
             Ok(text) => Some((path.clone(), parse_config(&path, &text)?)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && config.is_none() => None,
             Err(error) => {
@@ -314,6 +321,14 @@ impl Layers {
     }
 }
 
+/// The names of all settings of a program, those of every run first.
+pub fn names(program: &Program) -> Vec<String> {
+    let shared = SHARED_NAMES.iter().chain(program.settings);
+    let mut names: Vec<String> = shared.map(|&name| name.to_owned()).collect();
+    names.extend(option_names(program));
+    names
+}
+
 /// Settings that `swathe.toml` may have at its top, for all workloads.
 pub(crate) const SHARED_NAMES: [&str; 13] = [
     "device",
@@ -343,10 +358,17 @@ fn parse_config(path: &Path, text: &str) -> Result<toml::Table, CliError> {
     for (name, value) in &table {
         match value {
             toml::Value::Table(section) if section_named(name).is_some() => {
-                let own_names = section_named(name).map_or(&[][..], |program| program.settings);
+                let Some(program) = section_named(name) else {
+                    continue;
+                };
+                let options = option_names(program);
+                let own_names = program.settings.iter().copied();
+                let own_names: Vec<&str> = own_names
+                    .chain(options.iter().map(String::as_str))
+                    .collect();
                 for (name_in_section, value) in section {
                     let place = format!("[{name}] ");
-                    check_setting(path, &place, own_names, name_in_section, value)?;
+                    check_setting(path, &place, &own_names, name_in_section, value)?;
                 }
             }
             value => check_setting(path, "", &[], name, value)?,

@@ -16,9 +16,12 @@
 //! # Ok::<(), swathe_formats::csv::CsvError>(())
 //! ```
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor};
 use std::path::Path;
+
+use crate::regular_file;
 
 /// A table being read: an iterator of its records.
 ///
@@ -109,7 +112,10 @@ pub const RECORD_BYTES_MAX: usize = 256 << 20;
 impl CsvReader<BufReader<File>> {
     /// Opens a file and reads the names of its columns.
     pub fn open(path: &Path) -> Result<Self, CsvError> {
-        CsvReader::new(BufReader::with_capacity(64 << 10, File::open(path)?))
+        CsvReader::new(BufReader::with_capacity(
+            64 << 10,
+            regular_file::open(path)?,
+        ))
     }
 }
 
@@ -137,8 +143,9 @@ impl<R: BufRead> CsvReader<R> {
         let Some(Record { line, fields }) = table.record()? else {
             return Err(CsvError::Empty);
         };
-        for (at, name) in fields.iter().enumerate() {
-            if fields[..at].contains(name) {
+        let mut names = HashSet::with_capacity(fields.len());
+        for name in &fields {
+            if !names.insert(name) {
                 return Err(CsvError::DuplicateColumn {
                     line,
                     column: name.clone(),

@@ -10,3 +10,4 @@ pub mod list_column;
 pub mod mapped_file;
 pub mod npy;
 pub mod npz;
+pub mod regular_file;

@@ -39,10 +39,11 @@ pub use rows::{Item, Rows};
 pub use writer::{ITEM_BYTES_MAX, ListColumnWriter};
 
 use std::collections::HashMap;
-use std::fs::{File, Metadata};
+use std::fs::Metadata;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use crate::regular_file;
 use arrow::datatypes::{DataType, FieldRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
@@ -84,7 +85,7 @@ struct Root {
 impl ListColumn {
     /// Opens the list column called `column` in the file at `path`, or the only one there is.
     pub fn open(path: &Path, column: Option<&str>) -> Result<ListColumn, ListColumnError> {
-        let file = File::open(path)?;
+        let file = regular_file::open(path)?;
         // Parquet's own schema says all that is needed. The Arrow schema that many writers add
         // would only tell kinds of lists apart, and its decoder panics where it is damaged.
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
@@ -200,7 +201,7 @@ impl ListColumn {
     /// A decoder of its own for these rows: threads that share a file's position would disturb
     /// one another.
     fn decoder(&self, rows: &Range<u64>) -> Result<ParquetRecordBatchReader, ListColumnError> {
-        let file = File::open(&self.path)?;
+        let file = regular_file::open(&self.path)?;
         let now = file.metadata()?;
         if (now.len(), now.modified()?) != (self.file.len(), self.file.modified()?) {
             return Err(ListColumnError::FileChanged);

@@ -28,10 +28,10 @@ pub use error::{Advice, NpyError};
 pub use header::{ByteOrder, HEADER_BYTES_MAX, Header};
 pub use numbers::{NumberHeader, NumberType};
 
-use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
+use crate::regular_file;
 use swathe::array::{Array, volume};
 
 use crate::atomic_file::AtomicFile;
@@ -66,14 +66,14 @@ pub fn read_header(mut reader: impl Read, size_bytes: u64) -> Result<Header, Npy
 
 /// Reads the array in the file at `path`.
 pub fn load(path: &Path) -> Result<Array, NpyError> {
-    let file = File::open(path)?;
+    let file = regular_file::open(path)?;
     let size_bytes = file.metadata()?.len();
     read(file, size_bytes)
 }
 
 /// Reads the header of the file at `path`.
 pub fn load_header(path: &Path) -> Result<Header, NpyError> {
-    let file = File::open(path)?;
+    let file = regular_file::open(path)?;
     let size_bytes = file.metadata()?.len();
     read_header(file, size_bytes)
 }

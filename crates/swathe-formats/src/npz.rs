@@ -36,10 +36,10 @@ pub use error::{MemberFault, NpzError};
 pub use writer::{Compression, NpzWriter, save};
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io;
 use std::path::Path;
 
+use crate::regular_file;
 use swathe::array::Array;
 
 use crate::npy::{self, Growth, Header, NpyError, NumberHeader};
@@ -59,7 +59,7 @@ pub struct Npz {
 impl Npz {
     /// Opens the file at `path` and reads its directory.
     pub fn open(path: &Path) -> Result<Npz, NpzError> {
-        Npz::from_source(ByteSource::from_file(File::open(path)?)?)
+        Npz::from_source(ByteSource::from_file(regular_file::open(path)?)?)
     }
 
     /// The same for a file that is in memory already.

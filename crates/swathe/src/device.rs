@@ -255,7 +255,7 @@ pub struct Cpu {
     /// Threads that can run at once, as far as this process may use them.
     pub n_threads: usize,
     /// Memory that is free for this process now: what the system says is available, or what is
-    /// left of its control group's limit if that is less.
+    /// left of its control group's limit or of its address space (`ulimit -v`) if that is less.
     pub memory_available_bytes: u64,
     /// The widest vector instructions, as solvers choose their code by.
     pub simd: String,
@@ -296,11 +296,22 @@ fn memory_available_bytes() -> u64 {
                 .zip(number("/sys/fs/cgroup/memory/memory.usage_in_bytes"))
         })
         .map(|(limit, used)| limit.saturating_sub(used));
-    match (meminfo, group) {
-        (Some(system), Some(group)) => system.min(group),
-        (Some(bytes), None) | (None, Some(bytes)) => bytes,
-        (None, None) => MEMORY_ASSUMED_BYTES,
-    }
+    let space = read("/proc/self/limits")
+        .zip(read("/proc/self/statm"))
+        .and_then(|(limits, statm)| free_of_address_space(&limits, &statm));
+    let known = [meminfo, group, space].into_iter().flatten().min();
+    known.unwrap_or(MEMORY_ASSUMED_BYTES)
+}
+
+/// Half of what is left of a limited address space: the stacks of threads take of it too, and what
+/// allocators and libraries set aside.
+fn free_of_address_space(limits: &str, statm: &str) -> Option<u64> {
+    const PAGE_BYTES: u64 = 4096;
+    let mut lines = limits.lines();
+    let line = lines.find_map(|line| line.strip_prefix("Max address space"))?;
+    let limit: u64 = line.split_whitespace().next()?.parse().ok()?;
+    let n_pages: u64 = statm.split_whitespace().next()?.parse().ok()?;
+    Some(limit.saturating_sub(n_pages * PAGE_BYTES) / 2)
 }
 
 fn available_of_meminfo(text: &str) -> Option<u64> {
@@ -320,6 +331,18 @@ mod tests {
         let text = "MemTotal:       24576000 kB\nMemAvailable:   12345678 kB\nBuffers: 1 kB\n";
         assert_eq!(available_of_meminfo(text), Some(12345678 * 1024));
         assert_eq!(available_of_meminfo("MemTotal: 1 kB\n"), None);
+    }
+
+    #[test]
+    fn a_limited_address_space_is_halved() {
+        let limits = "Limit  Soft Limit  Hard Limit  Units\nMax address space         40960000             unlimited            bytes\n";
+        assert_eq!(
+            free_of_address_space(limits, "5000 1 2\n"),
+            Some(10_240_000)
+        );
+        assert_eq!(free_of_address_space(limits, "50000 1 2\n"), Some(0));
+        let free = "Max address space         unlimited            unlimited            bytes\n";
+        assert_eq!(free_of_address_space(free, "5000 1 2\n"), None);
     }
 
     #[test]

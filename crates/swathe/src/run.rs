@@ -30,8 +30,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-pub(crate) use guarded::panic_message;
-pub use guarded::{guarded, is_guarded};
+pub use guarded::{guarded, is_guarded, panic_message};
 
 use gpu_backlog::WorkerKind;
 use gpu_pool::GpuPool;
@@ -395,11 +394,18 @@ impl<F: Finish> Shared<F> {
             .collect();
         let mut n_started = vec![0; 1 + n_gpus];
         for &who in &wanted {
-            n_started[who.device()] += usize::from(Shared::spawn_worker(shared, who));
+            let mut is_started = Shared::spawn_worker(shared, who);
+            if !is_started && n_started[0] == 0 {
+                // One worker with little to spare is more than none.
+                spared = Vec::new();
+                is_started = Shared::spawn_worker(shared, who);
+            }
+            n_started[who.device()] += usize::from(is_started);
             if n_started[0] == 0 {
                 return 0;
             }
         }
+        drop(spared);
         let n_all = n_started.iter().sum();
         if n_all < wanted.len() {
             let n_refused = wanted.len() - n_all;

@@ -128,3 +128,15 @@ fn pictures_and_pages() {
         );
     }
 }
+
+#[test]
+fn runs_of_other_commands_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    crate::program::many_floats(folder.path());
+    swathe(folder.path(), "array map sqrt in.npz --out other").expect(0);
+    for line in ["arc show other task", "arc submit other --to x.json"] {
+        let ended = swathe(folder.path(), line).expect(2);
+        let said = "error: other is a run of swathe array\nhint: ";
+        assert!(ended.stderr.starts_with(said), "{}", ended.stderr);
+    }
+}

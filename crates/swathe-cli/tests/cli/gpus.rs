@@ -183,6 +183,52 @@ fn a_device_that_is_not_there_is_bad_usage() {
     );
 }
 
+/// Products may differ in their last bits between devices, so each size has its place.
+#[test]
+fn a_placement_is_decided_once_and_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    if !has_gpu(folder) {
+        return;
+    }
+    let mut random = Random(7);
+    let mut side = |name: &str, shape: fn(usize) -> [usize; 2]| {
+        let items: Vec<_> = (0..60)
+            .map(|k| (format!("p{k}"), random.floats(&shape(k))))
+            .collect();
+        save(folder, name, &items);
+    };
+    side("a.npz", |k| [4 + k % 30, 8]);
+    side("b.npz", |k| [8, 4 + k % 17]);
+    let line = "array matmul a.npz --with b.npz";
+    let two = [SOFTWARE, ("SWATHE_GPUS", "2")];
+    let mut hashes = Vec::new();
+    for k in 0..6 {
+        with(folder, &two, &format!("{line} --out run{k}")).expect(0);
+        hashes.push(result_hash(&folder.join(format!("run{k}"))));
+    }
+    hashes.dedup();
+    assert_eq!(hashes.len(), 1, "{hashes:?}");
+    let settings = |run: &str| json(&folder.join(run).join("run.json"))["settings"].clone();
+    let placement = settings("run0")["placement"].clone();
+    assert!(!placement.as_array().unwrap().is_empty());
+    // All shards have one, and the whole has it too.
+    for shard in 1..=3 {
+        with(folder, &two, &format!("{line} --out cut --shard {shard}/3")).expect(0);
+    }
+    swathe(folder, "merge cut").expect(0);
+    let shards = (1..=3).map(|shard| {
+        let folders = std::fs::read_dir(folder.join("cut/shards")).unwrap();
+        let mut names: Vec<_> = folders.flatten().map(|entry| entry.path()).collect();
+        names.retain(|path| path.is_dir());
+        names.sort();
+        json(&names[shard - 1].join("run.json"))["settings"]["placement"].clone()
+    });
+    for placement in shards {
+        assert_eq!(placement, settings("cut")["placement"]);
+    }
+}
+
 #[test]
 fn a_lost_device_is_told_and_costs_nothing() {
     let folder = tempfile::tempdir().unwrap();

@@ -140,3 +140,35 @@ fn pairs_are_solved_within_the_memory() {
     let report = json(&folder.path().join("run/report.json"));
     assert_eq!(report["figures"]["frames read"], 200, "every frame once");
 }
+
+/// A PNG file whose chunks beside the pixels are small in the file and large when inflated.
+#[test]
+fn chunks_that_are_not_pixels_take_no_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, chunks: &[(png::chunk::ChunkType, &[u8])]| {
+        let file = std::fs::File::create(folder.path().join(name)).unwrap();
+        let mut encoder = png::Encoder::new(file, 16, 16);
+        encoder.set_color(png::ColorType::Grayscale);
+        let mut writer = encoder.write_header().unwrap();
+        for (kind, contents) in chunks {
+            writer.write_chunk(*kind, contents).unwrap();
+        }
+        let pixels: Vec<u8> = (0..=255).collect();
+        writer.write_image_data(&pixels).unwrap();
+    };
+    let mut inflated = b"p\0\0".to_vec();
+    let zeros = vec![0u8; 1 << 20];
+    let mut deflate = flate2::write::ZlibEncoder::new(&mut inflated, flate2::Compression::best());
+    for _ in 0..400 {
+        std::io::Write::write_all(&mut deflate, &zeros).unwrap();
+    }
+    deflate.finish().unwrap();
+    write("plain.png", &[]);
+    write("profile.png", &[(png::chunk::iCCP, &inflated)]);
+    write("text.png", &[(png::chunk::zTXt, &inflated)]);
+    let table = "pair_id,src,tgt\na,profile.png,plain.png\nb,plain.png,text.png\n";
+    std::fs::write(folder.path().join("pairs.csv"), table).unwrap();
+    let (ended, peak_bytes) = peak_bytes(folder.path(), "ot pairs.csv --memory 128MiB --out run");
+    ended.expect(0);
+    assert!(peak_bytes >> 20 <= 128 + 64, "{} MiB", peak_bytes >> 20);
+}

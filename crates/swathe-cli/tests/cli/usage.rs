@@ -12,6 +12,7 @@ fn bad_usage_is_told_with_thing_value_and_hint() {
     fs::create_dir(folder.path().join("folder.npz")).unwrap();
     fs::write(folder.path().join("bad.npz"), "not a zip").unwrap();
     fs::write(folder.path().join("table.txt"), "1,2").unwrap();
+    fs::write(folder.path().join("tasks.json"), "{\n  \"a\": {}\n}\n").unwrap();
     fs::write(folder.path().join("broken.toml"), "memory = \n").unwrap();
     fs::write(folder.path().join("unknown.toml"), "memry = \"1GiB\"\n").unwrap();
     fs::write(folder.path().join("section.toml"), "[array]\nmemry = 1\n").unwrap();
@@ -47,6 +48,12 @@ fn bad_usage_is_told_with_thing_value_and_hint() {
         format!("{map} --shard 5/4"),
         format!("{map} --shard half"),
         format!("{map} --memory lots"),
+        format!("{map} --memory 5"),
+        format!("{map} --time-limit 5"),
+        "array map sqrt in.npz --out table.txt".to_owned(),
+        "ot in.npz --epsilon 1e-30 --out run".to_owned(),
+        "ot show run pair -o x.jpg".to_owned(),
+        "arc --programs tasks.json --tasks tasks.json --out run".to_owned(),
         format!("{map} --threads x"),
         format!("{map} --batch-size 0"),
         format!("{map} --device gpu:x"),
@@ -168,7 +175,10 @@ fn progress_for_programs_is_json_and_stdout_is_one_line() {
             let event: serde_json::Value = serde_json::from_str(line).unwrap();
             assert!(event["event"].is_string());
         }
-        if let Some(last) = lines.last() {
+        let mut progress = lines.iter().rev();
+        let last = progress.find(|line| line.contains("\"event\":\"progress\""));
+        assert_eq!(last.is_some(), style == "json", "{}", ended.stderr);
+        if let Some(last) = last {
             let event: serde_json::Value = serde_json::from_str(last).unwrap();
             assert_eq!(event["counts"]["n_solved"], 60);
         }

@@ -56,6 +56,11 @@ impl RunPage {
         page.set_feature("prefers-reduced-motion", "reduce")
             .unwrap_or_else(|error| panic!("{error}"));
         page.go(&url).unwrap_or_else(|error| panic!("{error}"));
+        // How the run went is folded; tests look into it.
+        let unfold = "(() => { const fold = document.querySelector('#run'); \
+                      if (fold) { fold.wasFolded = !fold.open; fold.open = true; } })()";
+        page.evaluate(unfold)
+            .unwrap_or_else(|error| panic!("{error}"));
         Some(RunPage {
             page,
             report: json(&run.join("report.json")),
@@ -141,7 +146,16 @@ impl RunPage {
         page.set_viewport(1200, 900, false).unwrap();
         page.set_dark(true).unwrap();
         page.set_print(true).unwrap();
-        self.wait_for("document.querySelectorAll('details:not([open])').length == 0");
+        // Paper has what is open, and tables whole or not at all.
+        self.wait_for(
+            "[...document.querySelectorAll('details:not([open])')].every(details => \
+             getComputedStyle(details).display === 'none')",
+        );
+        self.wait_for(
+            "[...document.querySelectorAll('.table')].filter(element => element.offsetParent).every(\
+             element => element.classList.contains('unprinted') || \
+             element.querySelectorAll('tbody tr').length >= element.table.shown.length)",
+        );
         page.set_print(false).unwrap();
         page.set_dark(false).unwrap();
         assert_eq!(page.troubles(), [""; 0]);

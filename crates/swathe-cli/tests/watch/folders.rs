@@ -159,6 +159,7 @@ fn live() -> Live {
             })
             .collect(),
         workers: Vec::new(),
+        problem_ids: Vec::new(),
         n_setbacks: 0,
         setbacks: Vec::new(),
         n_launches: 20,

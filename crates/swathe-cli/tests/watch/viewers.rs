@@ -108,3 +108,25 @@ fn the_run_is_read_twice_a_second_however_many_look() {
         "{n_opened} in {waited:?} for {n_asked} requests"
     );
 }
+
+#[test]
+fn requests_that_trickle_in_keep_nobody_out() {
+    let folder = with_finished_run();
+    let watch = Watch::start(folder.path(), "run");
+    let mut slow: Vec<TcpStream> = (0..N_VIEWERS)
+        .map(|_| {
+            let mut connection = connect(watch.server);
+            connection.write_all(b"GET / HTTP/1.1\r\nX: ").unwrap();
+            connection
+        })
+        .collect();
+    get(watch.server, "/healthz").expect(200);
+    // The oldest had to go, and no others: the server did not wait until they were all too late.
+    let mut rest = Vec::new();
+    let _ = slow[0].read_to_end(&mut rest);
+    assert_eq!(rest, b"");
+    let newest = &mut slow[N_VIEWERS - 1];
+    newest.set_nonblocking(true).unwrap();
+    let still = newest.read(&mut [0]).unwrap_err();
+    assert_eq!(still.kind(), std::io::ErrorKind::WouldBlock);
+}

@@ -6,6 +6,12 @@ pub fn count(n: u64) -> String {
     grouped(&n.to_string())
 }
 
+/// Milliseconds until a run ends, if the rest goes as fast as what was done since it began; `None`
+/// before the first outcome.
+pub fn left_ms(n_left: u64, n_done: u64, elapsed_ms: f64) -> Option<f64> {
+    (n_done > 0).then(|| n_left as f64 * elapsed_ms / n_done as f64)
+}
+
 /// A time in the unit that suits it: `350 µs`, `12.3 ms`, `4.56 s`, `2 min 5 s`.
 pub fn time(ms: f64) -> String {
     let size = ms.abs();

@@ -153,8 +153,9 @@ where
             trouble = Some(error);
             return ControlFlow::Break(());
         }
-        if let Delivery::Done(done) = delivery {
-            push(&mut part, &todo, done);
+        match delivery {
+            Delivery::Done(done) => push(&mut part, &todo, done),
+            Delivery::Tick => live.name_problems(|number| part.rows().id(number as usize)),
         }
         // Looked at between outcomes as well: what is finished is safe a few seconds later, however
         // long the next problem takes. Not waited for: workers would soon have nowhere to put their

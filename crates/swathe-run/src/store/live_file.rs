@@ -59,6 +59,9 @@ pub struct Live {
     pub samples: Vec<Sample>,
     /// What every worker does.
     pub workers: Vec<WorkerNow>,
+    /// What the problem of each of these workers is called; empty for none.
+    #[serde(default)]
+    pub problem_ids: Vec<String>,
     /// How many setbacks there were.
     pub n_setbacks: u64,
     /// The last of them.
@@ -156,6 +159,7 @@ impl LiveFile {
             budget_bytes,
             samples: Vec::new(),
             workers: Vec::new(),
+            problem_ids: Vec::new(),
             n_setbacks: 0,
             setbacks: Vec::new(),
             n_launches: 0,
@@ -205,11 +209,24 @@ impl LiveFile {
         })
     }
 
+    /// Names the problems that workers have, given the name of each number.
+    pub fn name_problems(&self, name: impl Fn(u64) -> String) {
+        let live = &mut self.shared.lock().live;
+        if live.problem_ids.len() != live.workers.len() {
+            let names = live.workers.iter().map(|now| match now.problem {
+                Some((problem, _)) => name(problem as u64),
+                None => String::new(),
+            });
+            live.problem_ids = names.collect();
+        }
+    }
+
     /// All outcomes are there, and the tables are put together.
     pub fn merging(&self) {
         let mut state = self.shared.lock();
         state.live.stage = Stage::Merging;
         state.live.workers.clear();
+        state.live.problem_ids.clear();
     }
 }
 
@@ -247,6 +264,7 @@ impl Shared {
             Event::Mismatch(_) => live.n_mismatches += 1,
             Event::Sampled { sample, workers } => {
                 live.workers.clone_from(workers);
+                live.problem_ids.clear();
                 for (problem, _) in live.workers.iter_mut().flat_map(|now| &mut now.problem) {
                     *problem = numbers.get(*problem).map_or(*problem, |row| *row as usize);
                 }

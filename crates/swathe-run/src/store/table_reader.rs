@@ -11,6 +11,7 @@ use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchR
 use parquet::file::metadata::ParquetMetaData;
 
 use crate::store::run_folder::FolderError;
+use swathe_formats::regular_file;
 
 /// A Parquet file that is open, of which no row is read yet.
 pub struct TableReader {
@@ -28,7 +29,7 @@ pub struct Batches {
 impl TableReader {
     /// Opens a table; all its columns are read.
     pub fn open(path: &Path) -> Result<TableReader, FolderError> {
-        let file = File::open(path).map_err(FolderError::read(path))?;
+        let file = regular_file::open(path).map_err(FolderError::read(path))?;
         let builder = guarded(path, || ParquetRecordBatchReaderBuilder::try_new(file))?;
         Ok(TableReader {
             path: path.to_owned(),

@@ -41,7 +41,13 @@ pub fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>> {
     }))
 }
 
-pub(crate) fn panic_message(panic: Box<dyn Any + Send>) -> String {
+/// What a panic said.
+///
+/// ```
+/// let panic = swathe::guarded(|| panic!("no more")).unwrap_err();
+/// assert_eq!(swathe::panic_message(panic), "no more");
+/// ```
+pub fn panic_message(panic: Box<dyn Any + Send>) -> String {
     match panic.downcast::<String>() {
         Ok(message) => *message,
         Err(panic) => match panic.downcast::<&'static str>() {

@@ -21,6 +21,7 @@ use swathe_run::store::run_folder::{FolderError, RunJson, write_file};
 
 use crate::flags::{ArcAskedFlags, ArcFlags, ArcVerb, OrderName, OutputsName, PairingName};
 use swathe_command::cli_error::{CliError, Code};
+use swathe_command::interrupt;
 use swathe_command::run_command::{Provenance, run_command};
 use swathe_command::run_flags::RunFlags;
 use swathe_command::settings::{parse_bytes, resolve};
@@ -66,8 +67,8 @@ fn run_programs(flags: &ArcAskedFlags, run: &RunFlags) -> Result<Code, CliError>
             ),
         );
     }
-    let programs = programs(&flags.programs)?;
-    let mut tasks = tasks(&flags.tasks)?;
+    let programs = interrupt::while_reading(|| programs(&flags.programs))?;
+    let mut tasks = interrupt::while_reading(|| tasks(&flags.tasks))?;
     let names = tasks.tasks.iter().map(|task| task.name.as_str());
     if let Some(chosen) = run.selection.choose("task", names)? {
         let kept = chosen.into_iter().map(|at| Arc::clone(&tasks.tasks[at]));

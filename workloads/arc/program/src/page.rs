@@ -75,6 +75,7 @@ pub(crate) fn data(run: &Path) -> Result<Value, FolderError> {
         .map(|(name, n)| json!([name, n]))
         .collect();
     Ok(json!({
+        "run": run.display().to_string(),
         "calls": {
             "n": calls.n_by_outcome.iter().sum::<u64>(),
             "n_right": calls.n_right,

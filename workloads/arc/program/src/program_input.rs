@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use swathe_arc::{ParseError, Parsed, Program, Reason, parse};
+use swathe_arc::{Excerpt, ParseError, Parsed, Program, Reason, parse};
+use swathe_formats::regular_file;
 
 use swathe_run::store::run_folder::InputFile;
 
@@ -69,9 +70,17 @@ pub fn read_programs(paths: &[PathBuf]) -> Result<ProgramInput, ProgramInputErro
             return Err(ProgramInputError::Empty { path: path.clone() });
         }
         input.rejected.extend(errors);
+        let mut starts: Vec<usize> = Vec::new();
         for program in programs {
             if let Some((file, line)) = first_by_name.get(&program.name) {
-                let error = defined_elsewhere(path, &text, &program, file, *line);
+                if starts.is_empty() {
+                    let ends = text.match_indices('\n');
+                    starts = std::iter::once(0)
+                        .chain(ends.map(|(at, _)| at + 1))
+                        .collect();
+                }
+                let from = starts.get(program.line - 1).copied().unwrap_or(0);
+                let error = defined_elsewhere(path, &text, from, &program, file, *line);
                 input.rejected.push(error);
                 continue;
             }
@@ -84,7 +93,7 @@ pub fn read_programs(paths: &[PathBuf]) -> Result<ProgramInput, ProgramInputErro
 }
 
 fn text_of(path: &Path, files: &mut Vec<InputFile>) -> Result<String, ProgramInputError> {
-    let bytes = std::fs::read(path).map_err(|source| ProgramInputError::Read {
+    let bytes = regular_file::read(path).map_err(|source| ProgramInputError::Read {
         path: path.to_owned(),
         source,
     })?;
@@ -98,21 +107,21 @@ fn text_of(path: &Path, files: &mut Vec<InputFile>) -> Result<String, ProgramInp
 fn defined_elsewhere(
     path: &Path,
     text: &str,
+    line_start: usize,
     program: &Program,
     first: &Path,
     first_line: usize,
 ) -> ParseError {
-    let source = text.lines().nth(program.line - 1).unwrap_or_default();
-    let lead = source
-        .split_once(&program.name)
-        .map_or("", |(lead, _)| lead);
+    // The head of the program is in this line: `def`, then its name.
+    let lead_bytes = text[line_start..].find(&program.name).unwrap_or(0);
+    let at = line_start + lead_bytes;
     ParseError {
         file: path.display().to_string(),
         line: program.line,
-        column: 1 + lead.chars().count(),
+        column: 1 + text[line_start..at].chars().count(),
         program: Some(program.name.clone()),
         token: program.name.clone(),
-        source: source.to_owned(),
+        excerpt: Excerpt::around(text, at),
         reason: Reason::DefinedElsewhere {
             name: program.name.clone(),
             file: first.display().to_string(),

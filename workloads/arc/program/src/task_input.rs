@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use swathe_arc::{Task, TaskError, grid_from_value};
+use swathe_formats::regular_file;
 
 use swathe_run::store::run_folder::InputFile;
 
@@ -175,7 +176,7 @@ fn stem(path: &Path) -> String {
 
 /// Reads a file and notes what it was.
 fn read(path: &Path, files: &mut Vec<InputFile>) -> io::Result<Vec<u8>> {
-    let bytes = std::fs::read(path)?;
+    let bytes = regular_file::read(path)?;
     files.push(InputFile::of_bytes(path, &bytes));
     Ok(bytes)
 }

@@ -44,7 +44,7 @@ pub use evaluate::profile::StatementTime;
 pub use evaluate::score::{Score, score};
 pub use evaluate::{Evaluator, Inputs, evaluate};
 pub use grid_ops::{GridAnswer, GridOp, GridOps, GridProblem, ObjectLabels};
-pub use language::parse::{ParseError, Parsed, Reason, parse};
+pub use language::parse::{Excerpt, ParseError, Parsed, Reason, parse};
 pub use language::primitive::{PRIMITIVES, Primitive, primitive};
 pub use language::program::Program;
 pub use set::Set;

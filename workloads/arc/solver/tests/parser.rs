@@ -164,3 +164,25 @@ def b(I):
         (3, 1, 0, 2)
     );
 }
+
+#[test]
+fn of_a_long_line_only_what_is_around_the_mistake_is_shown() {
+    let long = "é".repeat(500);
+    let text = format!("def s(I):\n    x = vmirror({long}, 1 2, {long})\n    return x\n");
+    let shown = error(&text);
+    let lines: Vec<&str> = shown.lines().collect();
+    assert_eq!(lines.len(), 4, "{shown}");
+    assert!(
+        lines[0].starts_with("test.py:2:17: unknown name `éééé"),
+        "{shown}"
+    );
+    assert!(
+        lines.iter().all(|line| line.chars().count() < 250),
+        "{shown}"
+    );
+    assert!(
+        lines[2].starts_with("2 |     x = vmirror(ééé") && lines[2].ends_with("é…"),
+        "{shown}"
+    );
+    assert!(lines[3].starts_with("  |                 ^^^"), "{shown}");
+}

@@ -13,6 +13,7 @@ use crate::lattice_queries::{Asked, LatticeQueries, QueryKind, parse_sizes, pars
 use crate::lattice_table::LatticeRows;
 use serde_json::{Value, json};
 use swathe::AsSolved;
+use swathe_formats::regular_file;
 use swathe_lattice::{
     Lattice, LatticeDescription, LatticeError, LatticeWorkload, Operation, QueryError,
 };
@@ -20,6 +21,7 @@ use swathe_run::store::run_folder::InputFile;
 
 use crate::flags::{LatticeFlags, LatticeVerb, QuestionFlags};
 use swathe_command::cli_error::{CliError, Code};
+use swathe_command::interrupt;
 use swathe_command::run_command::{Provenance, run_command};
 use swathe_command::settings::resolve;
 use swathe_command::warning;
@@ -40,7 +42,7 @@ pub(crate) fn lattice(flags: &LatticeFlags) -> Result<Code, CliError> {
         return scratch::path_in(file, &asked, path.length_max, shared.json, &run);
     }
     let mut queries = match &shared.queries {
-        Some(path) => question.read(path)?,
+        Some(path) => interrupt::while_reading(|| question.read(path))?,
         None => LatticeQueries::one(question.kind, "0", question.asked()?),
     };
     let ids = queries.queries().iter().map(|query| query.id.as_str());
@@ -110,8 +112,14 @@ impl<'a> Question<'a> {
                 self.verb()
             ))
         })?;
-        for column in queries.columns_unused() {
+        const N_NAMED_MAX: usize = 5;
+        let unused = queries.columns_unused();
+        for column in unused.iter().take(N_NAMED_MAX) {
             warning!("{}: the column {column:?} is not used", path.display());
+        }
+        if unused.len() > N_NAMED_MAX {
+            let n_more = unused.len() - N_NAMED_MAX;
+            warning!("{}: and {n_more} more columns are not used", path.display());
         }
         Ok(queries)
     }
@@ -129,7 +137,7 @@ impl<'a> Question<'a> {
             (Some(ids), _) => parse_vertices(ids).map_err(fault)?,
             (None, Some(path)) => {
                 let ids =
-                    std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
+                    regular_file::read_to_string(path).map_err(|error| unreadable(path, &error))?;
                 parse_vertices(&ids).map_err(|error| {
                     CliError::usage(format!("{}: {error}", path.display()))
                         .hint("write ids separated by spaces, commas or line breaks")

@@ -21,6 +21,7 @@ use swathe_ot::{Crop, Precision};
 use crate::flags::{OtFlags, OtRunFlags, OtVerb};
 use problem::Problem;
 use swathe_command::cli_error::{CliError, Code};
+use swathe_command::interrupt;
 use swathe_command::run_command::{Provenance, run_command};
 use swathe_command::settings::{RunSettings, resolve};
 use swathe_command::status;
@@ -98,7 +99,7 @@ fn solve(flags: &OtRunFlags) -> Result<Code, CliError> {
 
 /// The table or series, with columns that can stand beside the results.
 fn open(path: &Path) -> Result<PairInput, CliError> {
-    let opened = PairInput::open(path).and_then(|input| {
+    let opened = interrupt::while_reading(|| PairInput::open(path)).and_then(|input| {
         let reserved = input
             .carried
             .iter()

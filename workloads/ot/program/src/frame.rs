@@ -38,6 +38,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use swathe_formats::regular_file;
 use swathe_ot::Shape;
 
 use live::LiveBuilder;
@@ -194,6 +195,7 @@ impl FrameFiles {
         if metadata.is_dir() {
             return Err(FrameError::Folder);
         }
+        regular_file::check(metadata.file_type()).map_err(FrameError::of_io)?;
         if metadata.len() == 0 {
             return Err(FrameError::EmptyFile);
         }
@@ -249,7 +251,7 @@ impl<T> Opened<T> {
 
 /// Opens a file and asks for its length.
 fn open(path: &Path) -> Result<(File, u64), FrameError> {
-    let file = File::open(path).map_err(FrameError::of_io)?;
+    let file = regular_file::open(path).map_err(FrameError::of_io)?;
     let n_bytes = file.metadata().map_err(FrameError::of_io)?.len();
     Ok((file, n_bytes))
 }

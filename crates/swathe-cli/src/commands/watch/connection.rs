@@ -1,41 +1,63 @@
 //! Connections: a bounded number of them, none of which is kept for nothing.
 
+use std::collections::BTreeMap;
+use std::future::Future as _;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::serve::Listener;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep, sleep};
 
-/// More than this many wait until others go: a process may have about a thousand files open.
+/// For more than this many the oldest are closed: a process may have about a thousand files open.
 const N_CONNECTIONS_MAX: usize = 256;
+/// A request is there in whole within this time, however steadily its bytes trickle in.
+const REQUEST_TIME_MAX: Duration = Duration::from_secs(10);
+/// An answer is taken within this time. A connection has one: the next question comes on another.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(120);
 /// A connection on which nothing moves is closed.
 const IDLE_MAX: Duration = Duration::from_secs(30);
 
-/// Accepts connections, but not too many.
+/// Accepts connections, and closes the oldest if there are too many.
 pub(crate) struct BoundedListener {
     listener: TcpListener,
-    places: Arc<Semaphore>,
+    open: Arc<Mutex<Open>>,
 }
 
-/// A connection that ends by itself when nothing moves on it.
+/// The connections there are, by number, so that the oldest is the first.
+#[derive(Default)]
+struct Open {
+    n_accepted: u64,
+    /// Those whose request is awaited, and how to close them.
+    asking: BTreeMap<u64, oneshot::Sender<()>>,
+    /// Those that get an answer.
+    answered: BTreeMap<u64, oneshot::Sender<()>>,
+}
+
+/// A connection that ends by itself when nothing moves on it, when it takes too long, or when
+/// others need its place.
 pub(crate) struct Connection {
     stream: TcpStream,
+    number: u64,
+    open: Arc<Mutex<Open>>,
+    is_answered: bool,
+    is_over: bool,
     idle: Pin<Box<Sleep>>,
-    _place: Option<OwnedSemaphorePermit>,
+    end: Pin<Box<Sleep>>,
+    closed: oneshot::Receiver<()>,
 }
 
 impl BoundedListener {
     pub(crate) fn new(listener: TcpListener) -> BoundedListener {
         BoundedListener {
             listener,
-            places: Arc::new(Semaphore::new(N_CONNECTIONS_MAX)),
+            open: Arc::default(),
         }
     }
 }
@@ -45,16 +67,20 @@ impl Listener for BoundedListener {
     type Addr = SocketAddr;
 
     async fn accept(&mut self) -> (Connection, SocketAddr) {
-        // The semaphore is never closed, so there is always a place sooner or later.
-        let place = Arc::clone(&self.places).acquire_owned().await.ok();
         let (stream, from) = Listener::accept(&mut self.listener).await;
         // What is sent is small and wanted now; without this it could wait for more. Where it
         // cannot be set the page is a little later.
         let _ = stream.set_nodelay(true);
+        let (close, closed) = oneshot::channel();
         let connection = Connection {
             stream,
+            number: lock(&self.open).enter(close),
+            open: Arc::clone(&self.open),
+            is_answered: false,
+            is_over: false,
             idle: Box::pin(sleep(IDLE_MAX)),
-            _place: place,
+            end: Box::pin(sleep(REQUEST_TIME_MAX)),
+            closed,
         };
         (connection, from)
     }
@@ -64,27 +90,70 @@ impl Listener for BoundedListener {
     }
 }
 
-impl Connection {
-    fn moved(&mut self) {
-        self.idle.as_mut().reset(Instant::now() + IDLE_MAX);
+impl Open {
+    /// Takes a connection in and gives its number. If there are too many, the one that has been
+    /// asking for longest is closed, or else the one that has been answered for longest.
+    fn enter(&mut self, close: oneshot::Sender<()>) -> u64 {
+        if self.asking.len() + self.answered.len() >= N_CONNECTIONS_MAX {
+            let oldest = self
+                .asking
+                .pop_first()
+                .or_else(|| self.answered.pop_first());
+            if let Some((_, close)) = oldest {
+                // It may have ended just now.
+                let _ = close.send(());
+            }
+        }
+        self.n_accepted += 1;
+        self.asking.insert(self.n_accepted, close);
+        self.n_accepted
     }
+}
 
+fn lock(open: &Mutex<Open>) -> MutexGuard<'_, Open> {
+    open.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Connection {
     /// Passes on how an attempt went, unless it waits and has waited for too long.
-    fn unless_idle<T>(
+    fn unless_over<T>(
         &mut self,
         attempt: Poll<io::Result<T>>,
         context: &mut Context<'_>,
     ) -> Poll<io::Result<T>> {
-        match attempt {
-            Poll::Ready(result) => {
-                self.moved();
-                Poll::Ready(result)
-            }
-            Poll::Pending => {
-                ready!(self.idle.as_mut().poll(context));
-                Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
-            }
+        // A receiver that has received may not be polled again.
+        self.is_over = self.is_over
+            || Pin::new(&mut self.closed).poll(context).is_ready()
+            || self.end.as_mut().poll(context).is_ready();
+        if attempt.is_ready() && !self.is_over {
+            self.idle.as_mut().reset(Instant::now() + IDLE_MAX);
+            return attempt;
         }
+        if self.is_over || self.idle.as_mut().poll(context).is_ready() {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        Poll::Pending
+    }
+
+    /// The first byte of the answer: the request was whole.
+    fn begin_answer(&mut self) {
+        if self.is_answered {
+            return;
+        }
+        self.is_answered = true;
+        self.end.as_mut().reset(Instant::now() + ANSWER_TIME_MAX);
+        let mut open = lock(&self.open);
+        if let Some(close) = open.asking.remove(&self.number) {
+            open.answered.insert(self.number, close);
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let mut open = lock(&self.open);
+        open.asking.remove(&self.number);
+        open.answered.remove(&self.number);
     }
 }
 
@@ -95,7 +164,7 @@ impl AsyncRead for Connection {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let attempt = Pin::new(&mut self.stream).poll_read(context, buffer);
-        self.unless_idle(attempt, context)
+        self.unless_over(attempt, context)
     }
 }
 
@@ -105,8 +174,9 @@ impl AsyncWrite for Connection {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        self.begin_answer();
         let attempt = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.unless_idle(attempt, context)
+        self.unless_over(attempt, context)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -122,8 +192,9 @@ impl AsyncWrite for Connection {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        self.begin_answer();
         let attempt = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
-        self.unless_idle(attempt, context)
+        self.unless_over(attempt, context)
     }
 
     fn is_write_vectored(&self) -> bool {

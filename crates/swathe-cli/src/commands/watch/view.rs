@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use swathe::{Counts, Launch, Sample, Setback, WorkerNow};
+use swathe_run::explain::quantity::left_ms;
 use swathe_run::store::live_file::{Live, Presence, Stage};
 use swathe_run::store::run_folder::{RunState, sum_counts};
 
@@ -195,6 +196,8 @@ pub(crate) struct View {
     pub(crate) memory: MemoryNow,
     pub(crate) queue: QueueNow,
     pub(crate) workers: Vec<WorkerNow>,
+    /// What their problems are called.
+    pub(crate) problem_ids: Vec<String>,
     pub(crate) samples: SampleColumns,
     pub(crate) n_launches: u64,
     /// The last launches.
@@ -290,8 +293,11 @@ fn going_on(seen: &Seen, run: &RunFacts, seen_live: &SeenLive) -> View {
         elapsed_ms: rounded(live.elapsed_ms),
         rate_per_s: rate_per_s.map(rounded),
         left_ms: rate_per_s
-            .filter(|rate| *rate > 0.0)
-            .map(|rate| rounded((n_problems - n_done.min(n_problems)) as f64 / rate * 1e3)),
+            .and_then(|_| {
+                let n_left = n_problems - n_done.min(n_problems);
+                left_ms(n_left, live.counts.n_done(), live.elapsed_ms)
+            })
+            .map(rounded),
         memory: MemoryNow {
             used_bytes: last.used_bytes,
             budget_bytes: live.budget_bytes,
@@ -302,6 +308,7 @@ fn going_on(seen: &Seen, run: &RunFacts, seen_live: &SeenLive) -> View {
             n_in_flight: last.n_in_flight,
         },
         workers: live.workers.clone(),
+        problem_ids: live.problem_ids.clone(),
         samples: SampleColumns::of(&live.samples),
         n_launches: live.n_launches,
         launches: LaunchColumns::of(&live.launches),
@@ -358,7 +365,7 @@ fn doing_now(seen: &SeenLive) -> (Doing, String, Option<u64>) {
                 spoken(Duration::from_secs_f64(usual_gap_ms / 1e3))
             ),
         };
-        let words = [words, busy_words(&live.workers)].join(" ");
+        let words = [words, busy_words(live)].join(" ");
         let since = live.started_unix_ms + live.last_outcome_ms as u64;
         return (Doing::Stalled, words.trim_end().to_owned(), Some(since));
     }
@@ -382,14 +389,18 @@ fn lost_words(n_lost: u64) -> String {
 }
 
 /// Which workers are in which problem, the longest first.
-fn busy_words(workers: &[WorkerNow]) -> String {
+fn busy_words(live: &Live) -> String {
     /// Enough to see what is wrong; the page has all of them.
     const N_NAMED_MAX: usize = 3;
-    let mut busy: Vec<(f64, usize, usize)> = workers
-        .iter()
-        .filter_map(|worker| {
+    let workers = live.workers.iter().enumerate();
+    let mut busy: Vec<(f64, usize, String)> = workers
+        .filter_map(|(at, worker)| {
             let (problem, for_ms) = worker.problem?;
-            Some((for_ms, worker.worker, problem))
+            let name = match live.problem_ids.get(at) {
+                Some(id) if !id.is_empty() => id.clone(),
+                _ => format!("problem {problem}"),
+            };
+            Some((for_ms, worker.worker, name))
         })
         .collect();
     busy.sort_by(|one, other| other.0.total_cmp(&one.0));
@@ -398,7 +409,7 @@ fn busy_words(workers: &[WorkerNow]) -> String {
         .take(N_NAMED_MAX)
         .map(|(for_ms, worker, problem)| {
             let time = spoken(Duration::from_secs_f64(for_ms.max(0.0) / 1e3));
-            format!("Worker {worker} has been in problem {problem} for {time}.")
+            format!("Worker {worker} has been in {problem} for {time}.")
         });
     sentences.collect::<Vec<_>>().join(" ")
 }
@@ -520,6 +531,7 @@ fn bare(seen: &Seen, run: &RunFacts) -> View {
         memory: MemoryNow::default(),
         queue: QueueNow::default(),
         workers: Vec::new(),
+        problem_ids: Vec::new(),
         samples: SampleColumns::default(),
         n_launches: 0,
         launches: LaunchColumns::of(&[] as &[Launch]),

@@ -86,10 +86,12 @@ pub(super) fn results(runs: [&ReportedRun; 2]) -> Result<ResultChanges, FolderEr
 }
 
 /// Columns that say which problem a row is about, by the tables that have them.
-const ID_NAMES: [&str; 6] = ["pair_id", "name", "id", "program", "task", "split"];
+const ID_NAMES: [&str; 7] = [
+    "pair_id", "name", "id", "query_id", "program", "task", "split",
+];
 
 /// More columns that tell the rows of one problem apart.
-const KEY_NAMES: [&str; 2] = ["index", "sample"];
+const KEY_NAMES: [&str; 1] = ["sample"];
 
 /// Whether a column says where a file is, which is no result.
 fn is_path(field: &Field) -> bool {

@@ -84,7 +84,10 @@
       const at = 10 ** p;
       if (at >= min * 0.999 && at <= max * 1.001) found.push(at);
     }
-    return found.length >= 2 ? found : [min, max];
+    // Within one power of ten: 1, 2 and 5 times it, or round values as on other axes.
+    const finer = found.length >= 2 ? found : found.concat(...[-1, 0].map((step) => [2, 5].map((k) => k * 10 ** (Math.floor(Math.log10(max)) + step))));
+    const inside = finer.filter((at) => at >= min * 0.999 && at <= max * 1.001).sort((a, b) => a - b);
+    return inside.length >= 2 ? inside : ticks(min, max, 3);
   };
   S.chart ??= {};
   S.chart.ticks = ticks;
@@ -92,7 +95,9 @@
   /** A scale from values to pixels. */
   const scale = (axis, values, from, to, nTicks) => {
     // Bytes are ticked in their own units: 16 MiB, not 19.1.
-    if (axis.format === S.format.bytes && !axis.log) return byteScale(axis, values, from, to, nTicks);
+    if (axis.format === S.format.bytes && !axis.log) return unitScale(axis, values, from, to, nTicks, (max) => 1024 ** Math.floor(Math.log(max) / Math.log(1024)));
+    // Beyond two minutes times are ticked in minutes, then in hours.
+    if (axis.format === S.format.ms && !axis.log) return unitScale(axis, values, from, to, nTicks, (max) => (max < 119950 ? 1 : max < 7.2e6 ? 60000 : 3.6e6));
     const finite = values.filter(Number.isFinite);
     let min = axis.min ?? (finite.length ? finite.reduce((a, b) => Math.min(a, b)) : 0);
     let max = axis.max ?? (finite.length ? finite.reduce((a, b) => Math.max(a, b)) : 1);
@@ -106,11 +111,14 @@
     return { at, min, max, ticks: log ? found : ticks(min, max, nTicks, axis.whole), format: axis.format ?? ((value) => S.format.number(value)) };
   };
 
-  const byteScale = (axis, values, from, to, nTicks) => {
-    const max = Math.max(1, axis.max ?? 0, ...values.filter(Number.isFinite));
-    const unit = 1024 ** Math.floor(Math.log(max) / Math.log(1024));
-    const scaled = scale({ ...axis, format: null, max: axis.max && axis.max / unit, whole: unit === 1 }, values.map((v) => v / unit), from, to, nTicks);
-    return { at: (v) => scaled.at(v / unit), min: scaled.min * unit, max: scaled.max * unit, ticks: scaled.ticks.map((v) => v * unit), format: S.format.bytes };
+  /** A scale that is ticked at round numbers of a unit, which `unitOf` chooses for the largest value. */
+  const unitScale = (axis, values, from, to, nTicks, unitOf) => {
+    const largest = values.reduce((most, value) => (Number.isFinite(value) ? Math.max(most, value) : most), axis.max ?? 0);
+    const unit = unitOf(axis.format === S.format.bytes ? Math.max(1, largest) : largest);
+    const over = (value) => (value === undefined ? undefined : value / unit);
+    const whole = axis.format === S.format.bytes && unit === 1;
+    const scaled = scale({ ...axis, format: null, min: over(axis.min), max: over(axis.max), whole }, values.map((v) => v / unit), from, to, nTicks);
+    return { at: (v) => scaled.at(v / unit), min: scaled.min * unit, max: scaled.max * unit, ticks: scaled.ticks.map((v) => v * unit), format: axis.format };
   };
 
   /** Axes with ticks and labels around a plot. */

@@ -6,6 +6,7 @@
 //   S.format.count(n)      12,345
 //   S.format.number(x)     four significant digits: 0.01235, 12,350, 1.2e-9
 //   S.format.digits(x, n)  likewise with n significant digits
+//   S.format.aligned(x)    three significant digits, zeros at the end kept: 0.00150, 12.0, 8.30e-6
 //   S.format.ms(ms)        a time in the unit that suits it: 350 µs, 12.3 ms, 4.56 s, 2 min 5 s
 //   S.format.bytes(n)      1.5 MiB
 //   S.format.rate(x)       250/s
@@ -67,6 +68,12 @@
       const size = Math.abs(x);
       if (x !== 0 && (size < 1e-4 || size >= 1e12)) return Number(x.toPrecision(nDigits)).toExponential();
       return significant(x, nDigits);
+    },
+    aligned: (x) => {
+      if (!isNumber(x)) return NONE;
+      const size = Math.abs(x);
+      if (x !== 0 && (size < 1e-4 || size >= 1e12)) return x.toExponential(2);
+      return size >= 999.5 ? grouped(Math.round(x), 21) : x === 0 ? "0" : x.toPrecision(3);
     },
     ms: (ms) => {
       if (!isNumber(ms)) return NONE;

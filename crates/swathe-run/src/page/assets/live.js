@@ -177,7 +177,7 @@
       setText(sections.workers.querySelector("h2"), view.state === "dead" ? "Workers at last" : "Workers now");
       setText(sections.launches.querySelector("h2"), view.state === "dead" ? "Last launches" : "Recent launches");
       sections.workers.hidden = view.workers.length === 0;
-      workers.update(view.workers);
+      workers.update(view);
       sections.launches.hidden = view.launches.start_ms.length === 0;
       launches.update(view);
       sections.setbacks.hidden = view.n_setbacks === 0;
@@ -405,19 +405,22 @@
     });
   };
 
+  /** What a worker's problem is called: its id, or its number as long as that is not known. */
+  const named = (view, now) => view.problem_ids?.[view.workers.indexOf(now)] || `problem ${format.count(now.problem[0])}`;
+
   const workerTable = () => {
     const body = h("tbody");
     const rows = new Map();
     const table = h("table", {}, h("thead", {}, h("tr", {}, ["worker", "device", "does", "problem", "for"].map((name) =>
-      h("th", { scope: "col", class: name === "problem" || name === "for" ? "numeric" : null }, name)))), body);
+      h("th", { scope: "col", class: name === "for" ? "numeric" : null }, name)))), body);
     const row = (worker) => {
-      const cells = { device: h("td"), phase: h("span"), color: h("i", { "aria-hidden": "true" }), problem: h("td", { class: "numeric" }), time: h("td", { class: "numeric" }) };
+      const cells = { device: h("td"), phase: h("span"), color: h("i", { "aria-hidden": "true" }), problem: h("td"), time: h("td", { class: "numeric" }) };
       const element = h("tr", {}, h("th", { scope: "row" }, worker), cells.device, h("td", {}, cells.color, cells.phase), cells.problem, cells.time);
       return { element, cells };
     };
-    const update = (workers) => {
+    const update = (view) => {
       const seen = new Set();
-      for (const now of workers) {
+      for (const now of view.workers) {
         seen.add(now.worker);
         if (!rows.has(now.worker)) {
           rows.set(now.worker, row(now.worker));
@@ -428,7 +431,7 @@
         setText(cells.phase, PHASES[now.phase] ?? now.phase);
         cells.color.className = now.phase;
         cells.color.style.setProperty("background", `var(--${now.phase})`);
-        setText(cells.problem, now.problem ? format.count(now.problem[0]) : "");
+        setText(cells.problem, now.problem ? named(view, now) : "");
         setText(cells.time, now.problem ? format.ms(now.problem[1]) : "");
       }
       for (const [worker, { element }] of rows) {
@@ -505,7 +508,7 @@
       for (const now of view.workers) {
         if (!now.problem || now.problem[1] < span / 200) continue;
         const start = view.elapsed_ms - now.problem[1];
-        children.push(svg("rect", { class: "going", x: x(start), y: y.get(now.worker) + 4, width: Math.max(1, x(view.elapsed_ms) - x(start)), height: ROW - 8, "data-tip": `problem ${now.problem[0]}, for ${format.ms(now.problem[1])}` }));
+        children.push(svg("rect", { class: "going", x: x(start), y: y.get(now.worker) + 4, width: Math.max(1, x(view.elapsed_ms) - x(start)), height: ROW - 8, "data-tip": `${named(view, now)}, for ${format.ms(now.problem[1])}` }));
       }
       drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);
       drawing.setAttribute("height", height);

@@ -4,8 +4,8 @@
 {
   const S = (window.swathe ??= {});
   const { h } = S;
-  const ORDER = ["figures", "timeline", "workers", "throughput", "memory", "shapes", "operations", "routes", "setbacks",
-    "verification", "failures", "settings", "reproduce"];
+  /** How the run went: below what came out of it, and folded. */
+  const FOLDED = ["timeline", "workers", "throughput", "memory", "shapes", "operations", "routes", "setbacks", "verification"];
 
   const start = () => {
     document.getElementById("top").append(h("div", { class: "tools" }, themeButton()));
@@ -19,19 +19,40 @@
   /** Fills an element with the report on some data. */
   S.report = (main, data) => {
     const own = S.pages[data.report.workload];
+    const made = (name) => S.sections[name]?.(data);
     const parts = [
-      S.sections.tiles(data),
+      S.sections.warnings(data),
       own && data.workload_page !== null ? own(data.workload_page, data) : null,
-      ...ORDER.map((name) => S.sections[name]?.(data)),
+      made("failures"),
+      made("figures"),
+      made("tiles"),
+      h("details", { class: "fold", id: "run" }, h("summary", {}, "How the run went: time, memory, batches, devices"), FOLDED.map(made)),
+      made("settings"),
+      made("reproduce"),
     ].filter(Boolean);
     const body = h("div", {}, parts);
     main.replaceChildren(h("div", { class: "layout" }, contents(body), body));
+    reveal();
   };
+
+  /** Opens what the address points into. */
+  const reveal = () => {
+    const target = location.hash.length > 1 ? document.getElementById(decodeURIComponent(location.hash.slice(1))) : null;
+    const fold = target?.closest("details.fold");
+    if (!fold || fold.open) return;
+    fold.open = true;
+    target.scrollIntoView();
+  };
+  addEventListener("hashchange", reveal);
 
   /** Links to every section, the one that is read marked. */
   const contents = (body) => {
     const sections = [...body.querySelectorAll("section[id]")];
-    const links = new Map(sections.map((section) => [section, h("a", { href: `#${section.id}` }, section.querySelector("h2").textContent)]));
+    const link = (section) => h("a", { href: `#${section.id}`, class: section.closest("details.fold") ? "inner" : null, onclick: () => {
+      const fold = section.closest("details.fold");
+      if (fold) fold.open = true;
+    } }, section.querySelector("h2").textContent);
+    const links = new Map(sections.map((section) => [section, link(section)]));
     const seen = new Set();
     const observer = new IntersectionObserver((entries) => {
       for (const entry of entries) entry.isIntersecting ? seen.add(entry.target) : seen.delete(entry.target);
@@ -61,23 +82,13 @@
     return button;
   };
 
-  // On paper everything is open, and afterwards as it was.
-  let opened = [];
-  const open = () => {
-    opened = [...document.querySelectorAll("details:not([open])")];
-    for (const details of opened) {
-      details.open = true;
-      // Its own event would come after the printing.
-      details.fill?.();
-    }
+  // Paper has what is open on the screen. A table is printed whole or not at all.
+  const print = (isPrinted) => {
+    for (const element of document.querySelectorAll(".table")) element.table.print(isPrinted);
   };
-  const close = () => {
-    opened.forEach((details) => (details.open = false));
-    opened = [];
-  };
-  addEventListener("beforeprint", open);
-  addEventListener("afterprint", close);
-  matchMedia("print").addEventListener("change", (event) => (event.matches ? open() : close()));
+  addEventListener("beforeprint", () => print(true));
+  addEventListener("afterprint", () => print(false));
+  matchMedia("print").addEventListener("change", (event) => print(event.matches));
 
   start();
 }

@@ -15,7 +15,15 @@
 
   const perSecond = (x) => format.rate(x).replace("/s", "");
 
-  S.sections.tiles = ({ report, counts, n_before, warnings }) => {
+  S.sections.warnings = ({ report, warnings }) => {
+    const texts = [...(warnings ?? [])];
+    if (report.cancelled) texts.push("The run was stopped before its end. What was finished is kept; the same command with --resume goes on.");
+    const { mismatches } = report.verification;
+    if (mismatches.length) texts.push(`${S.counted(mismatches.length, "problem")} gave another answer when solved again.`);
+    return texts.length ? h("div", {}, texts.map((text) => h("p", { class: "warning" }, text))) : null;
+  };
+
+  S.sections.tiles = ({ report, counts, n_before }) => {
     const { memory } = report;
     const tile = (what, value, more, isBad) =>
       h("li", { class: isBad ? "bad" : null }, h("span", { class: "what" }, what),
@@ -33,11 +41,7 @@
       tile("Throughput", figure("solved_per_s", report.solved_per_s, perSecond), "solved a second"),
       tile("Peak memory", figure("memory.peak_bytes", memory.peak_bytes, format.bytes),
         ["of ", figure("memory.budget_bytes", memory.budget_bytes, format.bytes)]));
-    const texts = [...(warnings ?? [])];
-    if (report.cancelled) texts.push("The run was stopped before its end. What was finished is kept; the same command with --resume goes on.");
-    const { mismatches } = report.verification;
-    if (mismatches.length) texts.push(`${S.counted(mismatches.length, "problem")} gave another answer when solved again.`);
-    return h("div", { class: "overview" }, tiles, texts.map((text) => h("p", { class: "warning" }, text)));
+    return h("div", { class: "overview" }, tiles);
   };
 
   S.sections.figures = ({ figures }) => {
@@ -48,7 +52,7 @@
   };
 
   S.sections.timeline = ({ report, launches, class_names }) => {
-    if (launches.start_ms.length === 0) return section("timeline", "Timeline", "Nothing was launched.");
+    if (launches.start_ms.length === 0) return null;
     const timeline = S.timeline({ launches, class_names, workers: report.workers, setbacks: report.setbacks, wall_ms: report.wall_ms });
     const shown = report.launches_step > 1
       ? ` Of ${S.counted(report.n_launches, "launch", "launches")} every ${format.count(report.launches_step)}th is drawn, so rows look emptier than they were.`
@@ -125,10 +129,8 @@
   const TOO_SHORT = 6;
 
   S.sections.throughput = ({ report }) => {
-    const { samples, wall_ms } = report;
-    if (samples.length < TOO_SHORT) {
-      return section("throughput", "Throughput", `The run was over after ${format.ms(wall_ms)}, too soon to show how it changed.`);
-    }
+    const { samples } = report;
+    if (samples.length < TOO_SHORT) return null;
     // Samples come many times a second and outcomes in batches: a mean over a stretch tells more.
     const [first, last] = [samples[0].at_ms, samples[samples.length - 1].at_ms];
     const nDone = samples[samples.length - 1].n_done - samples[0].n_done;
@@ -260,9 +262,9 @@
     const { routes, devices, n_cpu_only } = report;
     const gpus = devices.filter((device) => device.kind === "gpu");
     if (routes.length === 0) {
-      return section("routes", "Routing", gpus.length
-        ? "Everything ran on the CPU: no kernel can do these problems on a graphics processor."
-        : "Everything ran on the CPU: no graphics processor took part.");
+      return gpus.length
+        ? section("routes", "Routing", "Everything ran on the CPU: no kernel can do these problems on a graphics processor, or they were measured to be slower there.")
+        : null;
     }
     const padding = (route) => {
       const extents = route.padded === "scalar" ? [1] : route.padded.split("x").map(Number);
@@ -323,7 +325,7 @@
 
   S.sections.setbacks = ({ report }) => {
     const { setbacks, n_setbacks } = report;
-    if (n_setbacks === 0) return section("setbacks", "Setbacks", "There were none: no launch had to be split, tried again or moved.");
+    if (n_setbacks === 0) return null;
     const rows = setbacks.map((setback) => ({ ...setback, ...S.setbackWords(setback) }));
     const kinds = new Map();
     for (const row of rows) kinds.set(`${row.short}: ${row.remedy}`, (kinds.get(`${row.short}: ${row.remedy}`) ?? 0) + 1);
@@ -347,7 +349,7 @@
 
   S.sections.verification = ({ report }) => {
     const { n_checked, n_skipped, mismatches } = report.verification;
-    if (n_checked + n_skipped === 0) return section("verification", "Verification", "No problem was solved a second time; --verify N does that for N of them.");
+    if (n_checked + n_skipped === 0) return null;
     const all = mismatches.length === 0
       ? "All answers agree."
       : `${S.counted(mismatches.length, "answer")} differ.`;
@@ -374,27 +376,28 @@
   S.sections.failures = ({ report, failures }) => {
     const n = unsolved(report.counts);
     if (failures === null) {
-      return section("failures", "Failures", n
-        ? `There are ${format.count(n)} so far. They are listed once the run is complete.`
-        : "So far every problem that was tried has its answer.");
+      return n ? section("failures", "Failures", `There are ${format.count(n)} so far. They are listed once the run is complete.`) : null;
     }
-    if (failures.n_rows === 0) return section("failures", "Failures", "There are none: every problem has its answer.");
+    if (failures.n_rows === 0) return null;
     const { messages, n_rows } = failures;
     const rows = S.rows({ row: failures.row, id: failures.id, kind: failures.kind, message: failures.message.map((at) => messages[at]) });
     // Messages that differ in numbers alone have one reason.
     const reasons = new Map();
-    for (const { message } of rows) {
-      const reason = message.replace(/\d+(\.\d+)?/g, "#");
-      const found = reasons.get(reason) ?? { name: message, value: 0, color: "--c4" };
-      if (found.name !== message) found.name = reason;
+    for (const { id, kind, message } of rows) {
+      const reason = message.replaceAll(id || "\u0000", "ID").replace(/\d+(\.\d+)?/g, "#");
+      const found = reasons.get(reason) ?? { value: 0, first: { id, kind: KINDS[kind] ?? kind, message } };
       found.value += 1;
       reasons.set(reason, found);
     }
-    const bars = [...reasons.values()].sort((a, b) => b.value - a.value).slice(0, 8);
+    const bars = [...reasons.values()].sort((a, b) => b.value - a.value);
+    const N_TOLD = 5;
+    const told = h("ul", { class: "reasons" },
+      bars.slice(0, N_TOLD).map((reason) => h("li", {}, h("b", {}, format.count(reason.value)), ` ${reason.first.kind}: ${reason.first.message} `, h("span", { class: "note" }, `(first: ${reason.first.id})`))),
+      bars.length > N_TOLD ? h("li", {}, `and ${S.counted(bars.length - N_TOLD, "more reason")}`) : null);
     const some = n_rows > rows.length ? ` ${format.count(rows.length)} of ${format.count(n_rows)} rows are here; all of them are in failures.parquet.` : "";
     return section("failures", "Failures",
       `${S.counted(n_rows, "problem")} failed without harm to the others.${some}`,
-      bars.length > 1 && bars[0].value > 1 ? S.chart.bars({ title: "Reasons", desc: "The most frequent ones; # stands for numbers that differ.", bars, value: { label: "problems", format: format.count } }) : null,
+      told,
       S.table({
         caption: "Failures",
         columns: [
@@ -444,7 +447,8 @@
       }) : null);
   };
 
-  const copyable = (text, what) => {
+  /** A line of code with a button that copies it. */
+  S.copyable = (text, what) => {
     const button = h("button", { type: "button", "aria-label": `Copy ${what}`, onclick: async () => {
       const selection = getSelection();
       try {
@@ -464,8 +468,8 @@
 
   S.sections.reproduce = ({ command, result_hash, run }) =>
     section("reproduce", "To reproduce", "The same command on the same inputs gives the same result hash.",
-      h("h3", {}, "Command"), copyable(command, "the command"),
-      result_hash ? [h("h3", {}, "Result hash"), copyable(result_hash, "the result hash"),
+      h("h3", {}, "Command"), S.copyable(command, "the command"),
+      result_hash ? [h("h3", {}, "Result hash"), S.copyable(result_hash, "the result hash"),
         S.note("BLAKE3 over the result columns in input order.")] : S.note("There is no result hash yet: the run is not complete."),
       h("h3", {}, "Files"),
       facts([

@@ -62,6 +62,7 @@
       S.h("thead", {}, S.h("tr", {}, heads)), body);
     const element = S.h("div", { class: "table" },
       S.h("div", { class: "table-scroll" }, table),
+      S.h("p", { class: "note only-print" }, `${options.caption ?? "The table"}: ${S.counted(rows.length, "row")}, too many to print.`),
       S.h("div", { class: "table-bar" }, hasSearch ? search : null, count, pager));
 
     function sortBy(at, descending) {
@@ -115,15 +116,23 @@
       draw();
     }
 
+    // Paper has no pages to turn: all rows, or a line that says where they are.
+    const N_ROWS_PRINTED = 60;
+    function print(isPrinted) {
+      const isWhole = state.shown.length <= Math.max(N_ROWS_PRINTED, pageSize);
+      element.classList.toggle("unprinted", isPrinted && !isWhole);
+      if (isWhole && pages() > 1) draw(isPrinted);
+    }
+
     function goTo(page, focusRow) {
       state.page = Math.max(0, Math.min(page, pages() - 1));
       draw();
       if (focusRow !== undefined && onRow) body.rows[Math.min(focusRow, body.rows.length - 1)]?.focus();
     }
 
-    function draw() {
-      const from = state.page * pageSize;
-      const seen = pageSize ? state.shown.slice(from, from + pageSize) : state.shown;
+    function draw(isWhole) {
+      const from = isWhole ? 0 : state.page * pageSize;
+      const seen = pageSize && !isWhole ? state.shown.slice(from, from + pageSize) : state.shown;
       body.replaceChildren(...seen.map((row) => {
         const cells = columns.map((column, at) => {
           const content = column.cell ? column.cell(row) : shownText(column, row);
@@ -180,6 +189,7 @@
       filter: filterBy,
       sort: sortBy,
       page: goTo,
+      print,
       choose,
     };
     const sort = options.sort;

@@ -15,6 +15,7 @@ use swathe::Cpu;
 use super::FolderError;
 use super::manifest::Seal;
 use crate::store::live_file::ProcessMark;
+use swathe_formats::regular_file;
 
 pub(super) const FILE_NAME: &str = "run.json";
 
@@ -52,7 +53,7 @@ impl InputFile {
     /// Reads a file once, to know it again.
     pub fn of(path: &Path) -> std::io::Result<InputFile> {
         let mut hasher = blake3::Hasher::new();
-        let n_bytes = std::io::copy(&mut fs::File::open(path)?, &mut hasher)?;
+        let n_bytes = std::io::copy(&mut regular_file::open(path)?, &mut hasher)?;
         Ok(InputFile {
             name: path.display().to_string(),
             n_bytes,

@@ -6,10 +6,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::datatypes::Schema;
+use arrow::datatypes::{DataType, Schema};
 
 use super::FolderError;
-use super::group::{Picked, groups_of, merge_groups};
+use super::group::{Group, Picked, groups_of, merge_groups};
 use super::hash::{TableHashes, is_supported, table_hashes};
 use super::identity::{Made, RunJson, RunState, with_made};
 use super::lock::FolderLock;
@@ -176,7 +176,8 @@ pub(super) fn merge(
         check(&path, &line.rows)?;
         check(&outcomes_path, &line.outcomes)?;
         check_line(folder, at, line)?;
-        Ok((groups_of(&path)?, groups_of(&outcomes_path)?))
+        let rows = checked_groups(&path, schema)?;
+        Ok((rows, checked_groups(&outcomes_path, &outcomes_schema())?))
     })?;
     check_coverage(out, &parts, problems)?;
     let (rows, outcomes): (Vec<_>, Vec<_>) = groups.into_iter().unzip();
@@ -198,7 +199,8 @@ pub(super) fn merge(
             1 => (&outcomes, &timing, Picked::Columns),
             _ => (&outcomes, &failures, Picked::Failures),
         };
-        merge_groups(groups.clone(), &paths[number], schema, picked)
+        let merged = || merge_groups(groups.clone(), &paths[number], schema, picked);
+        guarded(&out.join(FOLDER_NAME), merged)
     })?;
     let [table, _, _] = paths;
     let (n_rows, n_failures) = (written[0].0, written[2].0);
@@ -270,10 +272,86 @@ pub(super) fn check_coverage(
     }
 }
 
+/// The groups of a part that has the columns it should have: what follows relies on them.
+fn checked_groups(path: &Path, schema: &Schema) -> Result<Vec<Group>, FolderError> {
+    guarded(path, || {
+        let found = TableReader::open(path)?.builder.schema().clone();
+        let of = |schema: &Schema| -> Vec<(String, DataType)> {
+            let fields = schema.fields().iter();
+            let columns = fields.map(|field| (field.name().clone(), field.data_type().clone()));
+            columns.collect()
+        };
+        if of(&found) != of(schema) {
+            return Err(FolderError::damaged(path)(
+                "it has other columns than the table",
+            ));
+        }
+        groups_of(path)
+    })
+}
+
+/// Crafted contents can bring a decoder to panic; nothing of it is used then.
+fn guarded<T>(
+    path: &Path,
+    work: impl FnOnce() -> Result<T, FolderError>,
+) -> Result<T, FolderError> {
+    swathe::guarded(work).unwrap_or_else(|panic| {
+        let what = swathe::panic_message(panic);
+        Err(FolderError::damaged(path)(format!(
+            "its contents cannot be decoded: {what}"
+        )))
+    })
+}
+
 fn outcomes_columns(names: &[&str]) -> Schema {
     let schema = outcomes_schema();
     let fields = names
         .iter()
         .map(|name| schema.field_with_name(name).expect("outcomes have it"));
     Schema::new(fields.cloned().collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::run_folder::table_file::TableFile;
+    use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt64Array};
+    use arrow::datatypes::Field;
+
+    #[test]
+    fn a_part_with_other_columns_is_damaged_and_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("000001.parquet");
+        let wanted = Schema::new(vec![Field::new("row", DataType::UInt64, false)]);
+        let rows: ArrayRef = Arc::new(UInt64Array::from(vec![1, 2]));
+        let texts: ArrayRef = Arc::new(StringArray::from(vec!["a", "b"]));
+        for (columns, is_sound) in [
+            (vec![("row", rows.clone())], true),
+            (vec![("row", texts.clone())], false),
+            (vec![("line", rows.clone())], false),
+            (vec![("row", rows), ("more", texts)], false),
+        ] {
+            let batch = RecordBatch::try_from_iter(columns).unwrap();
+            let mut file = TableFile::create(&path, batch.schema()).unwrap();
+            file.write(&batch).unwrap();
+            file.commit().unwrap();
+            match checked_groups(&path, &wanted) {
+                Ok(groups) => assert!(is_sound && groups.len() == 1),
+                Err(error) => {
+                    assert!(!is_sound, "{error}");
+                    assert!(error.to_string().contains("000001.parquet"), "{error}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_panic_of_a_decoder_names_the_file() {
+        let decoded: Result<(), _> = guarded(Path::new("parts/7.parquet"), || panic!("no offsets"));
+        let told = decoded.unwrap_err().to_string();
+        assert!(
+            told.contains("parts/7.parquet") && told.contains("no offsets"),
+            "{told}"
+        );
+    }
 }

@@ -13,8 +13,8 @@ use super::{FrameError, LiveFrame, guarded, open};
 /// Deflate makes at most so many bytes of one.
 const INFLATION_MAX: u64 = 1032;
 
-/// Room for what a decoder keeps beside a few rows.
-const DECODER_BYTES: u64 = 4 << 20;
+/// What a decoder may keep: a row of eight million pixels of 16 bits, and small chunks.
+const DECODER_BYTES: usize = 20 << 20;
 
 pub(super) fn shape(path: &Path) -> Result<Shape, FrameError> {
     guarded(|| Ok(header(path)?.1))
@@ -84,12 +84,12 @@ fn header(path: &Path) -> Result<(Reader<BufReader<File>>, Shape), FrameError> {
     let mut decoder = Decoder::new_with_limits(
         BufReader::with_capacity(64 << 10, file),
         Limits {
-            bytes: n_bytes
-                .saturating_mul(INFLATION_MAX)
-                .saturating_add(DECODER_BYTES) as usize,
+            bytes: DECODER_BYTES,
         },
     );
+    // Beside the pixels a file can have texts and a colour profile of any inflated size.
     decoder.set_ignore_text_chunk(true);
+    decoder.set_ignore_iccp_chunk(true);
     let info = decoder.read_header_info().map_err(damaged)?;
     let shape = Shape::new(info.height as usize, info.width as usize);
     let bits = u128::from(info.width) * u128::from(info.height) * info.bits_per_pixel() as u128;

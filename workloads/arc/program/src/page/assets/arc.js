@@ -13,7 +13,7 @@
       return S.section("arc", "Tasks and programs", null,
         S.note(`There is no ${data.absent} in the run folder: a run that was interrupted has its tables when it is finished with --resume.`));
     }
-    const view = S.taskView(data.views);
+    const view = S.taskView(data.views, data.run);
     const look = (task, program) => view.look(task, program);
     return h("div", { class: "arc" },
       summary(data),

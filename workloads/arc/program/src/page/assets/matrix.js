@@ -16,6 +16,8 @@
   const NAMED_PX_MIN = 14;
   const NAMES_PX = 150;
   const DOT_PX = 5;
+  const TAP_PX = 22;
+  const CANVAS_PX_MAX = 4e6;
 
   S.matrix = (data, onCell) => {
     const { codes } = data;
@@ -75,7 +77,9 @@
       const room = element.clientWidth - 2 || 720;
       const fitting = (px) => Math.min(CELL_PX_MAX, Math.floor(px / Math.max(1, nColumns)));
       const hasNames = fitting(room - NAMES_PX) >= NAMED_PX_MIN;
-      cellPx = hasNames ? fitting(room - NAMES_PX) : Math.max(CELL_PX_MIN, fitting(room));
+      // A finger needs room; then the matrix scrolls. Canvases have a largest size.
+      const tapPx = matchMedia("(pointer: coarse)").matches ? Math.min(TAP_PX, Math.floor(Math.sqrt(CANVAS_PX_MAX / Math.max(1, nRows * nColumns)))) : 0;
+      cellPx = hasNames ? fitting(room - NAMES_PX) : Math.max(CELL_PX_MIN, tapPx, fitting(room));
       named.classList.toggle("has-names", hasNames);
       named.style.setProperty("--cell", `${cellPx}px`);
       const names = (order, of) => (hasNames ? order.map((which) => h("span", {}, of[which])) : []);

@@ -1,7 +1,7 @@
 "use strict";
 // A task with its grids: input, expected, what a program made of it, and where that is wrong.
 //
-//   S.taskView(views) -> { element, look(task, program) }
+//   S.taskView(views, run) -> { element, look(task, program) }; run: the folder, for commands
 //   views: { n_tasks, tasks: [{ name, samples: [{ is_test, index, input, expected }],
 //            programs: [{ name, outputs, scores }] }] }, the best programs first. An output is true
 //   if it is as expected, a grid's text, null, or { error | not_kept | text | large | rows |
@@ -10,7 +10,7 @@
   const S = (window.swathe ??= {});
   const { h } = S;
 
-  S.taskView = (views) => {
+  S.taskView = (views, run) => {
     const byName = new Map(views.tasks.map((task) => [task.name, task]));
     const names = [...byName.keys()];
     const body = h("div", { class: "task-body" });
@@ -35,7 +35,7 @@
         current = null;
         title.textContent = name;
         chosen.replaceChildren();
-        body.replaceChildren(S.note("The grids of this task are not on the page. To see it: ", h("code", {}, command(name, program))));
+        body.replaceChildren(S.note("The grids of this task are not on the page. To see it:"), S.copyable(command(run, name, program), "the command"));
         return;
       }
       choice.value = name;
@@ -52,7 +52,7 @@
       }, at === 0 ? `${one.name} (best)` : one.name)));
       const parts = [];
       if (asked && program && asked !== program.name) {
-        parts.push(S.note(`The outputs of ${asked} are not on the page, which has those of the best programs. To see them: `, h("code", {}, command(task.name, asked))));
+        parts.push(S.note(`The outputs of ${asked} are not on the page, which has those of the best programs. To see them:`), S.copyable(command(run, task.name, asked), "the command"));
       }
       if (!program) parts.push(S.note("No program ran on this task."));
       task.samples.forEach((sample, at) => parts.push(row(sample, program?.outputs[at], program?.scores[at], numbers)));
@@ -60,8 +60,8 @@
     };
 
     const missing = names.length < views.n_tasks
-      ? S.note(`The page has the grids of ${S.format.count(names.length)} of ${S.counted(views.n_tasks, "task")}, evenly spaced. For any task and program: `, h("code", {}, "swathe arc show RUN TASK --program NAME"))
-      : S.note("The page has outputs of the best programs only. For any other: ", h("code", {}, "swathe arc show RUN TASK --program NAME"));
+      ? S.note(`The page has the grids of ${S.format.count(names.length)} of ${S.counted(views.n_tasks, "task")}, evenly spaced. For any task and program: `, h("code", {}, `swathe arc show ${run} TASK --program NAME`))
+      : S.note("The page has outputs of the best programs only. For any other: ", h("code", {}, `swathe arc show ${run} TASK --program NAME`));
     const element = S.section("task", "A task, cell by cell", null,
       h("div", { class: "task-bar no-print" }, turn("Task before", "‹", -1), choice, turn("Next task", "›", 1), digits),
       title, chosen, body, note, missing);
@@ -78,9 +78,9 @@
     };
   };
 
-  const command = (task, program) => {
-    const word = (text) => (/^[\w.-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
-    return `swathe arc show RUN ${word(task)}${program ? ` --program ${word(program)}` : ""}`;
+  const command = (run, task, program) => {
+    const word = (text) => (/^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+    return `swathe arc show ${word(run)} ${word(task)}${program ? ` --program ${word(program)}` : ""}`;
   };
 
   /** One sample: four panels beside each other. */

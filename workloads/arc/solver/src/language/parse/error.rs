@@ -13,12 +13,58 @@ pub struct ParseError {
     pub column: usize,
     /// The program's name, if it got that far.
     pub program: Option<String>,
-    /// The offending token; empty at the end of a line.
+    /// The offending token, or its beginning if it is long; empty at the end of a line.
     pub token: String,
-    /// The whole line.
-    pub source: String,
+    /// What stands around it.
+    pub excerpt: Excerpt,
     /// What is wrong with it.
     pub reason: Reason,
+}
+
+/// A line of a file, or of a long one what stands around a place in it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Excerpt {
+    /// What stands before the place.
+    pub before: String,
+    /// What stands from there on.
+    pub after: String,
+}
+
+impl Excerpt {
+    /// As much as a reader takes in at once.
+    const N_BYTES_EACH_MAX: usize = 100;
+
+    /// The excerpt around a byte of a text.
+    pub fn around(text: &str, at: usize) -> Excerpt {
+        let (before, after) = (&text[..at], &text[at..]);
+        let from = boundary(text, at.saturating_sub(Self::N_BYTES_EACH_MAX));
+        let from_line = text[from..at].rfind('\n').map_or(from, |n| from + n + 1);
+        let has_more = from_line > 0 && !before[..from_line].ends_with('\n');
+        let to = boundary(after, Self::N_BYTES_EACH_MAX);
+        let to_line = after[..to].find('\n').unwrap_or(to);
+        let goes_on = to_line < after.len() && !after[to_line..].starts_with('\n');
+        let after = after[..to_line].trim_end_matches('\r');
+        let dots = |is_cut: bool| if is_cut { "…" } else { "" };
+        Excerpt {
+            before: format!("{}{}", dots(has_more), &before[from_line..]),
+            after: format!("{after}{}", dots(goes_on)),
+        }
+    }
+}
+
+/// A name or token, of which not more is kept than can be shown.
+pub(super) fn cut(text: &str) -> String {
+    const N_BYTES_MAX: usize = 80;
+    match text.len() > N_BYTES_MAX {
+        true => format!("{}…", &text[..boundary(text, N_BYTES_MAX)]),
+        false => text.to_owned(),
+    }
+}
+
+/// The last place up to this byte at which a text can be cut.
+fn boundary(text: &str, at: usize) -> usize {
+    let mut places = (0..=at.min(text.len())).rev();
+    places.find(|&at| text.is_char_boundary(at)).unwrap_or(0)
 }
 
 /// What is wrong with a program.
@@ -116,7 +162,7 @@ impl fmt::Display for ParseError {
         let number = self.line.to_string();
         let margin = " ".repeat(number.len());
         // Tabs stay tabs, so that the underline stands below the token.
-        let lead = self.source.chars().take(self.column - 1);
+        let lead = self.excerpt.before.chars();
         let lead: String = lead.map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
         let underline = "^".repeat(
             self.token
@@ -133,7 +179,8 @@ impl fmt::Display for ParseError {
             self.file, self.line, self.column, self.reason
         )?;
         writeln!(f, "{margin} |")?;
-        writeln!(f, "{number} | {}", self.source)?;
+        let Excerpt { before, after } = &self.excerpt;
+        writeln!(f, "{number} | {before}{after}")?;
         write!(f, "{margin} | {lead}{underline}")
     }
 }

@@ -4,7 +4,8 @@ mod batt;
 mod error;
 mod token;
 
-pub use error::{ParseError, Reason};
+use error::cut;
+pub use error::{Excerpt, ParseError, Reason};
 
 use crate::PRIMITIVES;
 use crate::language::program::{CONSTANT_NAMES, Callee, Constant, Operand, Program, Statement};
@@ -84,7 +85,7 @@ pub fn parse(file: &str, text: &str) -> Parsed {
                 None => Ok(program),
                 Some(line) => {
                     let reason = Reason::DefinedBefore {
-                        name: name.text.into(),
+                        name: cut(name.text),
                         line,
                     };
                     Err(Source {
@@ -119,13 +120,8 @@ impl<'a> Source<'a> {
             line: token.line,
             column: token.column,
             program: self.name.map(String::from),
-            token: token.text.into(),
-            source: self
-                .text
-                .lines()
-                .nth(token.line - 1)
-                .unwrap_or_default()
-                .into(),
+            token: cut(token.text),
+            excerpt: Excerpt::around(self.text, token.at),
             reason,
         })
     }
@@ -217,6 +213,7 @@ impl<'a> Cursor<'_, 'a> {
                 let end = Token {
                     text: "",
                     column: last.column + last.text.chars().count(),
+                    at: last.at + last.text.len(),
                     ..last
                 };
                 self.source.error(&end, Reason::Expected { wanted })
@@ -361,7 +358,7 @@ impl<'a> Body<'a> {
         if self.set_later.contains(name) {
             return Err(cursor
                 .source
-                .error(&token, Reason::UsedBeforeSet { name: name.into() }));
+                .error(&token, Reason::UsedBeforeSet { name: cut(name) }));
         }
         if let Some(constant) = Constant::named(name) {
             return Ok(Operand::Constant(constant));
@@ -370,16 +367,21 @@ impl<'a> Body<'a> {
         if name == self.own_name {
             return Err(cursor
                 .source
-                .error(&token, Reason::Recursive { name: name.into() }));
+                .error(&token, Reason::Recursive { name: cut(name) }));
         }
         let known = PRIMITIVES.iter().map(|p| p.name);
-        let variables = self.variables.keys().copied().chain(CONSTANT_NAMES);
+        // Generated programs have thousands, all alike.
+        const N_VARIABLES_MAX: usize = 1000;
+        let variables = self.variables.keys().copied();
+        let variables = variables
+            .filter(|_| self.variables.len() <= N_VARIABLES_MAX)
+            .chain(CONSTANT_NAMES);
         let nearest = if is_called {
             nearest(name, known)
         } else {
             nearest(name, known.chain(variables))
         };
-        let (name, nearest) = (name.to_string(), nearest.map(String::from));
+        let (name, nearest) = (cut(name), nearest.map(String::from));
         let reason = if is_called {
             Reason::UnknownFunction { name, nearest }
         } else {
@@ -420,6 +422,8 @@ fn is_small(items: &[Constant], depth: usize, n_items: &mut usize) -> bool {
 fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let n_edits_max = 1 + name.len() / 4;
     known
+        // No fewer edits than one is longer than the other.
+        .filter(|k| k.len().abs_diff(name.len()) <= n_edits_max)
         .map(|k| (n_edits(name, k), k))
         .filter(|(n, k)| *n <= n_edits_max && *n < k.len())
         .min_by_key(|(n, k)| (*n, *k))

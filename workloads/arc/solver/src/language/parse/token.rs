@@ -7,6 +7,8 @@ pub(super) struct Token<'a> {
     pub(super) line: usize,
     /// In characters, counted from 1.
     pub(super) column: usize,
+    /// Where it begins in the whole text, in bytes.
+    pub(super) at: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,7 +39,8 @@ pub(super) fn lines(text: &str) -> Vec<Line<'_>> {
         text,
         at: 0,
         line: 1,
-        line_start: 0,
+        column: 1,
+        column_at: 0,
     };
     let mut lines = Vec::new();
     let mut tokens: Vec<Token<'_>> = Vec::new();
@@ -82,7 +85,10 @@ struct Scan<'a> {
     text: &'a str,
     at: usize,
     line: usize,
-    line_start: usize,
+    /// The column of the place `column_at`, which is the last one whose column was needed: columns
+    /// are counted on from there, and not again from the start of a line.
+    column: usize,
+    column_at: usize,
 }
 
 impl<'a> Scan<'a> {
@@ -108,8 +114,12 @@ impl<'a> Scan<'a> {
     }
 
     fn new_line(&mut self) {
+        self.begin_line(self.at);
+    }
+
+    fn begin_line(&mut self, at: usize) {
         self.line += 1;
-        self.line_start = self.at;
+        (self.column, self.column_at) = (1, at);
     }
 
     fn token(&mut self, first: char) -> Token<'a> {
@@ -123,16 +133,17 @@ impl<'a> Scan<'a> {
             '"' | '\'' => (Kind::Text, quoted(rest, first)),
             c => (Kind::Mark, c.len_utf8()),
         };
-        let column = self.text[self.line_start..self.at].chars().count() + 1;
+        self.column += self.text[self.column_at..self.at].chars().count();
+        self.column_at = self.at;
         let token = Token {
             kind,
             text: &rest[..n],
             line: self.line,
-            column,
+            column: self.column,
+            at: self.at,
         };
         for (k, _) in token.text.match_indices('\n') {
-            self.line += 1;
-            self.line_start = self.at + k + 1;
+            self.begin_line(self.at + k + 1);
         }
         self.at += n;
         token

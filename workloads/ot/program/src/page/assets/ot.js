@@ -34,7 +34,7 @@
     const place = h("div", { class: "ot-place" });
     const has = (name) => rows.length > 0 && rows[0][name] !== undefined;
     const mass = "in problem units: shares of a frame's mass where frames are normalised";
-    const number = (name, key, help) => ({ name, key, help, numeric: true, format: S.format.number });
+    const number = (name, key, help) => ({ name, key, help, numeric: true, format: S.format.aligned });
     const lengths = (unit, word) => !has(`displacement_mean_${unit}`) ? [] : [
       number(`mean, ${word}`, `displacement_mean_${unit}`, `Mean length of the displacement over the source's pixels, ${word}`),
       number(`p95, ${word}`, `displacement_p95_${unit}`, `95th percentile of the displacement's length, ${word}`),
@@ -483,21 +483,22 @@
       back.disabled = state.from === 0;
       on.disabled = state.from + N_LINES >= groups.length;
       const thinned = shown.some((group) => group.rows.length > N_POINTS_MAX) ? ` At most ${S.format.count(N_POINTS_MAX)} points of each are drawn, evenly spaced.` : "";
-      told.textContent = (many ? `${S.format.count(state.from + 1)}–${S.format.count(state.from + shown.length)} of ${S.counted(groups.length, "series", "series")}.` : S.counted(groups.length, "line") + ".") + thinned;
+      told.textContent = (many ? `${S.format.count(state.from + 1)}–${S.format.count(state.from + shown.length)} of ${S.counted(groups.length, "series", "series")}.` : isPlain(state) ? "" : S.counted(groups.length, "line") + ".") + thinned;
       const label = state.time >= 0 ? carried[state.time].name : "place in the input";
-      charts.replaceChildren(...figures.map(([name, title, unit]) => S.chart.line({
-        title,
-        height: 200,
-        series: shown.map((group) => ({ name: group.name, points: pointsOf(group.rows, name, state) })),
-        x: { label },
-        y: { label: unit, min: undefined },
-      })));
+      // Pairs that are only neighbours in the input are not joined by a line.
+      const isCourse = !isPlain(state);
+      const axes = (unit) => ({ x: { label, whole: state.time < 0 }, y: { label: unit } });
+      charts.replaceChildren(...figures.map(([name, title, unit]) => (isCourse
+        ? S.chart.line({ title, height: 200, series: shown.map((group) => ({ name: group.name, points: pointsOf(group.rows, name, state) })), ...axes(unit) })
+        : S.chart.scatter({ title, height: 200, points: solved.map((row) => ({ x: row.row, y: row[name], name: row.pair_id })).filter(({ y }) => Number.isFinite(y)), ...axes(unit) }))));
     };
     draw();
     const partial = rows.length < data.n_pairs ? " Only the rows of the table above take part." : "";
     return h("section", { id: "series" }, h("h2", {}, "Along the series"),
       h("p", { class: "intro" }, `How figures change from pair to pair. Pairs without a solution are left out.${partial}`), bar, charts);
   };
+
+  const isPlain = ({ by, time }) => by < 0 && time < 0;
 
   const grouped = (rows, { by }) => {
     const groups = new Map();
