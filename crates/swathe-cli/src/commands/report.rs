@@ -57,7 +57,7 @@ fn check(runs: &[PathBuf]) -> Result<Code, CliError> {
     for run in runs {
         let checked = check_run(run, Cpu::detect().n_threads)?;
         for damage in &checked.damages {
-            eprintln!("damaged: {damage}");
+            swathe_command::error!("{damage}");
         }
         let n_files = counted(checked.n_files, "file", "files");
         stdout::line(match checked.damages.len() {

@@ -344,7 +344,7 @@ fn damage_is_found_before_runs_are_called_the_same() {
             _ => flip(&path),
         }
         let ended = swathe(folder.path(), "report b --check").expect(3);
-        let told = format!("damaged: b/{name} ");
+        let told = format!("error: b/{name} ");
         assert!(ended.stderr.contains(&told), "{name}: {}", ended.stderr);
         assert!(ended.stdout.contains("damaged or gone"), "{}", ended.stdout);
         if name == "items.parquet" {

@@ -94,7 +94,7 @@ fn run_programs(flags: &ArcAskedFlags, run: &RunFlags) -> Result<Code, CliError>
             if flags.profile {
                 let rows = profile_rows(&asked.workload.profile());
                 arc_run::write_profile(&folder, &rows)?;
-                eprint!("{}", profile_text(&rows));
+                status!("{}", profile_text(&rows).trim_end());
             }
             Ok(())
         }),

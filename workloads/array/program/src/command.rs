@@ -24,7 +24,7 @@ use swathe_command::cli_error::{CliError, Code};
 use swathe_command::progress::Progress;
 use swathe_command::run_command::{Provenance, run_command};
 use swathe_command::settings::{RunSettings, number_value, resolve};
-use swathe_command::{error, status};
+use swathe_command::{error, status, warning};
 
 /// A seeded XOR into an .npz file leaves its seed there under this name, so that the file alone is
 /// enough to restore the data.
@@ -548,8 +548,8 @@ fn written_names(names: &[String]) -> Result<Vec<String>, CliError> {
         .filter(|(name, safe)| name != safe);
     let changed: Vec<_> = changed.collect();
     if let Some((name, safe)) = changed.first() {
-        eprintln!(
-            "warning: {} with a name that leads out of the folder written under another: {name:?} as {safe:?}",
+        warning!(
+            "{} with a name that leads out of the folder written under another: {name:?} as {safe:?}",
             match changed.len() {
                 1 => "1 array".to_owned(),
                 n => format!("{n} arrays"),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Float64Type, SchemaRef, UInt64Type};
+use arrow::datatypes::{DataType, Field, Float64Type, SchemaRef, UInt64Type};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use swathe::Cpu;
 
@@ -94,17 +94,9 @@ const ID_NAMES: [&str; 7] = [
 const KEY_NAMES: [&str; 1] = ["sample"];
 
 /// Whether a column says where a file is, which is no result.
-fn is_path(schemas: &[SchemaRef; 2], name: &str) -> bool {
-    let has_unit = |schema: &SchemaRef| {
-        let field = schema.field_with_name(name);
-        field.is_ok_and(|field| {
-            field
-                .metadata()
-                .get("unit")
-                .is_some_and(|unit| unit == PATH_UNIT)
-        })
-    };
-    name.ends_with("_path") || schemas.iter().any(has_unit)
+fn is_path(field: &Field) -> bool {
+    let unit = field.metadata().get("unit");
+    field.name().ends_with("_path") || unit.is_some_and(|unit| unit == PATH_UNIT)
 }
 
 fn tables(paths: [&Path; 2]) -> Result<TableChanges, FolderError> {
@@ -112,6 +104,10 @@ fn tables(paths: [&Path; 2]) -> Result<TableChanges, FolderError> {
         TableReader::open(paths[0])?.builder.schema().clone(),
         TableReader::open(paths[1])?.builder.schema().clone(),
     ];
+    let is_path_name = |name: &str| {
+        let fields = schemas.iter().map(|schema| schema.field_with_name(name));
+        fields.flatten().any(is_path)
+    };
     let is_common = |name: &str| {
         let types = schemas.each_ref().map(|schema| {
             schema
@@ -119,11 +115,11 @@ fn tables(paths: [&Path; 2]) -> Result<TableChanges, FolderError> {
                 .ok()
                 .map(|field| field.data_type())
         });
-        types[0].is_some() && types[0] == types[1] && !is_path(&schemas, name)
+        types[0].is_some() && types[0] == types[1] && !is_path_name(name)
     };
     let alone = |schema: &SchemaRef| -> Vec<String> {
         let names = schema.fields().iter().map(|field| field.name());
-        let names = names.filter(|name| !is_common(name) && !is_path(&schemas, name));
+        let names = names.filter(|name| !is_common(name) && !is_path_name(name));
         names.cloned().collect()
     };
     let mut changes = TableChanges {
@@ -300,10 +296,9 @@ pub fn same_problems(run: &Path, other: &Path, table: &str) -> Result<TableChang
             };
             changes.n_compared += 1;
             let mut values = Vec::new();
-            let schemas = [batch.schema(), batches[its_batch].schema()];
             for field in batch.schema().fields() {
                 let name = field.name();
-                if name == "row" || is_key(name) || is_path(&schemas, name) {
+                if name == "row" || is_key(name) || is_path(field) {
                     continue;
                 }
                 let (Some(theirs), Some(ours)) = (
