@@ -19,6 +19,9 @@ pub(crate) enum Chore {
         name: Option<String>,
         passed_on: Vec<OsString>,
     },
+    NewWorkload {
+        name: String,
+    },
     Docs {
         /// A swathe that is built already.
         program: Option<PathBuf>,
@@ -57,6 +60,10 @@ pub(crate) fn parse(mut args: Parser) -> Result<Asked, lexopt::Error> {
             let (name, passed_on) = (None, Vec::new());
             (Chore::Bench { name, passed_on }, BENCH_HELP)
         }
+        "new-workload" => {
+            let name = String::new();
+            (Chore::NewWorkload { name }, NEW_WORKLOAD_HELP)
+        }
         "docs" => (Chore::Docs { program: None }, DOCS_HELP),
         "help" => return Ok(Asked::Help(HELP)),
         other => return Err(format!("there is no command `{other}`").into()),
@@ -69,13 +76,21 @@ pub(crate) fn parse(mut args: Parser) -> Result<Asked, lexopt::Error> {
             *passed_on = rest.collect();
         }
         let Some(arg) = args.next()? else {
-            return Ok(Asked::Chore(chore));
+            return match &chore {
+                Chore::NewWorkload { name } if name.is_empty() => {
+                    Err("new-workload needs a NAME".into())
+                }
+                _ => Ok(Asked::Chore(chore)),
+            };
         };
         match (&mut chore, arg) {
             (_, Long("help") | Short('h')) => return Ok(Asked::Help(help)),
             (Chore::Test(options), Long("fast")) => options.fast = true,
             (Chore::Test(options), Long("no-install")) => options.no_install = true,
             (Chore::Docs { program }, Long("program")) => *program = Some(args.value()?.into()),
+            (Chore::NewWorkload { name }, Value(word)) if name.is_empty() => {
+                *name = word.string()?
+            }
             (
                 Chore::Soak {
                     filter: name @ None,
@@ -101,6 +116,7 @@ Commands:
   tidy                          the repository's rules: layers, names, papers
   soak [FILTER]                 the tests that are too long for CI
   bench [NAME] [-- ARGS]        list the benchmarks, or run those whose name contains NAME
+  new-workload NAME             a workload's folder from the template, registered
   docs [--program FILE]         make the pictures of the documents again
 
 `cargo xtask COMMAND --help` says more.
@@ -114,12 +130,12 @@ Sets up what the tests need, then checks everything and ends with a table.
 
 Usage: cargo xtask test [--fast] [--no-install]
 
-Steps: set-up, fmt, tidy, clippy, build, tests (doc tests too), demo, python (once there is a
-python/tests folder). A failing step does not stop the others, except that nothing is tested
+Steps: set-up, fmt, tidy, clippy, build, tests (doc tests too), demo, template (a new workload in
+a copy of the workspace), python (once there is a python/tests folder). A failing step does not stop the others, except that nothing is tested
 after a failed set-up or build.
 
 Options:
-  --fast        the inner loop: leaves out doc tests, the demo and python, and says so
+  --fast        the inner loop: leaves out doc tests, demo, template and python, and says so
   --no-install  installs nothing, not even .venv; what needs it is skipped, and said so
   -h, --help    this text
 
@@ -173,6 +189,17 @@ Examples:
   cargo xtask bench                    what there is
   cargo xtask bench overhead           run the one called overhead";
 
+const NEW_WORKLOAD_HELP: &str = "\
+Makes workloads/NAME from the template in xtask/template and registers it.
+
+Usage: cargo xtask new-workload NAME
+
+The template is a whole workload: a solver with a test, and a command with flags, run folder,
+resume, shards, progress and report. Afterwards `swathe NAME FILE --out RUN` works: it sums the
+numbers of each line of a file. Change it from there.
+
+NAME has lower-case letters and digits.";
+
 const DOCS_HELP: &str = "\
 Makes the pictures of pages that stand in the documents again, with a headless Chromium.
 
@@ -212,6 +239,8 @@ mod tests {
         let filter = Some("kill".to_owned());
         check("soak kill", Chore::Soak { filter });
         check("docs", Chore::Docs { program: None });
+        let name = "mine".to_owned();
+        check("new-workload mine", Chore::NewWorkload { name });
         let program = Some(PathBuf::from("a/swathe"));
         check("docs --program a/swathe", Chore::Docs { program });
         for (line, name, passed_on) in [
@@ -251,6 +280,8 @@ mod tests {
             ("soak a b", "b"),
             ("bench --all", "--all"),
             ("bench a b", "b"),
+            ("new-workload", "NAME"),
+            ("new-workload a b", "b"),
             ("docs now", "now"),
             ("docs --program", "--program"),
             ("docs --program a b", "b"),

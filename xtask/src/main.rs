@@ -13,6 +13,7 @@ mod bench;
 mod docs;
 mod flags;
 mod machine;
+mod new_workload;
 mod process;
 mod setup;
 mod skipped;
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         Chore::Tidy => tidy::tidy(&workspace),
         Chore::Soak { filter } => soak::soak(&workspace, filter.as_deref()),
         Chore::Bench { name, passed_on } => bench::bench(&workspace, name.as_deref(), &passed_on),
+        Chore::NewWorkload { name } => new_workload::new_workload(&workspace, &name),
         Chore::Docs { program } => docs::docs(&workspace, program.as_deref()),
     };
     if well {

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::flags::TestOptions;
+use crate::new_workload;
 use crate::process::{self, cargo};
 use crate::setup::{self, Ready};
 use crate::skipped::{Sieve, Skip};
@@ -78,11 +79,17 @@ pub(crate) fn test(workspace: &Workspace, options: TestOptions) -> bool {
     if options.fast {
         steps.leave_out("doc tests", "--fast");
         steps.leave_out("demo", "--fast");
+        steps.leave_out("template", "--fast");
     } else {
         steps.step(
             "demo",
             "`swathe demo` on this machine, in the tests' profile",
             || demo(workspace, &ready),
+        );
+        steps.step(
+            "template",
+            "a new workload in a copy of the workspace",
+            || new_workload::verdict(workspace, &ready),
         );
     }
     if root.join("python/tests").is_dir() {

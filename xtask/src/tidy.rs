@@ -10,6 +10,8 @@ mod manifests;
 mod source;
 mod tree;
 
+pub(crate) use tree::files;
+
 use std::fmt;
 
 use crate::step::Verdict;

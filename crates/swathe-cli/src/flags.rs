@@ -55,6 +55,7 @@ Examples:
   swathe devices                         what this machine has, and what swathe uses of it
   swathe watch RUN                       see a run go on, in the browser
   swathe merge RUN                       put the shards of a run together
+  swathe replay RUN ID                   one problem of a run again, alone
   swathe report RUN --text               where a run's time went, and what would make it faster
 
 Exit status: 0 all solved, 1 some failed, 2 bad usage or input, 3 verification mismatch,
@@ -70,6 +71,10 @@ pub(crate) enum Command {
     Merge(MergeFlags),
     /// Explain a finished run: its page, as text, as a picture, or beside another run
     Report(ReportFlags),
+    /// Solve one problem of a run again, alone, and compare it with the recorded answer
+    Replay(ReplayFlags),
+    /// Measure what batches, cores and devices bring on an input: whole runs, compared
+    Bench(BenchFlags),
     /// Show a run on a live page in the browser, while it goes on or after
     Watch(WatchFlags),
     /// Print shell completions
@@ -97,6 +102,56 @@ pub(crate) struct DemoFlags {
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub(crate) progress: String,
 }
+
+/// Solves one problem of a finished run again, alone and with the run's settings, says what it took
+/// and whether it gives the recorded answer. Exit status 3 if it does not.
+#[derive(Debug, Args)]
+pub(crate) struct ReplayFlags {
+    /// The run folder
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// The problem's id, or its row from 0 on
+    #[arg(value_name = "ID")]
+    pub(crate) problem: String,
+    /// Keep its page, trace and tables in this folder
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// Runs a workload's command in several ways and compares them: one by one on one thread, in
+/// batches of 4 to 1024, on all cores, on each graphics processor. Every figure is of a whole run,
+/// reading and writing included; the first run of each way warms up and does not count.
+///
+/// Options of bench stand before the workload, those of the workload after it. --limit is a good
+/// one to begin with.
+#[derive(Debug, Args)]
+#[command(after_help = BENCH_EXAMPLES)]
+pub(crate) struct BenchFlags {
+    /// Print JSON for programs
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the figures with a chart into this HTML file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) page: Option<PathBuf>,
+    /// Runs of each way; the best one counts
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(crate) repeat: usize,
+    /// A workload with its input and options, without --out
+    #[arg(
+        value_name = "COMMAND",
+        required = true,
+        num_args = 1..,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub(crate) command: Vec<String>,
+}
+
+const BENCH_EXAMPLES: &str = "\
+Examples:
+  swathe bench ot pairs.csv --limit 100
+  swathe bench --page bench.html array matmul a.npz --with b.npz
+  swathe bench --json array map sqrt in.npz";
 
 /// Puts the shards of a run together: after every `--shard i/n` is finished, RUN gets the tables
 /// of the whole input, the same as a run without shards gives.

@@ -32,12 +32,22 @@ fn dispatch(matches: &ArgMatches) -> Result<Code, CliError> {
     }
     match Command::from_arg_matches(matches).unwrap_or_else(|error| error.exit()) {
         Command::Devices(flags) => commands::devices::devices(&flags),
+        Command::Replay(flags) => commands::replay::replay(&flags),
+        Command::Bench(flags) => commands::bench::bench(&flags),
         Command::Merge(flags) => commands::merge::merge(&flags),
         Command::Report(flags) => commands::report::report(&flags),
         Command::Demo(flags) => commands::demo::demo(&flags),
         Command::Watch(flags) => commands::watch::watch(&flags),
         Command::Completions(flags) => commands::completions::completions(&flags),
     }
+}
+
+/// Carries out a command as if it had been typed.
+fn type_in(words: Vec<String>) -> Result<Code, CliError> {
+    let parsed = flags::command().try_get_matches_from(&words);
+    let matches = parsed.map_err(|error| CliError::usage(error.to_string()))?;
+    swathe_command::settings::set_words(words);
+    dispatch(&matches)
 }
 
 /// Large blocks go back to the system when they are freed, so that the process keeps to --memory.

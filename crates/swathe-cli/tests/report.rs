@@ -12,6 +12,7 @@ use std::process::Stdio;
 
 use program::{Ended, command, json, many_floats, swathe, swathe_with};
 use serde_json::Value;
+use swathe_run::explain::advice::Turns;
 use swathe_run::explain::quantity::{bytes, count, percent, rate, time};
 use swathe_run::store::report_file::ReportFile;
 
@@ -379,14 +380,17 @@ fn a_run_ends_with_its_figures() {
         "{}",
         ended.stderr
     );
-    let solve_ms: f64 = report.workers.iter().map(|worker| worker.solve_ms).sum();
-    let all_ms: f64 = report.workers.iter().map(|worker| worker.phases_ms()).sum();
-    let solving = format!("workers: {:.1} % solving, ", 100.0 * solve_ms / all_ms);
-    assert!(lines[1].starts_with(&solving), "{}", ended.stderr);
-    let peak = report.memory.peak_bytes as f64 / f64::from(1 << 20);
-    assert_eq!(
-        lines[3],
-        format!("memory:  {peak:.1} MiB of 1024.0 MiB at most")
+    let busy = percent(Turns::of(&report).busy());
+    assert!(
+        lines[1].contains(&format!("busy {busy}")),
+        "{}",
+        ended.stderr
+    );
+    let memory = bytes(report.memory.peak_bytes);
+    assert!(
+        lines[1].ends_with(&format!("; memory {memory} of 1.00 GiB at most")),
+        "{}",
+        ended.stderr
     );
     assert_eq!(lines.last(), Some(&"report: run/report.html"));
 }

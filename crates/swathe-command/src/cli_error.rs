@@ -92,6 +92,18 @@ impl From<FolderError> for CliError {
                 Code::Usage,
                 "what is whole can be read; start again in another --out",
             ),
+            FolderError::Vanished { .. } => (
+                Code::Output,
+                "what is left there may be of no use: leave the folder alone while a run goes on, and start again",
+            ),
+            FolderError::Link { .. } => (
+                Code::Output,
+                "remove the link, or choose another --out (which may be a link to a folder itself)",
+            ),
+            FolderError::ManifestLine { .. } => (
+                Code::Usage,
+                "no row was written from it; move manifest.jsonl aside and add --resume: it is made again from the parts",
+            ),
             FolderError::Incomplete { .. } => (Code::Usage, "finish every shard, then merge again"),
             FolderError::Write { .. } => (
                 Code::Output,

@@ -8,10 +8,12 @@
 pub mod cli_error;
 pub mod gpus;
 pub mod interrupt;
+mod placement;
 pub mod program;
 pub mod progress;
 pub mod run_command;
 pub mod run_flags;
+pub mod selection;
 pub mod settings;
 pub mod stderr;
 pub mod stdout;

@@ -4,6 +4,7 @@ mod spoken_setbacks;
 
 use std::fmt;
 use std::io::IsTerminal;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -55,7 +56,8 @@ pub struct Progress {
 const JSON_EVERY: Duration = Duration::from_secs(1);
 
 impl Progress {
-    /// Begins to show a run called `name`, and the observer that feeds it.
+    /// Begins to show a run called `name`, and the observer that feeds it. Outcomes that it is told
+    /// of at time zero were there before the run resumed: they are done, and took none of its time.
     pub fn start(
         style: ProgressStyle,
         name: &str,
@@ -87,16 +89,23 @@ impl Progress {
 
     /// For people at a terminal.
     fn with_bar(name: &str, n_problems: u64) -> (Progress, Option<Observer>) {
-        let bar = bar(name, n_problems);
+        let n_before = Arc::new(AtomicU64::new(0));
+        let bar = bar(name, n_problems, Arc::clone(&n_before));
         let spoken = Arc::new(Mutex::new(SpokenSetbacks::default()));
         let (shown, heard) = (bar.clone(), Arc::clone(&spoken));
         let observer = Observer::new(move |event| {
             let mut spoken = lock(&heard);
             let line = match event {
-                Event::Progress { counts, .. } => {
-                    // A run that goes on, or a shard, has fewer problems than the input.
+                Event::Progress { counts, elapsed } => {
+                    // A shard has fewer problems than the input.
                     shown.set_length(counts.n_problems);
-                    shown.set_position(counts.n_done());
+                    match elapsed.is_zero() && counts.n_done() > 0 {
+                        true => {
+                            n_before.store(counts.n_done(), Ordering::Relaxed);
+                            begin_at(&shown, counts.n_done());
+                        }
+                        false => shown.set_position(counts.n_done()),
+                    }
                     shown.set_message(trouble(counts.n_unsolved(), spoken.n_setbacks()));
                     None
                 }
@@ -123,7 +132,7 @@ impl Progress {
         let name = name.to_owned();
         let spoken = Arc::new(Mutex::new(SpokenSetbacks::default()));
         let heard = Arc::clone(&spoken);
-        let last_line_ms = Mutex::new(0.0);
+        let (last_line_ms, n_before) = (Mutex::new(0.0), AtomicU64::new(0));
         let observer = Observer::new(move |event| match event {
             Event::Setback(setback) => {
                 if let Some(line) = lock(&heard).hear(setback, Instant::now()) {
@@ -138,8 +147,13 @@ impl Progress {
                 let mut last_ms = lock(&last_line_ms);
                 if sample.at_ms - *last_ms >= plain_every_ms(sample.at_ms) {
                     *last_ms = sample.at_ms;
-                    status!("{name}: {}", plain_text(sample, spoken.n_setbacks()));
+                    let n_before = n_before.load(Ordering::Relaxed);
+                    let text = plain_text(sample, n_before, spoken.n_setbacks());
+                    status!("{name}: {text}");
                 }
+            }
+            Event::Progress { counts, elapsed } if elapsed.is_zero() => {
+                n_before.store(counts.n_done(), Ordering::Relaxed);
             }
             Event::Progress { .. } | Event::Launched(_) | Event::Mismatch(_) => {}
         });
@@ -196,19 +210,33 @@ impl Drop for Progress {
     }
 }
 
-fn bar(name: &str, n_problems: u64) -> ProgressBar {
+/// Moves the bar to where a run resumes, without taking that for speed.
+fn begin_at(bar: &ProgressBar, n_done: u64) {
+    // Rates are taken from ticks, and a steady tick leaves no others.
+    bar.disable_steady_tick();
+    bar.set_position(n_done);
+    bar.tick();
+    bar.reset_eta();
+    bar.enable_steady_tick(TICK_EVERY);
+}
+
+const TICK_EVERY: Duration = Duration::from_millis(200);
+
+fn bar(name: &str, n_problems: u64, n_before: Arc<AtomicU64>) -> ProgressBar {
     let bar =
         ProgressBar::with_draw_target(Some(n_problems), ProgressDrawTarget::stderr_with_hz(10));
-    let template = "{prefix} {wide_bar} {percent:>3}% {human_pos}/{human_len}  {rate}  {left}{msg}";
+    let template = "{prefix} {wide_bar} {percent:>3}% {human_pos}/{human_len}  {rate_left}{msg}";
     if let Ok(style) = BarStyle::with_template(template) {
         // A text that cannot be written is not worth a panic.
-        let style = style
-            .with_key("rate", |state: &ProgressState, out: &mut dyn fmt::Write| {
-                let _ = out.write_str(&quantity::rate(state.per_sec()));
-            })
-            .with_key("left", |state: &ProgressState, out: &mut dyn fmt::Write| {
-                let _ = out.write_str(&left_text(state.pos(), state.eta().as_secs_f64()));
-            });
+        let style = style.with_key(
+            "rate_left",
+            move |state: &ProgressState, out: &mut dyn fmt::Write| {
+                let n_now = state.pos().saturating_sub(n_before.load(Ordering::Relaxed));
+                let per_s = if n_now > 0 { state.per_sec() } else { 0.0 };
+                let left = left_text(n_now, state.eta().as_secs_f64());
+                let _ = write!(out, "{}  {left}", quantity::rate(per_s));
+            },
+        );
         bar.set_style(style.progress_chars("━╸ "));
     }
     bar.set_prefix(name.to_owned());
@@ -241,14 +269,15 @@ fn plain_every_ms(elapsed_ms: f64) -> f64 {
     (elapsed_ms / 6.0).clamp(5e3, 30e3)
 }
 
-fn plain_text(sample: &Sample, n_setbacks: u64) -> String {
+fn plain_text(sample: &Sample, n_before: u64, n_setbacks: u64) -> String {
     let n_problems = sample.n_done + sample.n_in_flight + sample.n_waiting;
-    let per_s = sample.n_done as f64 / (sample.at_ms / 1e3).max(1e-9);
+    let n_now = sample.n_done.saturating_sub(n_before);
+    let per_s = n_now as f64 / (sample.at_ms / 1e3).max(1e-9);
     let left_s = (n_problems - sample.n_done) as f64 / per_s.max(1e-9);
     format!(
         "{} of {n_problems} done, {per_s:.1} a second, {}{}",
         sample.n_done,
-        left_text(sample.n_done, left_s),
+        left_text(n_now, left_s),
         trouble(sample.n_unsolved, n_setbacks)
     )
 }
@@ -297,12 +326,18 @@ mod tests {
             n_waiting: 350,
             ..Sample::default()
         };
-        let text = plain_text(&sample, 0);
+        let text = plain_text(&sample, 0, 0);
         assert_eq!(text, "40 of 400 done, 4.0 a second, 90 s left");
         sample.n_unsolved = 3;
-        let text = plain_text(&sample, 1);
+        let text = plain_text(&sample, 0, 1);
         assert!(text.ends_with("90 s left, 3 failed, 1 setback"), "{text}");
         sample.n_done = 0;
-        assert!(plain_text(&sample, 0).contains("no outcome yet"));
+        assert!(plain_text(&sample, 0, 0).contains("no outcome yet"));
+        // What was done before the run resumed is done, but is no speed.
+        (sample.n_done, sample.n_unsolved) = (340, 0);
+        (sample.n_in_flight, sample.n_waiting) = (0, 60);
+        let text = plain_text(&sample, 300, 0);
+        assert_eq!(text, "340 of 400 done, 4.0 a second, 15 s left");
+        assert!(plain_text(&sample, 340, 0).contains("no outcome yet"));
     }
 }

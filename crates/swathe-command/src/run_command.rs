@@ -7,6 +7,7 @@ use serde_json::Value;
 use swathe::{
     DeviceId, DeviceUse, EndCause, Finish, GpuInfo, GpuUse, Report, Simd, Source, Workload,
 };
+use swathe_run::explain::failure_groups;
 use swathe_run::explain::flame::flame_svg;
 use swathe_run::store::cost_file;
 use swathe_run::store::execute::{DuringHash, Finished, execute};
@@ -16,7 +17,7 @@ use swathe_run::store::run_folder::{Identity, InputFile, RunJson, write_file};
 use crate::cli_error::{CliError, Code};
 use crate::progress::Progress;
 use crate::settings::RunSettings;
-use crate::{error, status, stderr, stdout, summary, warning};
+use crate::{error, placement, status, stderr, stdout, summary, warning};
 
 /// What a run's answers depend on besides its problems.
 pub struct Provenance {
@@ -48,21 +49,6 @@ where
         let message = format!("answers of {name} cannot be verified: it does not compare them");
         return Err(CliError::usage(message).hint("leave --verify out"));
     }
-    if run.explain {
-        let plan = swathe::explain(finish.as_ref(), source, &run.engine);
-        stdout::print(&plan.to_string())?;
-        return Ok(Code::Solved);
-    }
-    let identity = Identity {
-        workload: name.to_owned(),
-        settings: provenance.settings,
-        inputs: provenance.inputs,
-        n_problems: source.n_problems() as u64,
-        shard: None,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        simd: Simd::detect().path().name().to_owned(),
-    };
-    warn_of_other_instructions(&run);
     let gpus: Vec<GpuInfo> = run
         .engine
         .devices
@@ -70,6 +56,34 @@ where
         .filter_map(|device| Some(device.gpu()?.info().clone()))
         .collect();
     run.engine.costs = cost_file::load(&gpus);
+    placement::decide(
+        finish,
+        source,
+        &mut run.engine,
+        &gpus,
+        &run.output,
+        run.explain,
+    )?;
+    if run.explain {
+        let plan = swathe::explain(finish.as_ref(), source, &run.engine);
+        stdout::print(&plan.to_string())?;
+        return Ok(Code::Solved);
+    }
+    let mut settings = provenance.settings;
+    run.selection.record(&mut settings)?;
+    if let Some(placement) = &run.engine.placement {
+        settings.insert(placement::SETTING.to_owned(), placement::setting(placement));
+    }
+    let identity = Identity {
+        workload: name.to_owned(),
+        settings,
+        inputs: provenance.inputs,
+        n_problems: source.n_problems() as u64,
+        shard: None,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        simd: Simd::detect().path().name().to_owned(),
+    };
+    warn_of_other_instructions(&run);
     let (progress, observer) = Progress::start(run.progress, name, source.n_problems() as u64);
     run.engine.observer = observer;
     let finished = execute(
@@ -143,10 +157,14 @@ fn tell_of_gpus(report: &Report) {
         line += &format!(", and {} by the cpu, which alone can", report.n_cpu_only);
     }
     status!("{line}");
+    let took_over = match gpus.iter().all(|gpu| gpu.retired.is_some()) {
+        true => "no device is left, so the CPU",
+        false => "the others and the CPU",
+    };
     for gpu in gpus {
         if let Some(reason) = &gpu.retired {
             warning!(
-                "gpu:{} ({}) was given up: {reason}; the others and the CPU took over",
+                "gpu:{} ({}) was given up: {reason}; {took_over} took over (`swathe devices` tests it, --device cpu does without)",
                 gpu.info.number,
                 gpu.info.name
             );
@@ -160,13 +178,11 @@ fn print_summary(finished: &Finished, run: &RunSettings) -> Result<Code, CliErro
     status!(
         "{}: {} in {:.2} s ({:.1} a second)",
         report.workload,
-        summary::outcomes(report, finished.n_before).join(", "),
+        summary::outcomes(report, finished.before).join(", "),
         report.wall_ms / 1e3,
         report.solved_per_s()
     );
-    for line in summary::figures(report) {
-        status!("{line}");
-    }
+    status!("{}", summary::figures(report));
     tell_of_gpus(report);
     for (what, n) in &finished.figures {
         if *n > 0 {
@@ -227,9 +243,14 @@ fn print_summary(finished: &Finished, run: &RunSettings) -> Result<Code, CliErro
         status!("report: {}", finished.path.join("report.html").display());
     }
     if merged.n_failures > 0 {
+        let n_failed = summary::counted(merged.n_failures, "problem", "problems");
+        let groups = failure_groups::failure_groups(&finished.path)?;
+        let reasons: String = failure_groups::lines(&groups)
+            .iter()
+            .map(|line| format!("\n  {line}"))
+            .collect();
         warning!(
-            "{} problems failed: see {}",
-            merged.n_failures,
+            "{n_failed} without an answer, all in {}:{reasons}",
             finished.path.join("failures.parquet").display()
         );
         return Ok(Code::SomeFailed);

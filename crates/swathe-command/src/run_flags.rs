@@ -27,12 +27,21 @@ pub struct RunFlags {
     /// Memory to use, such as 512MiB or 4GB [default: 80 % of what is available]
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<String>,
+    /// Share of --memory to leave unused, such as 0.2 [default: 0]
+    #[arg(long, value_name = "SHARE")]
+    pub memory_margin: Option<String>,
     /// Time one problem may take, such as 300s, 500ms or 2m [default: 300s]
     #[arg(long, value_name = "TIME")]
     pub time_limit: Option<String>,
-    /// Batches loaded ahead of those being solved [default: one for each thread, none for arc]
+    /// Batches loaded ahead of those being solved [default: one for each thread, 0 where problems are in memory already]
     #[arg(long, value_name = "N")]
     pub prefetch: Option<String>,
+    /// Only the first N of the input (of those in --only, if there are any)
+    #[arg(long, value_name = "N", help_heading = "What to run")]
+    pub limit: Option<String>,
+    /// Only those of the input that have these ids
+    #[arg(long, value_name = "ID", num_args = 1.., help_heading = "What to run")]
+    pub only: Vec<String>,
     /// Print what would run where, and run nothing
     #[arg(long)]
     pub explain: bool,

@@ -1,9 +1,11 @@
 //! Settings: what the flags, variables and `swathe.toml` mean together.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use serde_json::Value;
 use swathe::{BatchSize, Budget, Cpu, Device, Faults, Padding, Settings, Shape};
 use swathe_formats::regular_file;
 use swathe_run::store::execute::Output;
@@ -14,6 +16,7 @@ use crate::interrupt;
 use crate::program::{self, Program};
 use crate::progress::ProgressStyle;
 use crate::run_flags::RunFlags;
+use crate::selection::Selection;
 use crate::stderr;
 
 /// How a command runs its workload, whatever the workload.
@@ -22,6 +25,8 @@ pub struct RunSettings {
     pub engine: Settings,
     /// Where outcomes go.
     pub output: Output,
+    /// Which problems are wanted.
+    pub selection: Selection,
     /// How progress is shown.
     pub progress: ProgressStyle,
     /// Print the plan and run nothing.
@@ -61,6 +66,18 @@ pub fn resolve(flags: &RunFlags, out: &Path, program: &Program) -> Result<RunSet
         Some(found) => found.bytes()?,
         None => cpu.memory_default_bytes(),
     };
+    let margin = match text("memory-margin", &flags.memory_margin)? {
+        None => 0.0,
+        Some(found) => match found.value.trim().parse::<f64>() {
+            Ok(share) if (0.0..1.0).contains(&share) => share,
+            _ => {
+                return Err(found
+                    .fault("a share of the memory")
+                    .hint("write a number from 0 to 0.99, such as 0.2"));
+            }
+        },
+    };
+    let memory_bytes = (memory_bytes as f64 * (1.0 - margin)) as u64;
     let defaults = Settings::default();
     let engine = Settings {
         n_threads,
@@ -135,6 +152,7 @@ pub fn resolve(flags: &RunFlags, out: &Path, program: &Program) -> Result<RunSet
     Ok(RunSettings {
         engine,
         output,
+        selection: Selection::of(flags)?,
         progress,
         explain: flags.explain,
         flame: flags.flame.clone(),
@@ -208,10 +226,16 @@ impl Found {
     }
 }
 
-/// Flags, variables and the settings file, in the order in which they count.
-pub struct Layers {
-    file: Option<(PathBuf, toml::Table)>,
-    section: &'static str,
+/// Where settings are looked up: flags, variables and the settings file, in the order in which
+/// they count, or what a finished run recorded.
+pub struct Layers(Place);
+
+enum Place {
+    Live {
+        file: Option<(PathBuf, toml::Table)>,
+        section: &'static str,
+    },
+    Recorded(BTreeMap<String, Value>),
 }
 
 impl Layers {
@@ -231,10 +255,15 @@ impl Layers {
                 );
             }
         };
-        Ok(Layers {
+        Ok(Layers(Place::Live {
             file,
             section: program.kind.name,
-        })
+        }))
+    }
+
+    /// The settings that `run.json` has of a run: the same text means the same as in a flag.
+    pub fn recorded(settings: &BTreeMap<String, Value>) -> Layers {
+        Layers(Place::Recorded(settings.clone()))
     }
 
     /// The text of a setting from the first layer that has it.
@@ -245,6 +274,18 @@ impl Layers {
                 origin: format!("--{name}"),
             }));
         }
+        let (file, section) = match &self.0 {
+            Place::Live { file, section } => (file, *section),
+            Place::Recorded(settings) => {
+                let value = match settings.get(name) {
+                    None | Some(Value::Null) => return Ok(None),
+                    Some(Value::String(text)) => text.clone(),
+                    Some(other) => other.to_string(),
+                };
+                let origin = format!("{name} in run.json");
+                return Ok(Some(Found { value, origin }));
+            }
+        };
         let variable = format!("SWATHE_{}", name.replace('-', "_").to_uppercase());
         if let Ok(value) = std::env::var(&variable) {
             return Ok(Some(Found {
@@ -252,10 +293,10 @@ impl Layers {
                 origin: variable,
             }));
         }
-        let Some((path, table)) = &self.file else {
+        let Some((path, table)) = file else {
             return Ok(None);
         };
-        let section = table.get(self.section).and_then(toml::Value::as_table);
+        let section = table.get(section).and_then(toml::Value::as_table);
         let value = section
             .and_then(|section| section.get(name))
             .or_else(|| table.get(name));
@@ -275,7 +316,7 @@ impl Layers {
 }
 
 /// Settings that `swathe.toml` may have at its top, for all workloads.
-pub(crate) const SHARED_NAMES: [&str; 12] = [
+pub(crate) const SHARED_NAMES: [&str; 13] = [
     "device",
     "gpu-memory",
     "threads",
@@ -283,6 +324,7 @@ pub(crate) const SHARED_NAMES: [&str; 12] = [
     "batch-size-max",
     "buckets",
     "memory",
+    "memory-margin",
     "time-limit",
     "prefetch",
     "verify",

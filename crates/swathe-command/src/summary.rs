@@ -1,17 +1,21 @@
 //! Summaries: a run in a few words, at its end and in its report.
 
-use swathe::{DeviceUse, Report, WorkerFigures};
+use swathe::{Counts, DeviceUse, Report, WorkerFigures};
+use swathe_run::explain::advice::Turns;
+use swathe_run::explain::quantity::{bytes, percent};
+use swathe_run::store::run_folder::sum_counts;
 
-/// What became of the problems: `40 solved`, `2 failed` …
-pub fn outcomes(report: &Report, n_before: u64) -> Vec<String> {
-    let counts = report.counts;
+/// What became of all problems, those that were done `before` the run resumed included: `40 solved`,
+/// `2 failed` …
+pub fn outcomes(report: &Report, before: Counts) -> Vec<String> {
+    let counts = sum_counts([before, report.counts]);
     let mut parts = vec![format!("{} solved", counts.n_solved)];
     for (n, what) in [
         (counts.n_failed, "failed"),
         (counts.n_too_large, "too large"),
         (counts.n_timed_out, "timed out"),
         (counts.n_panicked, "panicked"),
-        (n_before, "done before"),
+        (before.n_problems, "of them done before"),
     ] {
         if n > 0 {
             parts.push(format!("{n} {what}"));
@@ -37,24 +41,33 @@ pub fn phases(report: &Report) -> [(&'static str, f64); 6] {
     ]
 }
 
-/// Three lines that say where the time and the memory went.
-pub fn figures(report: &Report) -> [String; 3] {
-    let phases = phases(report);
-    let all_ms: f64 = phases.iter().map(|(_, ms)| ms).sum();
-    let shares: Vec<String> = phases
-        .iter()
-        .map(|(name, ms)| format!("{:.1} % {name}", 100.0 * ms / all_ms.max(1e-9)))
-        .collect();
-    let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
-    [
-        format!("workers: {},", shares[..3].join(", ")),
-        format!("         {}", shares[3..].join(", ")),
-        format!(
-            "memory:  {:.1} MiB of {:.1} MiB at most",
-            mib(report.memory.peak_bytes),
-            mib(report.memory.budget_bytes)
-        ),
-    ]
+/// One line: how busy the threads and devices were, what held them up, and the memory.
+pub fn figures(report: &Report) -> String {
+    let turns = Turns::of(report);
+    let mut line = match turns.n_turns {
+        0 => "nothing was solved".to_owned(),
+        _ => format!("{} busy {}", turns_text(report), percent(turns.busy())),
+    };
+    // What is loaded ahead of its turn holds nothing up, so a share of the workers' time says
+    // little while the turns are busy.
+    if turns.busy() < 0.95 && turns.n_turns > 0 {
+        let mut waits = [
+            ("loading", turns.load_ms),
+            ("waiting for memory", turns.memory_ms),
+            ("writing results", turns.deliver_ms),
+            ("nothing left to take", turns.idle_ms),
+        ];
+        waits.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let (cause, ms) = waits[0];
+        if ms > 0.0 {
+            line += &format!(", held up most by {cause}");
+        }
+    }
+    line + &format!(
+        "; memory {} of {} at most",
+        bytes(report.memory.peak_bytes),
+        bytes(report.memory.budget_bytes)
+    )
 }
 
 /// Who solved: `2 threads and gpu:0`.

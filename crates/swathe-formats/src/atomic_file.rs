@@ -24,24 +24,33 @@ impl AtomicFile {
         let name = path.file_name().ok_or_else(|| {
             io::Error::new(io::ErrorKind::InvalidInput, "the path has no file name")
         })?;
-        // The process and a count make the name unique among all writers on this machine.
-        let mut temporary_name = OsString::from(".");
-        temporary_name.push(name);
-        temporary_name.push(format!(
-            ".{}-{}.tmp",
-            process::id(),
-            N_CREATED.fetch_add(1, Ordering::Relaxed)
-        ));
-        let temporary = path.with_file_name(temporary_name);
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&temporary)?;
-        Ok(AtomicFile {
-            file,
-            path: path.to_owned(),
-            temporary: Some(temporary),
-        })
+        loop {
+            // The process and a count make the name unique among all writers on this machine.
+            let mut temporary_name = OsString::from(".");
+            temporary_name.push(name);
+            temporary_name.push(format!(
+                ".{}-{}.tmp",
+                process::id(),
+                N_CREATED.fetch_add(1, Ordering::Relaxed)
+            ));
+            let temporary = path.with_file_name(temporary_name);
+            let created = OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .open(&temporary);
+            match created {
+                // A process of the same number left it there when it was killed.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+                Ok(file) => {
+                    return Ok(AtomicFile {
+                        file,
+                        path: path.to_owned(),
+                        temporary: Some(temporary),
+                    });
+                }
+            }
+        }
     }
 
     /// Syncs what was written and gives the file its name, replacing an older one.
@@ -59,6 +68,18 @@ impl AtomicFile {
         }
         Ok(())
     }
+}
+
+/// The name that a file with this temporary name would have got, and the process that wrote it;
+/// `None` if it is no temporary name of ours.
+pub fn temporary_target(name: &str) -> Option<(&str, u32)> {
+    let (target, writer) = name
+        .strip_prefix('.')?
+        .strip_suffix(".tmp")?
+        .rsplit_once('.')?;
+    let (pid, number) = writer.split_once('-')?;
+    number.parse::<u64>().ok()?;
+    (!target.is_empty()).then_some((target, pid.parse().ok()?))
 }
 
 impl Drop for AtomicFile {
@@ -83,5 +104,38 @@ impl Write for AtomicFile {
 impl Seek for AtomicFile {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.file.seek(to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn temporary_names_are_known_again_and_others_are_not() {
+        assert_eq!(
+            temporary_target(".timing.parquet.4805-1.tmp"),
+            Some(("timing.parquet", 4805))
+        );
+        for other in [
+            "timing.parquet.4805-1.tmp",
+            ".swp.tmp",
+            ".a.b.tmp",
+            ".a.1-x.tmp",
+            ".a.-1.tmp",
+            "..1-2.tmp",
+            ".a.1-2",
+        ] {
+            assert_eq!(temporary_target(other), None, "{other}");
+        }
+        let folder = std::env::temp_dir();
+        let path = folder.join(format!("atomic-{}", process::id()));
+        let file = AtomicFile::create(&path).unwrap();
+        let name = file.temporary.as_ref().unwrap().file_name().unwrap();
+        let target = path.file_name().unwrap().to_str().unwrap();
+        assert_eq!(
+            temporary_target(name.to_str().unwrap()),
+            Some((target, process::id()))
+        );
     }
 }

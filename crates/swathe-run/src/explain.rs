@@ -2,6 +2,7 @@
 
 pub mod advice;
 pub mod comparison;
+pub mod failure_groups;
 pub mod flame;
 pub mod quantity;
 pub mod trace;

@@ -34,6 +34,10 @@ pub struct RunKind {
     pub shapes: fn(&Path) -> Result<Vec<Shape>, FolderError>,
     /// What is to be done when the tables are there. Lines for the user are returned.
     pub after_tables: fn(&Path, Extent) -> Result<Vec<String>, FolderError>,
+    /// What a run of one problem that was replayed has to say, in lines.
+    pub replayed: fn(&Path) -> Result<Vec<String>, FolderError>,
+    /// What `--only` calls a problem with this id: usually the same.
+    pub input_id: fn(&str) -> &str,
 }
 
 /// Which part of the input the tables of a folder hold.
@@ -58,6 +62,8 @@ impl RunKind {
             page: |_| Ok(Value::Null),
             shapes: |_| Ok(Vec::new()),
             after_tables: |_, _| Ok(Vec::new()),
+            replayed: |_| Ok(Vec::new()),
+            input_id: |id| id,
         }
     }
 }

@@ -312,7 +312,7 @@ fn no_problems_and_no_answers_still_make_tables() {
 fn a_manifest_without_its_run_is_nobodys() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
-    merged(&run, &[1; 4], &[vec![1, 2, 3]], 5);
+    merged(&run, &[1; 4], &[vec![0, 1, 2, 3]], 5);
     std::fs::remove_file(run.join("run.json")).unwrap();
     // Another run must not take the parts for its own.
     for resume in [false, true] {

@@ -113,6 +113,12 @@ impl Costs {
             .map(|cost| Duration::from_nanos(cost.lane_ns as u64))
     }
 
+    /// What one problem of this size takes there, however few were measured.
+    pub fn measured(&self, workload: &str, size: &Size, device: DeviceId) -> Option<Duration> {
+        let cost = self.workloads.get(workload)?.get(&Key::new(size, device))?;
+        Some(Duration::from_nanos(cost.lane_ns as u64))
+    }
+
     /// The launch size of the best throughput for problems of this size there, if known.
     pub fn n_lanes_best(&self, workload: &str, size: &Size, device: DeviceId) -> Option<u64> {
         self.workloads

@@ -85,6 +85,7 @@ mod gpu;
 mod memory;
 mod operation;
 mod outcome;
+mod placement;
 mod plan;
 mod pool;
 mod report;
@@ -112,6 +113,7 @@ pub use gpu::{
 pub use memory::{Budget, OutOfMemory, ReclaimerGuard, Reservation, ReserveError};
 pub use operation::{record_time, timed};
 pub use outcome::{Outcome, OutcomeKind, Unsolved};
+pub use placement::{PlacedOn, Placement, PlacementRow};
 pub use plan::{Batch, GpuLane, GpuLimits, Limits, Plan, Planned, plan};
 pub use pool::{Pool, PoolFigures, Pooled};
 pub use report::{
@@ -119,7 +121,9 @@ pub use report::{
     Phase, Remedy, Report, Route, RouteDevice, Sample, Setback, SetbackCause, Verification,
     WorkerFigures, WorkerNow,
 };
-pub use run::{Delivery, Done, explain, guarded, is_guarded, panic_message, run, run_finishing};
+pub use run::{
+    Delivery, Done, Samples, explain, guarded, is_guarded, panic_message, run, run_finishing,
+};
 pub use settings::{BatchSize, Observer, Routing, Settings};
 pub use shape::{Shape, ShapeParseError};
 pub use simd::{Simd, SimdPath, SimdUnavailable};

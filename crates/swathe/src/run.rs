@@ -37,7 +37,7 @@ use gpu_pool::GpuPool;
 use ledger::{Entry, Ledger};
 use mailbox::Mailbox;
 use queue::Queue;
-use samples::Samples;
+pub use samples::Samples;
 use scratch_pool::ScratchPool;
 use worker_state::WorkerState;
 
@@ -50,7 +50,7 @@ use crate::report::{
 };
 use crate::{
     Costs, DeviceId, DeviceKind, FaultPoint, Finish, GpuLane, Limits, Need, Outcome, OwnedWorkload,
-    Plan, Planned, Remedy, Settings, Size, Source, Stop, Workload, plan,
+    Plan, Planned, Remedy, Routing, Settings, Size, Source, Stop, Workload, plan,
 };
 
 /// A problem's outcome, as it is delivered.
@@ -161,7 +161,7 @@ pub(crate) fn run_until<F: Finish>(
         finished: AtomicBool::new(false),
         n_done: AtomicU64::new(0),
         n_unsolved: AtomicU64::new(0),
-        samples: Mutex::new(Samples::new()),
+        samples: Mutex::new(Samples::default()),
         started,
         // If there is no room for it, the problems need it more.
         _locals: match local_bytes {
@@ -236,7 +236,9 @@ pub fn explain<F: Finish>(finish: &F, source: &SourceOf<F>, settings: &Settings)
             let sized = guarded(|| {
                 let size = source.size(index).ok()?;
                 let kind = GpuPool::kind(settings);
-                let gpu = gpu_lane(workload, &size, kind).filter(|_| !settings.devices.is_empty());
+                let gpu = gpu_lane(workload, &size, kind).filter(|_| {
+                    !settings.devices.is_empty() && may_launch(workload, &size, settings)
+                });
                 Some((size, need(finish, &size), gpu))
             });
             let (size, need, gpu) = sized.ok().flatten()?;
@@ -268,6 +270,13 @@ fn limits(settings: &Settings) -> Limits {
 fn need<F: Finish>(finish: &F, size: &Size) -> Need {
     let solving = finish.workload().need(size, DeviceKind::Cpu);
     finish.need(size, solving)
+}
+
+/// Whether the placement lets a problem of this size be launched.
+fn may_launch<W: Workload>(workload: &W, size: &Size, settings: &Settings) -> bool {
+    settings.placement.as_ref().is_none_or(|placement| {
+        workload.launch_is_exact(size.class) || placement.is_on_devices(size)
+    })
 }
 
 /// How a problem of this size can be launched, if it can.
@@ -592,10 +601,18 @@ impl<F: Finish> Shared<F> {
 
     /// How a problem can be launched on the devices of this run, if it can.
     fn gpu_lane(&self, size: &Size) -> Option<GpuLane> {
-        match self.fleet.n_gpus() {
-            0 => None,
-            _ => gpu_lane(self.workload(), size, GpuPool::kind(&self.settings)),
+        if self.fleet.n_gpus() == 0 || !may_launch(self.workload(), size, &self.settings) {
+            return None;
         }
+        gpu_lane(self.workload(), size, GpuPool::kind(&self.settings))
+    }
+
+    /// Whether the CPU leaves problems of this class that can be launched to the devices, as long
+    /// as one of them can.
+    fn is_for_devices(&self, class: u32) -> bool {
+        let settings = &self.settings;
+        let is_placed = settings.placement.is_some() && !self.workload().launch_is_exact(class);
+        (is_placed || settings.routing == Routing::Launch) && self.fleet.can(class)
     }
 
     /// Whether a problem is to be solved twice: it was chosen, and there is room to hold it twice.

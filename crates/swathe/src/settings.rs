@@ -7,9 +7,10 @@ use std::time::Duration;
 use crate::device::Cpu;
 use crate::memory::Budget;
 use crate::report::Event;
-use crate::{Costs, Device, Padding, Stop};
+use crate::{Costs, Device, Padding, Placement, Stop};
 
-/// How a run should go about its work. None of it changes an answer.
+/// How a run should go about its work. None of it changes an answer, except that answers of
+/// different devices may differ in their last bits.
 ///
 /// ```
 /// use std::time::Duration;
@@ -32,6 +33,9 @@ pub struct Settings {
     pub devices: Vec<Device>,
     /// Who takes what several devices could.
     pub routing: Routing,
+    /// Fixes where problems are solved whose answers may differ between devices in the last bits;
+    /// without it the first free device takes them.
+    pub placement: Option<Placement>,
     /// The memory that may be used. Faults on purpose are given with it.
     pub memory: Budget,
     /// The time a problem may take to load, and again to be solved.
@@ -64,6 +68,7 @@ impl Default for Settings {
             padding: Padding::default(),
             devices: Vec::new(),
             routing: Routing::Measured,
+            placement: None,
             memory: Budget::new(cpu.memory_default_bytes()),
             time_limit: Duration::from_secs(300),
             grace: Duration::from_millis(500),

@@ -143,6 +143,12 @@ pub trait Workload: Send + Sync {
         })
     }
 
+    /// Whether launches of this class give the CPU's answers to the last bit. If they do not, a
+    /// [`Placement`](crate::Placement) keeps each size to one of the two.
+    fn launch_is_exact(&self, _class: u32) -> bool {
+        false
+    }
+
     /// Whether [`agree`](Self::agree) compares answers. A run that is to verify answers refuses a
     /// workload that cannot compare them.
     fn can_compare(&self) -> bool {

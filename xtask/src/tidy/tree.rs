@@ -13,39 +13,49 @@ pub(super) struct Tree {
 
 /// Why the files could not be listed.
 #[derive(Debug)]
-pub(super) enum TreeError {
+pub(crate) enum TreeError {
     NotStarted(std::io::Error),
     /// Git refused; its own words.
     Refused(String),
 }
 
+/// What git tracks or would add; what was deleted since is left out.
+pub(crate) fn files(root: &Path) -> Result<Vec<String>, TreeError> {
+    let output = Command::new("git")
+        .arg("-c")
+        // In a container the checkout often belongs to somebody else.
+        .arg(format!("safe.directory={}", root.display()))
+        .args([
+            "ls-files",
+            "-z",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+        ])
+        .current_dir(root)
+        .output()
+        .map_err(TreeError::NotStarted)?;
+    if !output.status.success() {
+        let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(TreeError::Refused(words));
+    }
+    let listed = String::from_utf8_lossy(&output.stdout);
+    let paths = listed.split_terminator('\0');
+    Ok(paths
+        .filter(|path| root.join(path).is_file())
+        .map(str::to_owned)
+        .collect())
+}
+
 impl Tree {
     /// Reads what git tracks or would add, so that a new file is checked before it is committed.
     pub(super) fn of_checkout(root: &Path) -> Result<Self, TreeError> {
-        let output = Command::new("git")
-            .arg("-c")
-            // In a container the checkout often belongs to somebody else.
-            .arg(format!("safe.directory={}", root.display()))
-            .args([
-                "ls-files",
-                "-z",
-                "--cached",
-                "--others",
-                "--exclude-standard",
-            ])
-            .current_dir(root)
-            .output()
-            .map_err(TreeError::NotStarted)?;
-        if !output.status.success() {
-            let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            return Err(TreeError::Refused(words));
-        }
-        let listed = String::from_utf8_lossy(&output.stdout);
-        let files = listed
-            .split_terminator('\0')
-            // What git tracks may have been deleted since.
-            .filter_map(|path| Some((path, std::fs::read(root.join(path)).ok()?)))
-            .map(|(path, bytes)| (path.to_owned(), String::from_utf8(bytes).ok()))
+        let files = files(root)?
+            .into_iter()
+            .filter_map(|path| {
+                let bytes = std::fs::read(root.join(&path)).ok()?;
+                Some((path, String::from_utf8(bytes).ok()))
+            })
             .collect();
         Ok(Self { files })
     }

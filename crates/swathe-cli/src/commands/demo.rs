@@ -41,10 +41,7 @@ pub(crate) fn demo(flags: &DemoFlags) -> Result<Code, CliError> {
         status!("\n$ swathe {}", words.join(" "));
         words.insert(0, "swathe".to_owned());
         words.extend(["--progress".to_owned(), flags.progress.clone()]);
-        let parsed = crate::flags::command().try_get_matches_from(&words);
-        let matches = parsed.map_err(|error| CliError::usage(error.to_string()))?;
-        swathe_command::settings::set_words(words);
-        let code = crate::dispatch(&matches)?;
+        let code = crate::type_in(words)?;
         if code != Code::Solved {
             return Ok(code);
         }

@@ -5,9 +5,9 @@ mod columns;
 mod comparison_text;
 mod run_text;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use swathe::Shape;
+use swathe::{Cpu, Shape};
 use swathe_command::program::kinds;
 use swathe_run::explain::advice::advice;
 use swathe_run::explain::comparison::compare;
@@ -16,13 +16,18 @@ use swathe_run::kind;
 use swathe_run::page::{self, PageData};
 use swathe_run::store::live_file::Live;
 use swathe_run::store::reported_run::{ReportError, ReportedRun};
-use swathe_run::store::run_folder::{FolderError, RunJson, write_file};
+use swathe_run::store::run_folder::{FolderError, RunJson, check_run, write_file};
 
 use crate::flags::ReportFlags;
 use swathe_command::cli_error::{CliError, Code};
+use swathe_command::error;
 use swathe_command::stdout;
+use swathe_command::summary::counted;
 
 pub(crate) fn report(flags: &ReportFlags) -> Result<Code, CliError> {
+    if flags.check {
+        return check(&flags.runs);
+    }
     match flags.runs.as_slice() {
         [before, after] => {
             if flags.json || flags.flame.is_some() {
@@ -45,6 +50,29 @@ pub(crate) fn report(flags: &ReportFlags) -> Result<Code, CliError> {
         }
     }
     Ok(Code::Solved)
+}
+
+/// Reads everything in the folders and names what is damaged.
+fn check(runs: &[PathBuf]) -> Result<Code, CliError> {
+    let mut code = Code::Solved;
+    for run in runs {
+        let checked = check_run(run, Cpu::detect().n_threads)?;
+        for damage in &checked.damages {
+            error!("damaged: {damage}");
+        }
+        let n_files = counted(checked.n_files, "file", "files");
+        stdout::line(match checked.damages.len() {
+            0 => format!(
+                "{}: {n_files} checked, all are what was written",
+                run.display()
+            ),
+            n => format!("{}: {n_files} checked, {n} damaged or gone", run.display()),
+        })?;
+        if !checked.damages.is_empty() {
+            code = Code::Mismatch;
+        }
+    }
+    Ok(code)
 }
 
 fn one(path: &Path, flags: &ReportFlags) -> Result<(), CliError> {

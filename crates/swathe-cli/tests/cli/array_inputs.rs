@@ -312,3 +312,29 @@ fn nothing_to_do_is_done() {
     swathe(folder.path(), "array map sqrt in.npz --out out.npz").expect(0);
     assert!(names(&folder.path().join("out.npz")).is_empty());
 }
+
+/// A file that is unpacked must not write outside of its folder.
+#[test]
+fn names_that_lead_out_of_the_folder_are_not_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut random = Random(1);
+    let mut items = vec![
+        ("../a".to_owned(), random.floats(&[3])),
+        ("b".to_owned(), random.floats(&[3])),
+    ];
+    save(folder.path(), "in.npz", &items);
+    let ended = swathe(folder.path(), "array map abs in.npz --out out.npz").expect(0);
+    let told = "written under another: \"../a\" as \"a\"";
+    assert!(ended.stderr.contains(told), "{}", ended.stderr);
+    let npz = Npz::open(&folder.path().join("out.npz")).unwrap();
+    assert!(npz.header("a").is_ok() && npz.header("b").is_ok() && npz.header("../a").is_err());
+    items.push(("a".to_owned(), random.floats(&[3])));
+    save(folder.path(), "in.npz", &items);
+    let ended = swathe(folder.path(), "array map abs in.npz --out two.npz").expect(2);
+    assert!(
+        ended.stderr.contains("would both be written as \"a\""),
+        "{}",
+        ended.stderr
+    );
+    assert!(!folder.path().join("two.npz").exists());
+}

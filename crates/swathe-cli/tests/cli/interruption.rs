@@ -110,8 +110,25 @@ fn what_is_finished_is_safe_while_one_problem_takes_long() {
     });
     child.kill().unwrap();
     child.wait().unwrap();
-    swathe(folder.path(), &format!("{line} --resume")).expect(0);
+    let resumed = start(
+        folder.path(),
+        SLOW,
+        &format!("{line} --progress json --resume"),
+    );
+    let ended = Ended::of(resumed.wait_with_output().unwrap()).expect(0);
     assert_eq!(json(&run.join("report.json"))["n_before"], N_ITEMS - 1);
+    // All that is told is of the whole run.
+    let told = "60 solved, 59 of them done before";
+    assert!(ended.stderr.contains(told), "{}", ended.stderr);
+    for line in ended.stderr.lines().filter(|line| line.starts_with('{')) {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(line["counts"]["n_problems"], N_ITEMS, "{line}");
+        assert!(line["counts"]["n_solved"].as_u64().unwrap() >= N_ITEMS - 1);
+    }
+    let page = std::fs::read_to_string(run.join("report.html")).unwrap();
+    assert!(page.contains("All 60 problems are solved</h1>"));
+    let text = swathe(folder.path(), "report slow --text").expect(0).stdout;
+    assert!(text.contains(told), "{text}");
     assert_eq!(result_hash(&run), hash);
 }
 
@@ -207,5 +224,34 @@ fn a_torn_last_line_costs_its_part_alone() {
         assert_eq!(result_hash(&run), hash);
         assert_eq!(json(&run.join("report.json"))["n_before"], n_before);
         assert_eq!(announced(&run).len() as u64, N_ITEMS);
+    }
+}
+
+/// What is removed while a run goes on is named, and the run does not end as if all were well.
+#[test]
+fn output_that_vanishes_is_named() {
+    let (folder, _) = folder_and_hash();
+    for name in ["manifest.jsonl", "parts/000000.parquet", "parts", ""] {
+        let run = folder.path().join("run");
+        let child = start(
+            folder.path(),
+            "slow%100=40ms:seed=1",
+            &format!("{LINE} --out run"),
+        );
+        wait_for("a part is announced", || !announced(&run).is_empty());
+        let path = run.join(name);
+        match path.is_dir() {
+            // Until nothing is put there meanwhile.
+            true => while std::fs::remove_dir_all(&path).is_err() && path.exists() {},
+            false => std::fs::remove_file(&path).unwrap(),
+        }
+        let ended = Ended::of(child.wait_with_output().unwrap()).expect(4);
+        let named = format!("run/{name}");
+        assert!(
+            ended.stderr.contains(named.trim_end_matches('/')),
+            "{}",
+            ended.stderr
+        );
+        let _ = std::fs::remove_dir_all(&run);
     }
 }

@@ -418,3 +418,58 @@ fn maps_that_cannot_be_written_end_the_run() {
     let (run, whole) = (folder.path().join("run"), folder.path().join("whole"));
     assert_eq!(result_hash(&run), result_hash(&whole));
 }
+
+#[test]
+fn maps_that_committed_pairs_rely_on_are_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    many_pairs(folder.path());
+    let line = "ot pairs.csv --fields npz";
+    for k in [1, 2] {
+        swathe(folder.path(), &format!("{line} --out run --shard {k}/2")).expect(0);
+    }
+    swathe(folder.path(), "merge run").expect(0);
+    swathe(folder.path(), "report run --check").expect(0);
+    let run = folder.path().join("run");
+    let name = texts(&run, "fields_path")[0].clone();
+    let path = run.join(&name);
+    let whole = fs::read(&path).unwrap();
+    let mut flipped = whole.clone();
+    flipped[whole.len() / 2] ^= 1;
+    for (contents, is_noticed) in [
+        (None, true),
+        (Some(&whole[..whole.len() - 1]), true),
+        // Its contents are read by the full check alone.
+        (Some(&flipped[..]), false),
+    ] {
+        match contents {
+            Some(contents) => fs::write(&path, contents).unwrap(),
+            None => fs::remove_file(&path).unwrap(),
+        }
+        let ended = swathe(folder.path(), "report run --check").expect(3);
+        assert!(ended.stderr.contains(&name), "{}", ended.stderr);
+        let ended = swathe(
+            folder.path(),
+            &format!("{line} --out run --shard 1/2 --resume"),
+        );
+        if is_noticed {
+            let ended = ended.expect(2);
+            assert!(ended.stderr.contains(&name), "{}", ended.stderr);
+        }
+    }
+}
+
+#[test]
+fn paths_of_files_are_no_results() {
+    let folder = tempfile::tempdir().unwrap();
+    many_pairs(folder.path());
+    swathe(folder.path(), "ot pairs.csv --out without --fields none").expect(0);
+    swathe(folder.path(), "ot pairs.csv --out with --fields npz").expect(0);
+    let text = swathe(folder.path(), "report without with")
+        .expect(0)
+        .stdout;
+    assert!(text.contains("rows that both have are the same"), "{text}");
+    assert!(
+        !text.contains("rows differ") && !text.contains("fields_path"),
+        "{text}"
+    );
+}

@@ -97,7 +97,10 @@ fn damaged_parts_are_named() {
         flipped[whole.len() / 3] ^= 1;
         let damages: [(&str, Option<&[u8]>); 3] = [
             ("its contents are not what was written", Some(&flipped)),
-            ("bytes, the manifest says", Some(&whole[..whole.len() / 2])),
+            (
+                "bytes, but was written with",
+                Some(&whole[..whole.len() / 2]),
+            ),
             ("it is gone", None),
         ];
         for (reason, contents) in damages {
@@ -159,4 +162,270 @@ fn a_run_of_other_settings_or_inputs_is_not_gone_on_with() {
         "{}",
         ended.stderr
     );
+}
+
+/// The lines of a manifest as versions without checksums wrote them.
+fn without_checksums(lines: &[String]) -> Vec<String> {
+    let bare = |line: &String| {
+        let mut line: serde_json::Value = serde_json::from_str(line).unwrap();
+        let members = line.as_object_mut().unwrap();
+        assert!(members.remove("sequence").is_some() && members.remove("checksum").is_some());
+        line.to_string()
+    };
+    lines.iter().map(bare).collect()
+}
+
+/// The line with the end of its last span moved.
+fn with_end_moved(line: &str, by: i64) -> String {
+    let (before, rest) = line.split_once("\"problems\":").unwrap();
+    let (spans, after) = rest.split_once("]]").unwrap();
+    let (spans, end) = spans.rsplit_once(',').unwrap();
+    let end = end.parse::<i64>().unwrap() + by;
+    format!("{before}\"problems\":{spans},{end}]]{after}")
+}
+
+#[test]
+fn a_manifest_that_was_changed_loses_and_doubles_no_row() {
+    let folder = tempfile::tempdir().unwrap();
+    many_floats(folder.path());
+    let line = "array map sqrt in.npz --memory 1MiB --threads 1 --out run";
+    swathe(folder.path(), line).expect(0);
+    for k in 1..=2 {
+        let line = "array map sqrt in.npz --memory 1MiB --threads 1 --out shards";
+        swathe(folder.path(), &format!("{line} --shard {k}/2")).expect(0);
+    }
+    swathe(folder.path(), "merge shards").expect(0);
+    let runs = [
+        ("run", format!("{line} --resume")),
+        ("shards/shards/2-of-2", "merge shards".to_owned()),
+    ];
+    for (run, line) in runs {
+        let run = folder.path().join(run);
+        let hash = result_hash(&run);
+        let path = run.join("manifest.jsonl");
+        let whole = fs::read_to_string(&path).unwrap();
+        let lines: Vec<String> = whole.lines().map(str::to_owned).collect();
+        let n = lines.len();
+        assert!(n >= 3, "{n}");
+        let mut cases = Vec::new();
+        for lines in [lines.clone(), without_checksums(&lines)] {
+            for by in [-1, 1, 40] {
+                let mut changed = lines.clone();
+                changed[n - 1] = with_end_moved(&changed[n - 1], by);
+                cases.push((changed, n));
+            }
+            let mut twice = lines.clone();
+            twice.insert(1, lines[0].clone());
+            cases.push((twice, 2));
+            cases.push(([lines.as_slice(), &lines[1..2]].concat(), n + 1));
+        }
+        let mut lost = lines.clone();
+        lost.remove(1);
+        cases.push((lost, 2));
+        for (changed, number) in cases {
+            fs::write(&path, changed.join("\n") + "\n").unwrap();
+            let ended = swathe(folder.path(), &line).expect(2);
+            let told = &ended.stderr;
+            assert!(told.contains("manifest.jsonl is damaged: line"), "{told}");
+            assert!(told.contains(&format!(": line {number}: ")), "{told}");
+            assert!(told.contains("move manifest.jsonl aside"), "{told}");
+        }
+        // A manifest of an earlier version is relied on where its parts bear it out.
+        fs::write(&path, without_checksums(&lines).join("\n") + "\n").unwrap();
+        swathe(folder.path(), &line).expect(0);
+        assert_eq!(result_hash(&run), hash);
+    }
+}
+
+/// What is outside of a run folder stays as it is, whatever links are put into the folder.
+#[test]
+fn links_in_a_run_folder_lead_nowhere() {
+    use std::os::unix::fs::symlink;
+    let folder = tempfile::tempdir().unwrap();
+    many_floats(folder.path());
+    let victim = folder.path().join("victim");
+    let mine = victim.join("mine.txt");
+    fs::create_dir(&victim).unwrap();
+    fs::write(&mine, "mine").unwrap();
+    fs::write(victim.join("000007.parquet"), "mine").unwrap();
+    let untouched = || {
+        assert_eq!(fs::read_to_string(&mine).unwrap(), "mine");
+        assert!(victim.join("000007.parquet").exists());
+        assert_eq!(fs::read_dir(&victim).unwrap().count(), 2);
+    };
+    let line = "array map sqrt in.npz --memory 1MiB --out";
+    let refused = |line: &str, link: &str| {
+        let ended = swathe(folder.path(), line).expect(4);
+        let told = format!("{link} is a symbolic link");
+        assert!(ended.stderr.contains(&told), "{}", ended.stderr);
+        assert!(ended.stderr.contains("remove the link"), "{}", ended.stderr);
+        untouched();
+    };
+    fs::create_dir(folder.path().join("new")).unwrap();
+    symlink("../victim/mine.txt", folder.path().join("new/run.lock")).unwrap();
+    refused(&format!("{line} new"), "new/run.lock");
+
+    swathe(folder.path(), &format!("{line} run")).expect(0);
+    let run = folder.path().join("run");
+    let hash = result_hash(&run);
+    for (name, target) in [
+        ("parts", "../victim"),
+        ("run.lock", "../victim/mine.txt"),
+        ("manifest.jsonl", "../victim/mine.txt"),
+    ] {
+        fs::rename(run.join(name), run.join("aside")).unwrap();
+        symlink(target, run.join(name)).unwrap();
+        refused(&format!("{line} run --resume"), &format!("run/{name}"));
+        fs::remove_file(run.join(name)).unwrap();
+        fs::rename(run.join("aside"), run.join(name)).unwrap();
+    }
+    fs::create_dir(folder.path().join("sharded")).unwrap();
+    symlink("../victim", folder.path().join("sharded/shards")).unwrap();
+    refused(&format!("{line} sharded --shard 1/2"), "sharded/shards");
+
+    // What is written by name replaces a link; what a run did not make is not removed.
+    for name in [
+        "live.json",
+        ".live.json.tmp",
+        "report.html",
+        "items.parquet",
+    ] {
+        let _ = fs::remove_file(run.join(name));
+        symlink("../victim/mine.txt", run.join(name)).unwrap();
+    }
+    fs::write(run.join("parts/notes.txt"), "mine").unwrap();
+    fs::write(run.join(".notes.tmp"), "mine").unwrap();
+    swathe(folder.path(), &format!("{line} run --resume")).expect(0);
+    untouched();
+    assert_eq!(result_hash(&run), hash);
+    assert!(run.join("parts/notes.txt").exists() && run.join(".notes.tmp").exists());
+
+    // The folder itself may be a link to where there is room.
+    fs::create_dir(folder.path().join("room")).unwrap();
+    symlink("room", folder.path().join("linked")).unwrap();
+    swathe(folder.path(), &format!("{line} linked")).expect(0);
+    assert_eq!(result_hash(&folder.path().join("room")), hash);
+}
+
+/// A file with one bit flipped.
+fn flip(path: &std::path::Path) {
+    let mut bytes = fs::read(path).unwrap();
+    let at = bytes.len() / 3;
+    bytes[at] ^= 1;
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn damage_is_found_before_runs_are_called_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    many_floats(folder.path());
+    for out in ["a", "b"] {
+        let line = format!("array map sqrt in.npz --memory 1MiB --out {out}");
+        swathe(folder.path(), &line).expect(0);
+    }
+    let same = swathe(folder.path(), "report a b").expect(0);
+    assert!(same.stdout.contains("to the last bit"), "{}", same.stdout);
+    let whole = swathe(folder.path(), "report b --check").expect(0);
+    assert!(whole.stdout.contains("all are what was written"));
+    assert_eq!(whole.stderr, "");
+    for name in [
+        "items.parquet",
+        "timing.parquet",
+        "failures.parquet",
+        "parts/000000.parquet",
+        "parts/000001.outcomes.parquet",
+        "report.json",
+        "manifest.jsonl",
+    ] {
+        let path = folder.path().join("b").join(name);
+        let whole = fs::read(&path).unwrap();
+        match name {
+            "report.json" => fs::write(&path, &whole[..whole.len() / 2]).unwrap(),
+            _ => flip(&path),
+        }
+        let ended = swathe(folder.path(), "report b --check").expect(3);
+        let told = format!("damaged: b/{name} ");
+        assert!(ended.stderr.contains(&told), "{name}: {}", ended.stderr);
+        assert!(ended.stdout.contains("damaged or gone"), "{}", ended.stdout);
+        if name == "items.parquet" {
+            let ended = swathe(folder.path(), "report a b").expect(2);
+            assert!(
+                ended.stderr.contains("b/items.parquet is damaged"),
+                "{}",
+                ended.stderr
+            );
+            assert!(!ended.stdout.contains("the same"), "{}", ended.stdout);
+        }
+        fs::write(&path, whole).unwrap();
+    }
+    fs::remove_file(folder.path().join("b/items.parquet")).unwrap();
+    let ended = swathe(folder.path(), "report b --check").expect(3);
+    assert!(ended.stderr.contains("b/items.parquet"), "{}", ended.stderr);
+    swathe(folder.path(), "report in.npz --check").expect(2);
+}
+
+#[test]
+fn a_lost_manifest_is_made_again_from_the_parts() {
+    let folder = tempfile::tempdir().unwrap();
+    many_floats(folder.path());
+    let line = "array map sqrt in.npz --memory 1MiB --out run";
+    swathe(folder.path(), line).expect(0);
+    let run = folder.path().join("run");
+    let hash = result_hash(&run);
+    let manifest = run.join("manifest.jsonl");
+    let n_parts = fs::read_to_string(&manifest).unwrap().lines().count();
+    let mut before = announced(&run);
+    before.sort_unstable();
+    // A part whose outcomes were not yet written when its process died.
+    fs::copy(
+        run.join("parts/000000.parquet"),
+        run.join("parts/000099.parquet"),
+    )
+    .unwrap();
+    fs::remove_file(&manifest).unwrap();
+    let ended = swathe(folder.path(), &format!("{line} --resume")).expect(0);
+    let told = format!("manifest.jsonl was gone and was made again from {n_parts} parts");
+    assert!(ended.stderr.contains(&told), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("60 of them done before"),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(result_hash(&run), hash);
+    assert!(!run.join("parts/000099.parquet").exists());
+    let mut after = announced(&run);
+    after.sort_unstable();
+    assert_eq!(after, before);
+    swathe(folder.path(), "report run --check").expect(0);
+    // Nothing is taken from a part that is not what was written.
+    for name in ["000001.outcomes.parquet", "000001.parquet"] {
+        let path = run.join("parts").join(name);
+        let whole = fs::read(&path).unwrap();
+        flip(&path);
+        fs::remove_file(&manifest).unwrap();
+        let ended = swathe(folder.path(), &format!("{line} --resume")).expect(2);
+        assert!(ended.stderr.contains(name), "{}", ended.stderr);
+        fs::write(&path, whole).unwrap();
+        swathe(folder.path(), &format!("{line} --resume")).expect(0);
+    }
+}
+
+#[test]
+fn what_a_killed_process_left_is_removed_and_what_another_writes_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    many_floats(folder.path());
+    for k in 1..=2 {
+        let line = format!("array map sqrt in.npz --out run --shard {k}/2");
+        swathe(folder.path(), &line).expect(0);
+    }
+    let run = folder.path().join("run");
+    let mut gone = Command::new("true").spawn().unwrap();
+    gone.wait().unwrap();
+    let dead = run.join(format!(".timing.parquet.{}-1.tmp", gone.id()));
+    let live = run.join(format!(".report.html.{}-1.tmp", std::process::id()));
+    for path in [&dead, &live] {
+        fs::write(path, "half").unwrap();
+    }
+    swathe(folder.path(), "merge run").expect(0);
+    assert!(!dead.exists() && live.exists());
 }

@@ -138,7 +138,7 @@ fn live() -> Live {
         stage: Stage::Solving,
         workload: "array".to_owned(),
         command: "swathe array matmul left.npz --with right.npz --out run".to_owned(),
-        n_before: 0,
+        before: Counts::default(),
         counts: Counts {
             n_problems: 100,
             n_solved: 19,

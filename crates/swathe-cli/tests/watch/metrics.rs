@@ -55,7 +55,15 @@ fn parse(text: &str) -> BTreeMap<String, f64> {
 #[test]
 fn figures_of_a_run_that_goes_on() {
     let unfinished = Unfinished::beating();
-    unfinished.change(|live| (live.n_before, live.n_setbacks) = (100, 3));
+    unfinished.change(|live| {
+        live.n_setbacks = 3;
+        live.before = swathe::Counts {
+            n_problems: 100,
+            n_solved: 95,
+            n_timed_out: 5,
+            ..swathe::Counts::default()
+        };
+    });
     let watch = Watch::start(unfinished.path(), "run");
     let answer = get(watch.server, "/metrics").expect(200);
     let kind = answer.header("content-type");
@@ -64,7 +72,7 @@ fn figures_of_a_run_that_goes_on() {
     for (name, value) in [
         (
             r#"swathe_problems_total{workload="array",outcome="solved"}"#,
-            19.0,
+            114.0,
         ),
         (
             r#"swathe_problems_total{workload="array",outcome="failed"}"#,
@@ -76,7 +84,7 @@ fn figures_of_a_run_that_goes_on() {
         ),
         (
             r#"swathe_problems_total{workload="array",outcome="timed_out"}"#,
-            0.0,
+            5.0,
         ),
         (
             r#"swathe_problems_total{workload="array",outcome="panicked"}"#,

@@ -45,6 +45,8 @@ fn the_death_of_a_run_is_noticed_and_so_is_its_return() {
     assert_eq!(view["resume_command"], format!("swathe {LINE} --resume"));
     assert!(view["n_done"].as_u64().unwrap() < 60);
     let n_before = committed();
+    assert_eq!(view["n_done"], n_before, "what is not committed is lost");
+    assert_eq!(view["n_committed"], n_before);
     // It can be gone on with, and the watch goes on too.
     let mut run = Run::start(folder.path(), &format!("{LINE} --resume"), 400);
     let view = watch.until("it runs again", |view| {
@@ -52,6 +54,7 @@ fn the_death_of_a_run_is_noticed_and_so_is_its_return() {
     });
     assert_eq!(view["n_problems"], 60);
     let view = watch.until_state("finished");
+    assert_eq!(view["counts"]["n_solved"], 60, "of the whole run");
     assert_eq!(
         (view["n_done"].as_u64(), view["n_before"].as_u64()),
         (Some(60), Some(n_before as u64))

@@ -13,7 +13,7 @@ use crate::store::reported_run::ReportedRun;
 use crate::store::run_folder::FolderError;
 
 pub use outcomes::{OutcomeChange, OutcomeChanges};
-pub use results::{ResultChanges, RowChange, TableChanges};
+pub use results::{ResultChanges, RowChange, TableChanges, same_problems};
 
 /// Two runs side by side.
 #[derive(Clone, Debug)]

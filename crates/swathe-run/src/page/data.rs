@@ -91,6 +91,7 @@ impl PageData {
             "report": report,
             "launches": launches::columns(&self.file.report.launches),
             "class_names": class_names,
+            "counts": self.file.whole_counts(),
             "n_before": self.file.n_before,
             "figures": self.file.figures,
             "warnings": self.file.warnings,

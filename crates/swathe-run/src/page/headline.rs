@@ -5,7 +5,7 @@ use crate::store::report_file::ReportFile;
 
 /// What became of the problems.
 pub(super) fn headline(file: &ReportFile) -> String {
-    let counts = &file.report.counts;
+    let counts = &file.whole_counts();
     let (n_done, n_problems) = (counts.n_done(), counts.n_problems);
     if file.report.cancelled && n_done < n_problems {
         return format!(
@@ -15,7 +15,6 @@ pub(super) fn headline(file: &ReportFile) -> String {
         );
     }
     match (n_problems, counts.n_unsolved()) {
-        (0, _) if file.n_before > 0 => "Nothing was left to solve".to_owned(),
         (0, _) => "There were no problems to solve".to_owned(),
         (1, 0) => "The problem is solved".to_owned(),
         (n, 0) => format!("All {} problems are solved", count(n)),
@@ -42,8 +41,11 @@ pub(super) fn lead(file: &ReportFile, title: &str) -> String {
     };
     if file.n_before > 0 {
         lead += &format!(
-            " {} more had been done before this run resumed.",
-            count(file.n_before)
+            " {} of the problems had been done before the run was resumed.",
+            match file.report.counts.n_problems {
+                0 => "All".to_owned(),
+                _ => count(file.n_before),
+            }
         );
     }
     let n_mismatches = report.verification.mismatches.len() as u64;

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use swathe::{CostRow, Costs, Cpu, DeviceId, GpuInfo};
+use swathe::{CostRow, Costs, Cpu, DeviceId, GpuInfo, Placement};
 
 /// Measured costs and what they were measured with.
 #[derive(Debug, Serialize, Deserialize)]
@@ -20,6 +20,9 @@ struct CostFile {
     #[serde(default)]
     gpus: BTreeMap<usize, String>,
     costs: Costs,
+    /// Where problems were solved, by workload and devices.
+    #[serde(default)]
+    placements: BTreeMap<String, Placement>,
 }
 
 /// The costs that earlier runs on this machine measured, with these graphics processors; none if
@@ -42,11 +45,12 @@ pub fn load(gpus: &[GpuInfo]) -> Costs {
 /// Keeps the costs for the next run. What was known of graphics processors that this run did not
 /// use stays known.
 pub fn save(costs: &Costs, gpus: &[GpuInfo]) {
-    let Some(path) = path() else { return };
     let cpu = Cpu::detect();
     let mut rows: Vec<CostRow> = costs.clone().into();
     let mut known: BTreeMap<usize, String> = BTreeMap::new();
+    let mut placements = BTreeMap::new();
     if let Some(before) = read() {
+        placements = before.placements;
         let is_elsewhere = |number: usize| !gpus.iter().any(|gpu| gpu.number == number);
         known = before.gpus;
         known.retain(|&number, _| is_elsewhere(number));
@@ -63,8 +67,39 @@ pub fn save(costs: &Costs, gpus: &[GpuInfo]) {
         n_threads: cpu.n_threads,
         gpus: known,
         costs: rows.into(),
+        placements,
     };
-    let Ok(text) = serde_json::to_string(&file) else {
+    write(&file);
+}
+
+/// Where earlier runs of this workload, with these graphics processors and so many threads, solved
+/// their problems.
+pub fn placement(workload: &str, gpus: &[GpuInfo], n_threads: usize) -> Option<Placement> {
+    read()?
+        .placements
+        .remove(&placement_key(workload, gpus, n_threads))
+}
+
+/// Keeps a placement for the next run. Without a cost file there is none: it is written first.
+pub fn keep_placement(workload: &str, gpus: &[GpuInfo], n_threads: usize, decided: &Placement) {
+    if let Some(mut file) = read() {
+        let of_workload = file
+            .placements
+            .entry(placement_key(workload, gpus, n_threads))
+            .or_default();
+        *of_workload = decided.over(of_workload);
+        write(&file);
+    }
+}
+
+fn placement_key(workload: &str, gpus: &[GpuInfo], n_threads: usize) -> String {
+    let gpus: Vec<String> = gpus.iter().map(described).collect();
+    format!("{workload}, {n_threads} threads, {}", gpus.join(", "))
+}
+
+fn write(file: &CostFile) {
+    let Some(path) = path() else { return };
+    let Ok(text) = serde_json::to_string(file) else {
         return;
     };
     if let Some(folder) = path.parent() {

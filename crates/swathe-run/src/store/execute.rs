@@ -3,10 +3,12 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use serde_json::Value;
 use swathe::{
-    Counts, Delivery, Done, Finish, Need, Outcome, Report, Settings, Size, Source, Stop, Workload,
+    Counts, Delivery, Done, Event, Finish, Need, Outcome, Report, Settings, Size, Source, Stop,
+    Workload,
 };
 
 use crate::explain::trace;
@@ -52,8 +54,8 @@ pub struct Finished {
     pub path: PathBuf,
     /// The figures of what ran now.
     pub report: Report,
-    /// Problems whose outcomes were there already.
-    pub n_before: u64,
+    /// What became of the problems whose outcomes were there already.
+    pub before: Counts,
     /// Figures of the workload's own: what they count, how many.
     pub figures: Vec<(&'static str, u64)>,
     /// What the user should be warned of, in sentences.
@@ -96,11 +98,12 @@ where
         shard: output.shard,
         ..identity
     };
+    let problems = identity.problems();
     let mut folder = RunFolder::open(&path, identity, output.resume, settings.memory.faults())?;
-    let (from, to) = span(source.n_problems(), output.shard);
-    let committed = folder.committed();
-    let todo = Arc::new(committed.missing(from as u64, to as u64));
-    let n_before = (to - from - todo.len()) as u64;
+    let todo = folder.committed().missing(problems.start, problems.end);
+    let before = folder.committed_counts();
+    let opened = folder.warnings().to_vec();
+    let todo = Arc::new(todo);
     rows.begin(&todo)?;
     let remaining = remaining(source, &todo);
     let numbered = Arc::new(Numbered {
@@ -122,15 +125,26 @@ where
         &path,
         name,
         &output.command,
-        n_before,
+        before,
         Counts {
             n_problems: todo.len() as u64,
             ..Counts::default()
         },
         settings.memory.cap_bytes(),
     );
+    // Who shows progress learns first what was done before.
+    let observer = settings.observer.as_ref();
+    if let Some(observer) = observer {
+        observer.tell(&Event::Progress {
+            counts: live.whole(Counts {
+                n_problems: todo.len() as u64,
+                ..Counts::default()
+            }),
+            elapsed: Duration::ZERO,
+        });
+    }
     let settings = &Settings {
-        observer: Some(live.observer(Arc::clone(&todo), settings.observer.clone())),
+        observer: Some(live.observer(Arc::clone(&todo), observer.cloned())),
         ..settings.clone()
     };
     let report = swathe::run_finishing(&numbered, &remaining, settings, &mut |delivery| {
@@ -179,26 +193,15 @@ where
     let finished = Finished {
         path,
         report,
-        n_before,
+        before,
         figures: part.rows().figures(),
-        warnings: part.rows().warnings(),
+        warnings: [opened, part.rows().warnings()].concat(),
         notes: notes.unwrap_or_default(),
         merged,
     };
     write_reports(&finished, output, section)?;
     drop(live);
     Ok(finished)
-}
-
-/// The problems of a shard: neighbours stay together, as they often share inputs.
-pub fn span(n_problems: usize, shard: Option<(usize, usize)>) -> (usize, usize) {
-    match shard {
-        None => (0, n_problems),
-        Some((number, n_shards)) => {
-            let cut = |k: usize| (n_problems as u128 * k as u128 / n_shards as u128) as usize;
-            (cut(number - 1), cut(number))
-        }
-    }
 }
 
 /// Adds an outcome to the part in the making.
@@ -275,7 +278,8 @@ fn write_reports(
     let figures = finished.figures.iter();
     ReportFile {
         report: finished.report.clone(),
-        n_before: finished.n_before,
+        n_before: finished.before.n_problems,
+        before: finished.before,
         figures: figures.map(|&(what, n)| (what.to_owned(), n)).collect(),
         warnings: finished.warnings.clone(),
         command: output.command.clone(),
@@ -295,23 +299,4 @@ fn write_reports(
     };
     let page = page::page(&data, Some(output.kind));
     write_file(&path.join("report.html"), page.as_bytes())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::span;
-
-    #[test]
-    fn shards_cover_everything_once() {
-        for n_problems in [0usize, 1, 5, 100, 101] {
-            for n_shards in 1..=7 {
-                let spans: Vec<_> = (1..=n_shards)
-                    .map(|k| span(n_problems, Some((k, n_shards))))
-                    .collect();
-                assert_eq!(spans[0].0, 0);
-                assert_eq!(spans[n_shards - 1].1, n_problems);
-                assert!(spans.windows(2).all(|pair| pair[0].1 == pair[1].0));
-            }
-        }
-    }
 }

@@ -8,16 +8,20 @@
 mod process;
 
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
-use swathe::{Counts, Event, Launch, Observer, Report, Sample, Setback, WorkerNow};
+use swathe::{Counts, Event, Launch, Observer, Sample, Samples, Setback, WorkerNow};
 
+pub(crate) use process::is_process_alive;
 pub use process::{Presence, ProcessMark};
+use swathe_formats::atomic_file::AtomicFile;
+
+use crate::store::run_folder::sum_counts;
 
 /// The file's name in a run folder.
 pub const FILE_NAME: &str = "live.json";
@@ -41,9 +45,9 @@ pub struct Live {
     pub workload: String,
     /// The command that was given.
     pub command: String,
-    /// Problems whose outcomes were there before this run resumed.
-    pub n_before: u64,
-    /// What became of the problems so far.
+    /// What became of the problems whose outcomes were committed before this run resumed.
+    pub before: Counts,
+    /// What became of the other problems so far.
     pub counts: Counts,
     /// From the start of the run to this writing.
     pub elapsed_ms: f64,
@@ -51,7 +55,7 @@ pub struct Live {
     pub last_outcome_ms: f64,
     /// The memory that may be used.
     pub budget_bytes: u64,
-    /// The run from moment to moment, at most [`Report::N_SAMPLES_KEPT`] of them.
+    /// The run from moment to moment, at most [`swathe::Report::N_SAMPLES_KEPT`] of them.
     pub samples: Vec<Sample>,
     /// What every worker does.
     pub workers: Vec<WorkerNow>,
@@ -79,7 +83,7 @@ pub enum Stage {
 
 impl Live {
     /// The version this program writes and reads.
-    pub const FORMAT: u32 = 1;
+    pub const FORMAT: u32 = 2;
     /// Setbacks kept.
     pub const N_SETBACKS_KEPT: usize = 50;
     /// Launches kept.
@@ -108,6 +112,7 @@ pub struct LiveFile {
 
 struct Shared {
     path: PathBuf,
+    before: Counts,
     started: Instant,
     state: Mutex<State>,
     over: Condvar,
@@ -115,7 +120,7 @@ struct Shared {
 
 struct State {
     live: Live,
-    samples: Thinned,
+    samples: Samples,
     /// The moment that was heard of last; samples of a long run are far apart.
     latest: Option<Sample>,
     is_over: bool,
@@ -131,7 +136,7 @@ impl LiveFile {
         run: &Path,
         workload: &str,
         command: &str,
-        n_before: u64,
+        before: Counts,
         counts: Counts,
         budget_bytes: u64,
     ) -> LiveFile {
@@ -144,7 +149,7 @@ impl LiveFile {
             stage: Stage::Solving,
             workload: workload.to_owned(),
             command: command.to_owned(),
-            n_before,
+            before,
             counts,
             elapsed_ms: 0.0,
             last_outcome_ms: 0.0,
@@ -161,10 +166,11 @@ impl LiveFile {
         let _ = fs::remove_file(run.join(FILE_NAME));
         let shared = Arc::new(Shared {
             path: run.join(FILE_NAME),
+            before,
             started: Instant::now(),
             state: Mutex::new(State {
                 live,
-                samples: Thinned::default(),
+                samples: Samples::default(),
                 latest: None,
                 is_over: false,
             }),
@@ -178,14 +184,23 @@ impl LiveFile {
         LiveFile { shared, thread }
     }
 
-    /// An observer that feeds the file and passes every event on. `numbers` are the input's
-    /// numbers of the engine's problems: a run that resumed has only some of them.
+    /// What became of all problems of the run, given what became of those that were left.
+    pub fn whole(&self, counts: Counts) -> Counts {
+        sum_counts([self.shared.before, counts])
+    }
+
+    /// An observer that feeds the file and passes every event on, with the counts of the whole run.
+    /// `numbers` are the input's numbers of the engine's problems: a run that resumed has only some
+    /// of them.
     pub fn observer(&self, numbers: Arc<Vec<u64>>, next: Option<Observer>) -> Observer {
         let shared = Arc::clone(&self.shared);
         Observer::new(move |event| {
             shared.see(event, &numbers);
             if let Some(next) = &next {
-                next.tell(event);
+                match shared.before.n_problems {
+                    0 => next.tell(event),
+                    _ => next.tell(&of_whole_run(event, &shared.before)),
+                }
             }
         })
     }
@@ -235,7 +250,9 @@ impl Shared {
                 for (problem, _) in live.workers.iter_mut().flat_map(|now| &mut now.problem) {
                     *problem = numbers.get(*problem).map_or(*problem, |row| *row as usize);
                 }
-                state.samples.push(*sample);
+                if state.samples.is_due(sample.at_ms) {
+                    state.samples.push(*sample);
+                }
                 state.latest = Some(*sample);
             }
         }
@@ -255,7 +272,7 @@ impl Shared {
             state.live.beat += 1;
             state.live.written_unix_ms = unix_ms();
             state.live.elapsed_ms = self.started.elapsed().as_secs_f64() * 1e3;
-            let mut samples = state.samples.kept.clone();
+            let mut samples = state.samples.kept().to_vec();
             samples.extend(state.latest.filter(|latest| samples.last() != Some(latest)));
             let live = Live {
                 samples,
@@ -274,10 +291,28 @@ impl Shared {
 
     /// Not synced: after a crash of the machine nobody watches.
     fn write(&self, live: &Live) -> io::Result<()> {
-        // The folder's lock sees to it that nobody else writes here.
-        let temporary = self.path.with_file_name(".live.json.tmp");
-        fs::write(&temporary, serde_json::to_vec(live)?)?;
-        fs::rename(&temporary, &self.path)
+        let mut file = AtomicFile::create(&self.path)?;
+        file.write_all(&serde_json::to_vec(live)?)?;
+        file.commit_unsynced()
+    }
+}
+
+/// The event as it is of the whole run, what was done before included.
+fn of_whole_run(event: &Event, before: &Counts) -> Event {
+    match event {
+        Event::Progress { counts, elapsed } => Event::Progress {
+            counts: sum_counts([*before, *counts]),
+            elapsed: *elapsed,
+        },
+        Event::Sampled { sample, workers } => Event::Sampled {
+            sample: Sample {
+                n_done: before.n_done() + sample.n_done,
+                n_unsolved: before.n_unsolved() + sample.n_unsolved,
+                ..*sample
+            },
+            workers: workers.clone(),
+        },
+        event => event.clone(),
     }
 }
 
@@ -289,33 +324,6 @@ fn push_last<T: Clone>(kept: &mut Vec<T>, item: &T, n_kept_max: usize) {
     kept.push(item.clone());
 }
 
-/// Samples at distances that grow with the run.
-#[derive(Default)]
-struct Thinned {
-    kept: Vec<Sample>,
-    interval_ms: f64,
-}
-
-impl Thinned {
-    fn push(&mut self, sample: Sample) {
-        if let Some(last) = self.kept.last()
-            && sample.at_ms - last.at_ms < self.interval_ms
-        {
-            return;
-        }
-        self.kept.push(sample);
-        if self.kept.len() >= Report::N_SAMPLES_KEPT {
-            let mut at = 0;
-            self.kept.retain(|_| {
-                at += 1;
-                at % 2 == 1
-            });
-            let span_ms = sample.at_ms - self.kept[0].at_ms;
-            self.interval_ms = span_ms / self.kept.len() as f64;
-        }
-    }
-}
-
 fn unix_ms() -> u64 {
     SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
@@ -324,11 +332,11 @@ fn unix_ms() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::sync::{Arc, Mutex};
     use std::time::Duration;
 
     use super::{FILE_NAME, Live, LiveFile, Stage};
-    use swathe::{Counts, DeviceId, Event, Phase, Sample, WorkerNow};
+    use swathe::{Counts, DeviceId, Event, Observer, Phase, Sample, WorkerNow};
 
     fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
         for _ in 0..600 {
@@ -347,8 +355,23 @@ mod tests {
             n_problems: 10,
             ..Counts::default()
         };
-        let file = LiveFile::start(folder.path(), "sum", "swathe sum", 3, counts, 1 << 20);
-        let observer = file.observer(Arc::new(vec![7, 8, 9]), None);
+        let before = Counts {
+            n_problems: 3,
+            n_solved: 2,
+            n_timed_out: 1,
+            ..Counts::default()
+        };
+        let file = LiveFile::start(folder.path(), "sum", "swathe sum", before, counts, 1 << 20);
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&told);
+        let next = Observer::new(move |event| {
+            heard.lock().expect("no panic").push(match event {
+                Event::Progress { counts, .. } => (counts.n_done(), counts.n_unsolved()),
+                Event::Sampled { sample, .. } => (sample.n_done, sample.n_unsolved),
+                _ => (0, 0),
+            });
+        });
+        let observer = file.observer(Arc::new(vec![7, 8, 9]), Some(next));
         observer.tell(&Event::Progress {
             counts: Counts {
                 n_solved: 4,
@@ -374,7 +397,9 @@ mod tests {
         let read = || Live::read(folder.path()).ok().flatten();
         eventually("a live file", || read().is_some());
         let live = read().expect("it is there");
-        assert_eq!((live.counts.n_solved, live.n_before), (4, 3));
+        assert_eq!((live.counts.n_solved, live.before), (4, before));
+        let told = told.lock().expect("no panic").clone();
+        assert_eq!(told, [(7, 1), (7, 1)], "the whole run is passed on");
         assert_eq!(live.samples, [sample]);
         assert_eq!(live.workers, [worker(8)], "under the input's number");
         assert_eq!(live.stage, Stage::Solving);
@@ -385,22 +410,5 @@ mod tests {
         });
         drop(file);
         assert!(!folder.path().join(FILE_NAME).exists());
-    }
-
-    #[test]
-    fn samples_stay_few_and_cover_the_whole_run() {
-        let mut thinned = super::Thinned::default();
-        for second in 0..100_000 {
-            thinned.push(Sample {
-                at_ms: f64::from(second) * 1e3,
-                ..Sample::default()
-            });
-        }
-        let kept = &thinned.kept;
-        assert!(kept.len() < swathe::Report::N_SAMPLES_KEPT && kept.len() > 200);
-        assert_eq!(kept[0].at_ms, 0.0);
-        assert!(kept[kept.len() - 1].at_ms > 9.9e7);
-        let widest = kept.windows(2).map(|pair| pair[1].at_ms - pair[0].at_ms);
-        assert!(widest.fold(0.0, f64::max) < 1e8 / 150.0);
     }
 }

@@ -6,9 +6,9 @@ use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use swathe::Report;
+use swathe::{Counts, Report};
 
-use crate::store::run_folder::{FolderError, write_file};
+use crate::store::run_folder::{FolderError, sum_counts, write_file};
 
 /// The contents of `report.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -17,6 +17,9 @@ pub struct ReportFile {
     pub report: Report,
     /// Problems whose outcomes were there before it.
     pub n_before: u64,
+    /// What became of those; reports of earlier versions do not tell.
+    #[serde(default)]
+    pub before: Counts,
     /// Figures of the workload's own: what they count, how many.
     pub figures: BTreeMap<String, u64>,
     /// What the user was warned of, in sentences.
@@ -32,6 +35,11 @@ impl ReportFile {
     /// What it is called in a run folder.
     pub const NAME: &'static str = "report.json";
 
+    /// What became of all problems of the run, those that were done before it resumed included.
+    pub fn whole_counts(&self) -> Counts {
+        sum_counts([self.before, self.report.counts])
+    }
+
     /// Reads the `report.json` of a run folder.
     pub fn read(run: &Path) -> Result<ReportFile, FolderError> {
         let path = run.join(ReportFile::NAME);
@@ -45,10 +53,17 @@ impl ReportFile {
                 source,
             },
         })?;
-        serde_json::from_str(&text).map_err(|error| FolderError::Damaged {
-            path,
-            reason: error.to_string(),
-        })
+        let mut file: ReportFile =
+            serde_json::from_str(&text).map_err(FolderError::damaged(&path))?;
+        if file.before.n_problems != file.n_before {
+            // Of an earlier version, which kept the number alone.
+            file.before = Counts {
+                n_problems: file.n_before,
+                n_solved: file.n_before,
+                ..Counts::default()
+            };
+        }
+        Ok(file)
     }
 
     /// Writes it into a run folder.

@@ -3,7 +3,7 @@
 use arrow::array::ArrayRef;
 use arrow::datatypes::SchemaRef;
 
-use crate::store::run_folder::FolderError;
+use crate::store::run_folder::{FolderError, RowFile};
 
 /// Turns answers into the rows of a table, a part at a time.
 ///
@@ -52,6 +52,12 @@ pub trait Rows {
 
     /// What a user should be warned of at the end, in sentences.
     fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// The files that the rows since the last time rely on, if there are such: they are checked when
+    /// the run is resumed and at its end.
+    fn take_files(&mut self) -> Vec<RowFile> {
         Vec::new()
     }
 

@@ -5,6 +5,7 @@
 //! exist, so a process can be killed at any moment and costs the parts in flight at most. At the
 //! end the parts are merged, by row, into one table.
 
+mod check;
 mod group;
 mod hash;
 mod identity;
@@ -12,6 +13,7 @@ mod lock;
 mod manifest;
 mod merge;
 mod on_threads;
+mod own_files;
 mod part;
 mod table_file;
 
@@ -22,19 +24,23 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use swathe::Faults;
+use swathe::{Counts, Faults};
 
+pub(crate) use check::verify_tables;
+pub use check::{Checked, check_run};
 pub use hash::is_supported as can_be_in_a_table;
-pub use identity::{Identity, InputFile, RunJson, RunState};
-pub use manifest::{ManifestLine, Seal, Spans};
+pub use identity::{Identity, InputFile, RunJson, RunState, shard_problems};
+pub use manifest::{ManifestLine, RowFile, Seal, Spans, committed_counts, sum_counts};
 pub use merge::{Merged, merge_shards};
 pub use on_threads::on_threads;
+pub use own_files::make_own_folder;
 pub use part::{Failure, Timing};
 pub use table_file::TableFile;
 
 use crate::store::rows::Rows;
 use lock::FolderLock;
 use manifest::Manifest;
+use own_files::{refuse_link, remove_temporary};
 
 const SHARDS_NAME: &str = "shards";
 
@@ -44,6 +50,7 @@ pub struct RunFolder {
     run: RunJson,
     manifest: Arc<Mutex<Manifest>>,
     faults: Faults,
+    warnings: Vec<String>,
     /// The part that is being written.
     committing: Option<JoinHandle<Result<(), FolderError>>>,
     _lock: FolderLock,
@@ -88,11 +95,33 @@ pub enum FolderError {
         /// The folder.
         path: PathBuf,
     },
+    /// Something in it is a link, which may lead to files that are not the run's.
+    #[error("{path} is a symbolic link: a run's own files and folders are none", path = path.display())]
+    Link {
+        /// The link.
+        path: PathBuf,
+    },
+    /// Something of it was removed while the run went on.
+    #[error("{path} was removed or replaced while the run was writing to it", path = path.display())]
+    Vanished {
+        /// The file or folder.
+        path: PathBuf,
+    },
     /// A file in it is damaged.
     #[error("{path} is damaged: {reason}", path = path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A line of the manifest cannot be relied on.
+    #[error("{path} is damaged: line {line}: {reason}", path = path.display())]
+    ManifestLine {
+        /// The manifest.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
         /// What is wrong with it.
         reason: String,
     },
@@ -152,6 +181,18 @@ impl FolderError {
         }
     }
 
+    /// The error of a run that finds its own output gone.
+    fn vanished(self) -> FolderError {
+        match self {
+            FolderError::Damaged { path, .. } | FolderError::Read { path, .. }
+                if !path.exists() =>
+            {
+                FolderError::Vanished { path }
+            }
+            other => other,
+        }
+    }
+
     /// What is wrong with a table, without its path.
     pub fn reason(self) -> String {
         match self {
@@ -171,14 +212,16 @@ impl RunFolder {
         resume: bool,
         faults: &Faults,
     ) -> Result<RunFolder, FolderError> {
+        if identity.shard.is_some() {
+            refuse_link(path)?;
+        }
         let is_run = || path.join(identity::FILE_NAME).exists();
         if !is_run() {
             refuse_foreign_files(path)?;
         } else if !resume {
             return Err(FolderError::exists(path));
         }
-        let parts = path.join(part::FOLDER_NAME);
-        fs::create_dir_all(&parts).map_err(FolderError::write(&parts))?;
+        make_own_folder(&path.join(part::FOLDER_NAME))?;
         let lock = FolderLock::take(path)?;
         // Asked again: another process may have made it its own in the meantime.
         let run = if is_run() {
@@ -203,13 +246,29 @@ impl RunFolder {
             part::sync_folder(path);
             run
         };
+        let mut warnings = Vec::new();
+        if !check::has_manifest(path) {
+            let lines = part::lines_of_parts(path)?;
+            if !lines.is_empty() {
+                let parts = if lines.len() == 1 { "part" } else { "parts" };
+                warnings.push(format!(
+                    "{} was gone and was made again from {} {parts}",
+                    manifest::FILE_NAME,
+                    lines.len()
+                ));
+            }
+            Manifest::make(path, lines)?;
+        }
         let manifest = Manifest::open(path)?;
         part::remove_unannounced(path, manifest.lines())?;
+        let base = part::files_folder(path, &run.identity);
+        part::check_files(&base, manifest.lines())?;
         Ok(RunFolder {
             path: path.to_owned(),
             run,
             manifest: Arc::new(Mutex::new(manifest)),
             faults: faults.clone(),
+            warnings,
             committing: None,
             _lock: lock,
         })
@@ -230,6 +289,16 @@ impl RunFolder {
         let manifest = lock(&self.manifest);
         let lines = manifest.lines().iter();
         Spans::from_iter(lines.flat_map(|line| line.problems.spans().iter().copied()))
+    }
+
+    /// What a user should know of how it was opened, in sentences.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// What became of the problems whose outcomes are committed.
+    pub fn committed_counts(&self) -> Counts {
+        lock(&self.manifest).counts()
     }
 
     /// Writes a part and announces it. When this returns, the outcomes in it are safe.
@@ -305,13 +374,22 @@ impl RunFolder {
         beside: impl FnOnce() -> Result<T, FolderError>,
     ) -> Result<(Merged, T), FolderError> {
         self.end_commit()?;
-        let tables = merge::merge(
-            &self.path,
-            &[(self.path.clone(), lock(&self.manifest).lines())],
-            rows.table(),
-            part::table_schema(&rows.schema()),
-            n_threads,
-        )?;
+        let tables = {
+            let manifest = lock(&self.manifest);
+            let base = part::files_folder(&self.path, &self.run.identity);
+            manifest.check_there()?;
+            let merged = part::check_files(&base, manifest.lines()).and_then(|()| {
+                merge::merge(
+                    &self.path,
+                    &[(self.path.clone(), manifest.lines())],
+                    self.run.identity.problems(),
+                    rows.table(),
+                    part::table_schema(&rows.schema()),
+                    n_threads,
+                )
+            });
+            merged.map_err(FolderError::vanished)?
+        };
         let hash = || hash::table_hashes(&tables.table, n_threads);
         let (hash, done) = thread::scope(|scope| {
             // A thread that the system refuses is done without.
@@ -328,6 +406,7 @@ impl RunFolder {
         let done = done?;
         self.run.state = RunState::Complete;
         self.run.table = Some(rows.table().to_owned());
+        self.run.tables = tables.seals.clone();
         self.run.result_hash = Some(merged.result_hash.clone());
         self.run.values_hash = Some(merged.values_hash.clone());
         self.run.write(&self.path)?;
@@ -380,6 +459,7 @@ pub fn write_table(path: &Path, batch: &arrow::array::RecordBatch) -> Result<(),
 
 /// Makes sure that shards may be put under `run`: it is new, or has shards already.
 pub fn check_shards_folder(run: &Path) -> Result<(), FolderError> {
+    refuse_link(&run.join(SHARDS_NAME))?;
     if run.join(SHARDS_NAME).is_dir() {
         Ok(())
     } else if run.join(identity::FILE_NAME).exists() {
@@ -416,20 +496,6 @@ fn refuse_foreign_files(path: &Path) -> Result<(), FolderError> {
                 path: path.to_owned(),
                 found: name,
             });
-        }
-    }
-    Ok(())
-}
-
-/// Removes the temporary files of a process that died.
-fn remove_temporary(path: &Path) -> Result<(), FolderError> {
-    let entries = fs::read_dir(path).map_err(FolderError::read(path))?;
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        if name.starts_with('.') && name.ends_with(".tmp") {
-            let path = entry.path();
-            fs::remove_file(&path).map_err(FolderError::write(&path))?;
         }
     }
     Ok(())

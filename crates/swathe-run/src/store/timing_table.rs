@@ -74,3 +74,43 @@ impl Timings {
         self.rows.iter().copied().zip(self.ms.iter().copied())
     }
 }
+/// A problem of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TimedProblem {
+    /// Its number in the input.
+    pub row: u64,
+    /// What it is called.
+    pub id: String,
+    /// What it took to solve.
+    pub ms: f64,
+}
+
+/// The problem of this id or, if there is none, of this row.
+///
+/// # Errors
+/// If the table cannot be read.
+pub fn find_problem(run: &Path, asked: &str) -> Result<Option<TimedProblem>, FolderError> {
+    let number: Option<u64> = asked.parse().ok();
+    let (mut by_id, mut by_row) = (None, None);
+    let table = TableReader::of_run(run, "timing")?.columns(&["row", "id", "milliseconds"]);
+    table.for_each(|batch| {
+        let rows = number_column::<UInt64Type>(batch, "row")?;
+        let ids = string_column(batch, "id")?;
+        let ms = number_column::<Float64Type>(batch, "milliseconds")?;
+        for at in 0..batch.num_rows() {
+            let problem = || TimedProblem {
+                row: rows.value(at),
+                id: ids.value(at).to_owned(),
+                ms: ms.value(at),
+            };
+            if by_id.is_none() && ids.value(at) == asked {
+                by_id = Some(problem());
+            }
+            if by_row.is_none() && Some(rows.value(at)) == number {
+                by_row = Some(problem());
+            }
+        }
+        Ok(())
+    })?;
+    Ok(by_id.or(by_row))
+}

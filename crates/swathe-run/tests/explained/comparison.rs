@@ -99,6 +99,7 @@ fn run(
     let file = ReportFile {
         report: healthy(),
         n_before: 0,
+        before: swathe::Counts::default(),
         figures: BTreeMap::new(),
         warnings: Vec::new(),
         command: "swathe toy".to_owned(),

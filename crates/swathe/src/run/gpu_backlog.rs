@@ -183,7 +183,7 @@ impl GpuBacklog {
                 None => LaneCost::Unknown,
             };
             if let Some(first) = kind.problems.front() {
-                lot.cost_by_device[0] = if shared.fleet.is_gpu_only(class) {
+                lot.cost_by_device[0] = if shared.is_for_devices(class) {
                     LaneCost::Never
                 } else {
                     let lane = costs.lane(WorkloadOf::<F>::NAME, &first.size, DeviceId::Cpu);

@@ -8,13 +8,11 @@ use super::{WAIT_MAX, lock};
 use crate::device::DeviceUse;
 use crate::report::{Route, RouteDevice};
 use crate::{
-    Budget, Costs, Device, DeviceId, DeviceKind, GpuLimits, Routing, Settings, Shape, Size, Stop,
-    Workload,
+    Budget, Costs, Device, DeviceId, DeviceKind, GpuLimits, Settings, Shape, Size, Stop, Workload,
 };
 
 pub(super) struct GpuPool {
     members: Vec<Member>,
-    routing: Routing,
     routes: Mutex<BTreeMap<(u32, Shape), Tally>>,
 }
 
@@ -60,7 +58,6 @@ impl GpuPool {
         });
         GpuPool {
             members: members.collect(),
-            routing: settings.routing,
             routes: Mutex::default(),
         }
     }
@@ -89,9 +86,9 @@ impl GpuPool {
         self.members.iter().any(|member| !member.is_retired())
     }
 
-    /// Whether the CPU leaves problems of this class to the graphics processors.
-    pub(super) fn is_gpu_only(&self, class: u32) -> bool {
-        self.routing == Routing::Launch && self.members.iter().any(|member| member.can(class))
+    /// Whether any device takes problems of this class.
+    pub(super) fn can(&self, class: u32) -> bool {
+        self.members.iter().any(|member| member.can(class))
     }
 
     pub(super) fn limits(settings: &Settings) -> Option<GpuLimits> {

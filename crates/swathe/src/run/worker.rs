@@ -55,6 +55,8 @@ pub(super) fn work<F: Finish>(shared: &Arc<Shared<F>>, slot: &WorkerState<F>) {
             CarryResult::Abandoned => return came_back(shared),
             CarryResult::Lost => {
                 Shared::replace(shared, slot);
+                // Nothing waits for a lost worker: its stack is freed when it ends.
+                shared.forget(slot.worker);
                 break;
             }
         }
@@ -68,6 +70,9 @@ pub(super) fn came_back<F: Finish>(shared: &Shared<F>) {
         .n_stuck
         .fetch_sub(1, std::sync::atomic::Ordering::AcqRel);
 }
+
+/// So often problems may be lost with their worker.
+const N_LOSSES_MAX: u32 = 3;
 
 /// Takes one range all the way.
 fn carry<F: Finish>(
@@ -107,12 +112,17 @@ fn carry<F: Finish>(
             put_back_smaller(shared, range, bytes);
             return CarryResult::Behind;
         }
+        // The last resort is the plain way: what was lost with every worker that took it is solved
+        // whatever happens.
+        Some(Fault::Lost | Fault::Panic) if range.n_attempts > N_LOSSES_MAX => {}
         Some(Fault::Lost | Fault::Panic) => {
             drop((lanes_held, scratch_held));
             shared.send_setback(SetbackCause::WorkerLost, n_claimed, Remedy::Replaced);
-            put_back(shared, range, |_| Outcome::Panicked {
-                message: "every worker that took it was lost".to_owned(),
-            });
+            let n_attempts = range.n_attempts + 1;
+            shared.queue.put_back([Range {
+                n_attempts,
+                ..range
+            }]);
             return CarryResult::Lost;
         }
     }

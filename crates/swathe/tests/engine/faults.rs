@@ -196,7 +196,9 @@ fn what_is_always_refused_ends_too() {
         &Arc::new(fields[..3].to_vec()),
         &settings("lost%100"),
     );
-    assert_eq!(ran.report.counts.n_panicked, 3);
+    // The last resort is the plain way.
+    assert_eq!(ran.report.counts.n_solved, 3);
+    assert!(ran.report.n_setbacks >= 3);
 }
 
 /// A refused reservation is asked for again, in halves where there is more than one problem.

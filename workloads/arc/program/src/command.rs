@@ -68,7 +68,12 @@ fn run_programs(flags: &ArcAskedFlags, run: &RunFlags) -> Result<Code, CliError>
         );
     }
     let programs = interrupt::while_reading(|| programs(&flags.programs))?;
-    let tasks = interrupt::while_reading(|| tasks(&flags.tasks))?;
+    let mut tasks = interrupt::while_reading(|| tasks(&flags.tasks))?;
+    let names = tasks.tasks.iter().map(|task| task.name.as_str());
+    if let Some(chosen) = run.selection.choose("task", names)? {
+        let kept = chosen.into_iter().map(|at| Arc::clone(&tasks.tasks[at]));
+        tasks.tasks = kept.collect();
+    }
     let rejected = Rejected::of(&programs, &tasks);
     rejected.print_summary();
     let asked = ArcJob::new(flags, limits, programs, tasks);

@@ -28,6 +28,8 @@ pub static KIND: RunKind = RunKind {
     style: include_str!("page/assets/arc.css"),
     page: page::data,
     after_tables: command::after_tables,
+    // Samples are chosen by their task.
+    input_id: |id| id.split(' ').next().unwrap_or(id),
     ..RunKind::plain("arc")
 };
 

@@ -9,6 +9,7 @@ use crate::PROGRAM;
 use crate::array_input::ArrayInput;
 use crate::array_limits::Limits;
 use crate::array_table::ArrayRows;
+use crate::member_names::member_names;
 use serde_json::{Value, json};
 use swathe::array::{Array, Dtype, Elements};
 use swathe::{AsSolved, Outcome, Size, Source};
@@ -23,7 +24,7 @@ use swathe_command::cli_error::{CliError, Code};
 use swathe_command::progress::Progress;
 use swathe_command::run_command::{Provenance, run_command};
 use swathe_command::settings::{RunSettings, resolve};
-use swathe_command::{error, status};
+use swathe_command::{error, status, warning};
 
 /// A seeded XOR into an .npz file leaves its seed there under this name, so that the file alone is
 /// enough to restore the data.
@@ -53,7 +54,11 @@ pub(crate) fn array(flags: &ArrayFlags) -> Result<Code, CliError> {
         Some(path) => Some(Second::open(path, items.column.as_deref())?),
         None => None,
     };
-    let (operation, kept) = asked.decide(&input)?;
+    let (operation, mut kept) = asked.decide(&input)?;
+    let names = kept.iter().map(|&at| input.items()[at].name.as_str());
+    if let Some(chosen) = run.selection.choose("item", names)? {
+        kept = chosen.into_iter().map(|at| kept[at]).collect();
+    }
     let files: Vec<&Path> = items
         .inputs
         .iter()
@@ -392,6 +397,7 @@ impl Batch {
             )
             .hint("check that the folder exists, may be written and has room")
         };
+        let names = written_names(&self.names)?;
         let mut writer = NpzWriter::create(&out, Compression::Stored)
             .map_err(|e| output_fault(e.to_string()))?;
         // Not where the seed came from the input itself: then the data are plain again.
@@ -419,7 +425,7 @@ impl Batch {
                 match outcome {
                     Outcome::Solved(answer) => {
                         n_nan += answer.n_nan;
-                        if let Err(error) = writer.add(name, &answer.array) {
+                        if let Err(error) = writer.add(&names[next], &answer.array) {
                             trouble = Some(error.to_string());
                             return ControlFlow::Break(());
                         }
@@ -527,4 +533,29 @@ fn surveyed(
             .as_ref()
             .map(|(shape, dtype)| (shape.as_slice(), *dtype)),
     }))
+}
+
+/// The names of the members of an output file. Those that are not the input's are told.
+fn written_names(names: &[String]) -> Result<Vec<String>, CliError> {
+    let written = member_names(names).map_err(|[name, other, safe]| {
+        CliError::usage(format!(
+            "the arrays {name:?} and {other:?} would both be written as {safe:?}: a name that leads out of the folder loses that part"
+        ))
+        .hint("rename one of them, or give a folder to --out")
+    })?;
+    let changed = names
+        .iter()
+        .zip(&written)
+        .filter(|(name, safe)| name != safe);
+    let changed: Vec<_> = changed.collect();
+    if let Some((name, safe)) = changed.first() {
+        warning!(
+            "{} with a name that leads out of the folder written under another: {name:?} as {safe:?}",
+            match changed.len() {
+                1 => "1 array".to_owned(),
+                n => format!("{n} arrays"),
+            }
+        );
+    }
+    Ok(written)
 }

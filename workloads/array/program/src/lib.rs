@@ -8,6 +8,7 @@ mod calibrate;
 mod command;
 mod demo;
 mod flags;
+mod member_names;
 mod page;
 
 use clap::{Args as _, FromArgMatches as _};

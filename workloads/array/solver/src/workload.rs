@@ -264,6 +264,15 @@ impl<A: Borrow<Array> + Send + Sync> Workload for ArrayWorkload<A> {
         gpu::solve(self, device.kernels()?, items, stop)
     }
 
+    /// Integers, and what only changes a sign. Devices may round a product otherwise (sums in another
+    /// order) or take the smallest numbers for 0.
+    fn launch_is_exact(&self, _class: u32) -> bool {
+        matches!(
+            self.operation,
+            Operation::Xor(_) | Operation::Map(crate::MapKind::Abs | crate::MapKind::Negate)
+        )
+    }
+
     fn can_compare(&self) -> bool {
         true
     }

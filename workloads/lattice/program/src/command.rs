@@ -41,10 +41,14 @@ pub(crate) fn lattice(flags: &LatticeFlags) -> Result<Code, CliError> {
         let asked = question.asked()?;
         return scratch::path_in(file, &asked, path.length_max, shared.json, &run);
     }
-    let queries = match &shared.queries {
+    let mut queries = match &shared.queries {
         Some(path) => interrupt::while_reading(|| question.read(path))?,
         None => LatticeQueries::one(question.kind, "0", question.asked()?),
     };
+    let ids = queries.queries().iter().map(|query| query.id.as_str());
+    if let Some(chosen) = run.selection.choose("question", ids)? {
+        queries.keep(&chosen);
+    }
     if shared.out.is_none() && !run.explain {
         let is_table = shared.queries.is_some();
         return print::answers(&queries, run, is_table, shared.json);

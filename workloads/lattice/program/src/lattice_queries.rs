@@ -95,6 +95,12 @@ impl QueryKind {
 }
 
 impl LatticeQueries {
+    /// Drops all questions but these.
+    pub fn keep(&mut self, chosen: &[usize]) {
+        let kept = chosen.iter().map(|&at| self.queries[at].clone());
+        self.queries = Arc::new(kept.collect());
+    }
+
     /// One question.
     pub fn one(kind: QueryKind, id: &str, asked: Asked) -> LatticeQueries {
         let query = NamedQuery {

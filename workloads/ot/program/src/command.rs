@@ -1,7 +1,6 @@
 //! `swathe ot`: transport between frames, many pairs at a time.
 
 mod problem;
-mod recorded;
 mod show;
 mod suggest;
 mod synth;
@@ -18,7 +17,6 @@ use crate::pair_table::{OutlineStore, PairRows, is_result_column};
 use crate::pair_workload::PairRun;
 use swathe::Padding;
 use swathe_ot::{Crop, Precision};
-use swathe_run::store::execute::span;
 
 use crate::flags::{OtFlags, OtRunFlags, OtVerb};
 use problem::Problem;
@@ -27,6 +25,7 @@ use swathe_command::interrupt;
 use swathe_command::run_command::{Provenance, run_command};
 use swathe_command::settings::{RunSettings, resolve};
 use swathe_command::status;
+use swathe_run::store::run_folder::shard_problems;
 
 pub(crate) fn ot(flags: &OtFlags) -> Result<Code, CliError> {
     match &flags.verb {
@@ -46,7 +45,11 @@ fn solve(flags: &OtRunFlags) -> Result<Code, CliError> {
     };
     let run = resolve(&flags.run, out, &PROGRAM)?;
     let problem = Problem::resolve(&flags.problem, &flags.run, &run)?;
-    let input = open(input)?;
+    let mut input = open(input)?;
+    let ids = input.pairs.iter().map(|pair| pair.id.as_str());
+    if let Some(chosen) = run.selection.choose("pair", ids)? {
+        input.keep(&chosen);
+    }
     let cache = Arc::new(FrameCache::new(
         Arc::clone(&input.files),
         input.frames.clone(),
@@ -119,9 +122,9 @@ fn survey_frames(
     problem: &Problem,
     run: &RunSettings,
 ) -> Option<PairSurvey> {
-    let (from, to) = span(input.pairs.len(), run.output.shard);
+    let problems = shard_problems(input.pairs.len() as u64, run.output.shard);
     let mut needed = vec![false; input.frames.len()];
-    for pair in &input.pairs[from..to] {
+    for pair in &input.pairs[problems.start as usize..problems.end as usize] {
         needed[pair.source] = true;
         needed[pair.target] = true;
     }

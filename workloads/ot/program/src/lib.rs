@@ -28,6 +28,7 @@ pub static KIND: RunKind = RunKind {
     style: "",
     page: page::data,
     shapes: pair_shapes::pair_shapes,
+    replayed: page::residual_lines,
     ..RunKind::plain("ot")
 };
 

@@ -26,6 +26,31 @@ use view_files::Views;
 /// More rows than anybody pages through; all of them are in the table.
 const N_ROWS_MAX: usize = 20_000;
 
+/// How the residual of the only pair of a run fell, in some lines.
+pub(crate) fn residual_lines(run: &Path) -> Result<Vec<String>, FolderError> {
+    const N_LINES: usize = 12;
+    let views = Views::read(run, &RunJson::read(run)?);
+    let Some((_, view)) = views.by_row.first() else {
+        return Ok(Vec::new());
+    };
+    let numbers = |name: &str| -> Vec<f64> {
+        let values = view["residuals"][name].as_array();
+        let values = values.into_iter().flatten();
+        values.filter_map(Value::as_f64).collect()
+    };
+    let points: Vec<(f64, f64)> = numbers("sweep")
+        .into_iter()
+        .zip(numbers("residual"))
+        .collect();
+    let step = points.len().div_ceil(N_LINES).max(1);
+    let is_shown = |at: usize| at.is_multiple_of(step) || at + 1 == points.len();
+    let mut lines = vec!["sweep   residual".to_owned()];
+    for (_, (sweep, residual)) in points.iter().enumerate().filter(|(at, _)| is_shown(*at)) {
+        lines.push(format!("{sweep:>5}   {residual:.2e}"));
+    }
+    Ok(lines)
+}
+
 /// What `S.pages.ot` shows, from the files of a run folder; null if the run was interrupted before
 /// it had a table.
 pub(crate) fn data(run: &Path) -> Result<Value, FolderError> {

@@ -12,9 +12,10 @@ use swathe::array::Dtype;
 use swathe_ot::{Fields, Geometry, Link};
 
 use crate::page::ViewFiles;
+use swathe_formats::atomic_file::temporary_target;
 use swathe_formats::described_field::described;
 use swathe_formats::npz::{Compression, NpzError, NpzWriter};
-use swathe_run::store::run_folder::{FolderError, TableFile};
+use swathe_run::store::run_folder::{FolderError, RowFile, Seal, TableFile, make_own_folder};
 
 /// How maps are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,16 +125,11 @@ impl PairFiles {
                 path: folder.clone(),
                 source,
             };
-            fs::create_dir_all(&folder).map_err(unwritable)?;
+            make_own_folder(&folder)?;
             for entry in fs::read_dir(&folder).map_err(unwritable)?.flatten() {
                 let file_name = entry.file_name();
                 let name = file_name.to_string_lossy();
-                // A temporary name is `.name.extension.process-number.tmp`.
-                let temporary = name.strip_prefix('.').and_then(|name| {
-                    let (name, _process) = name.strip_suffix(".tmp")?.rsplit_once('.')?;
-                    Some(name)
-                });
-                let whole = temporary.unwrap_or(&name);
+                let whole = temporary_target(&name).map_or(&*name, |(whole, _)| whole);
                 let stem = whole
                     .strip_suffix(extension)
                     .and_then(|stem| stem.strip_suffix('.'));
@@ -158,14 +154,14 @@ impl PairFiles {
         }
     }
 
-    /// Writes the maps of a pair and returns the path from the run folder on. The maps cover the
+    /// Writes the maps of a pair and returns the file, from the run folder on. The maps cover the
     /// live box of `geometry`; off it everything is NaN.
     pub fn write_fields(
         &self,
         id: &str,
         geometry: &Geometry,
         fields: &Fields,
-    ) -> Result<String, Arc<FolderError>> {
+    ) -> Result<RowFile, Arc<FolderError>> {
         let relative = format!(
             "{FIELDS_FOLDER}/{}.{}",
             file_stem(id),
@@ -173,18 +169,25 @@ impl PairFiles {
         );
         let path = self.folder.join(&relative);
         let written = match self.fields {
-            FieldsFormat::None => Ok(()),
-            FieldsFormat::Npz => self.write_npz(&path, geometry, fields),
             FieldsFormat::Parquet => self.write_rows(&path, geometry, fields),
+            FieldsFormat::None | FieldsFormat::Npz => self.write_npz(&path, geometry, fields),
         };
+        self.row_file(relative, written)
+    }
+
+    fn row_file(
+        &self,
+        path: String,
+        written: io::Result<Seal>,
+    ) -> Result<RowFile, Arc<FolderError>> {
         match written {
-            Ok(()) => Ok(relative),
-            Err(error) => Err(self.trouble.note(&path, error)),
+            Ok(seal) => Ok(RowFile { path, seal }),
+            Err(error) => Err(self.trouble.note(&self.folder.join(path), error)),
         }
     }
 
-    /// Writes the listed entries of a pair's plan and returns the path from the run folder on.
-    pub fn write_coupling(&self, id: &str, links: &[Link]) -> Result<String, Arc<FolderError>> {
+    /// Writes the listed entries of a pair's plan and returns the file, from the run folder on.
+    pub fn write_coupling(&self, id: &str, links: &[Link]) -> Result<RowFile, Arc<FolderError>> {
         let relative = format!("{COUPLING_FOLDER}/{}.parquet", file_stem(id));
         let path = self.folder.join(&relative);
         let write = || {
@@ -213,12 +216,10 @@ impl PairFiles {
                 let batch = RecordBatch::try_new(Arc::clone(&schema), columns);
                 file.write(&batch.map_err(io::Error::other)?)?;
             }
-            file.commit().map(drop)
+            file.commit()
         };
-        match write() {
-            Ok(()) => Ok(relative),
-            Err(error) => Err(self.trouble.note(&path, error)),
-        }
+        let written = write();
+        self.row_file(relative, written)
     }
 
     fn fields_extension(&self) -> &'static str {
@@ -229,7 +230,7 @@ impl PairFiles {
     }
 
     /// Arrays of the frame's shape, row by row: the frame may be much larger than its live box.
-    fn write_npz(&self, path: &Path, geometry: &Geometry, fields: &Fields) -> io::Result<()> {
+    fn write_npz(&self, path: &Path, geometry: &Geometry, fields: &Fields) -> io::Result<Seal> {
         let system_error = |error: NpzError| match error {
             NpzError::Io(error) => error,
             error => io::Error::other(error),
@@ -258,7 +259,8 @@ impl PairFiles {
             });
             added.map_err(system_error)?;
         }
-        writer.finish().map_err(system_error)?.commit()
+        writer.finish().map_err(system_error)?.commit()?;
+        Seal::of(path)
     }
 
     /// The rows of a frame with a map of its live box in it.
@@ -295,7 +297,7 @@ impl PairFiles {
     }
 
     /// A row for each pixel that is live in either frame.
-    fn write_rows(&self, path: &Path, geometry: &Geometry, fields: &Fields) -> io::Result<()> {
+    fn write_rows(&self, path: &Path, geometry: &Geometry, fields: &Fields) -> io::Result<Seal> {
         let number = if self.is_double {
             DataType::Float64
         } else {
@@ -344,7 +346,7 @@ impl PairFiles {
             let batch = RecordBatch::try_new(Arc::clone(&schema), columns);
             file.write(&batch.map_err(io::Error::other)?)?;
         }
-        file.commit().map(drop)
+        file.commit()
     }
 }
 

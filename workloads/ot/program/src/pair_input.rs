@@ -18,6 +18,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use arrow::array::UInt64Array;
+use arrow::compute::take;
+
 use crate::frame::{Format, FrameFiles, FrameRef};
 
 /// The pairs of a run and where their frames are. Nothing of a frame has been read.
@@ -51,6 +54,21 @@ pub struct NamedPair {
 }
 
 impl PairInput {
+    /// Drops all pairs but these; frames that no pair uses any more are not read.
+    pub fn keep(&mut self, chosen: &[usize]) {
+        let mut numbers = chosen.iter().copied().peekable();
+        let mut at = 0;
+        self.pairs.retain(|_| {
+            at += 1;
+            numbers.next_if_eq(&(at - 1)).is_some()
+        });
+        let rows = UInt64Array::from_iter_values(chosen.iter().map(|&at| at as u64));
+        for column in &mut self.carried {
+            column.values =
+                take(&column.values, &rows, None).expect("pairs and columns have one length");
+        }
+    }
+
     /// Opens a table or a series.
     pub fn open(path: &Path) -> Result<PairInput, PairInputError> {
         let metadata = std::fs::metadata(path).map_err(|source| PairInputError::Read {

@@ -19,7 +19,7 @@ pub use columns::is_result_column;
 use columns::{Column, Value, columns};
 use swathe_formats::described_field::{described, mark_values, measured};
 use swathe_run::store::rows::Rows;
-use swathe_run::store::run_folder::{FolderError, write_file};
+use swathe_run::store::run_folder::{FolderError, RowFile, write_file};
 
 /// Transport results as rows: what a pair is called, what was found, where its maps are.
 pub struct PairRows {
@@ -33,6 +33,8 @@ pub struct PairRows {
     ids: StringBuilder,
     /// The pairs of the rows that wait.
     indices: Vec<u64>,
+    /// The files of the rows that wait.
+    row_files: Vec<RowFile>,
     n_bytes: usize,
     n_unconverged: u64,
     residual_max: f64,
@@ -81,6 +83,7 @@ impl PairRows {
             builders,
             ids: StringBuilder::new(),
             indices: Vec::new(),
+            row_files: Vec::new(),
             n_bytes: 0,
             n_unconverged: 0,
             residual_max: 0.0,
@@ -160,7 +163,7 @@ impl Rows for PairRows {
             .iter()
             .map(|&index| self.pairs[index as usize].id.as_str());
         self.files.prepare(&mut ids)?;
-        self.files.views().prepare(problems);
+        self.files.views().prepare(problems)?;
         if let Some(memory) = self.memory.take() {
             let (path, contents) =
                 KnownOutlines::file(&memory.folder, memory.label, &memory.cache, &memory.survey);
@@ -207,12 +210,12 @@ impl Rows for PairRows {
             self.n_unconverged += 1;
             self.residual_max = self.residual_max.max(answer.solution.residual);
         }
-        let paths = [&answer.fields_path, &answer.coupling_path];
-        let paths_bytes: usize = paths
-            .iter()
-            .map(|path| path.as_ref().map_or(0, String::len))
-            .sum();
-        self.n_bytes += id.len() + paths_bytes + 16 * self.columns.len();
+        for file in [&answer.fields, &answer.coupling].into_iter().flatten() {
+            // In the table, and with its checksum in the manifest.
+            self.n_bytes += 2 * file.path.len() + size_of::<RowFile>() + file.seal.blake3.len();
+            self.row_files.push(file.clone());
+        }
+        self.n_bytes += id.len() + 16 * self.columns.len();
         1
     }
 
@@ -247,6 +250,10 @@ impl Rows for PairRows {
         warnings
     }
 
+    fn take_files(&mut self) -> Vec<RowFile> {
+        std::mem::take(&mut self.row_files)
+    }
+
     fn take(&mut self) -> Vec<ArrayRef> {
         // Before the part is announced: a row promises the files it names.
         self.files.sync();
@@ -273,7 +280,7 @@ impl Rows for PairRows {
 }
 
 /// The name of a reference measure.
-pub fn reference_name(reference: Reference) -> &'static str {
+pub const fn reference_name(reference: Reference) -> &'static str {
     match reference {
         Reference::Product => "product",
         Reference::Counting => "counting",

@@ -15,7 +15,7 @@ use crate::page::{PairView, has_view};
 use crate::pair_files::PairFiles;
 use crate::pair_input::NamedPair;
 use crate::pair_survey::{Outline, PairSurvey};
-use swathe_run::store::run_folder::FolderError;
+use swathe_run::store::run_folder::{FolderError, RowFile};
 
 /// The pairs of a run: what is solved of them, and what becomes of each solution.
 pub struct PairRun {
@@ -35,10 +35,10 @@ pub struct PairAnswer {
     pub summary: Option<Summary>,
     /// Width of a pixel, where it is known.
     pub um_per_px: Option<f64>,
-    /// Where the maps are, from the run folder on.
-    pub fields_path: Option<String>,
-    /// Where the coupling is, from the run folder on.
-    pub coupling_path: Option<String>,
+    /// The maps, from the run folder on.
+    pub fields: Option<RowFile>,
+    /// The coupling, from the run folder on.
+    pub coupling: Option<RowFile>,
 }
 
 /// Why a pair has no answer.
@@ -173,23 +173,23 @@ impl PairRun {
         id: &str,
         pair: &Pair,
         solution: &mut Solution,
-    ) -> Result<(Option<String>, Option<String>), PairFailure> {
-        let mut fields_path = None;
+    ) -> Result<[Option<RowFile>; 2], PairFailure> {
+        let mut fields_file = None;
         if self.files.wants_fields() {
             let written = swathe::timed("write fields", || {
                 // Of a pair that is empty altogether there is nothing to lay back.
                 let fields = lift(solution, &pair.source, &pair.target).unwrap_or_default();
                 self.files.write_fields(id, &solution.geometry, &fields)
             });
-            fields_path = Some(written.map_err(PairFailure::Output)?);
+            fields_file = Some(written.map_err(PairFailure::Output)?);
         }
-        let mut coupling_path = None;
+        let mut coupling_file = None;
         if self.files.wants_coupling() {
             let links = std::mem::take(&mut solution.coupling);
             let written = swathe::timed("write coupling", || self.files.write_coupling(id, &links));
-            coupling_path = Some(written.map_err(PairFailure::Output)?);
+            coupling_file = Some(written.map_err(PairFailure::Output)?);
         }
-        Ok((fields_path, coupling_path))
+        Ok([fields_file, coupling_file])
     }
 }
 
@@ -233,15 +233,15 @@ impl Finish for PairRun {
                 self.view(row, pair, &solution, summary.as_ref());
             });
         }
-        let (fields_path, coupling_path) = self.write(&named.id, pair, &mut solution)?;
+        let [fields, coupling] = self.write(&named.id, pair, &mut solution)?;
         solution.fields = None;
         solution.residuals = Residuals::default();
         Ok(PairAnswer {
             solution,
             summary,
             um_per_px: self.um_per_px(named),
-            fields_path,
-            coupling_path,
+            fields,
+            coupling,
         })
     }
 }

@@ -156,11 +156,17 @@ fn answers(runs: [&ReportedRun; 2], results: &ResultChanges) -> String {
 }
 
 fn tables(changes: &TableChanges) -> String {
-    let mut text = format!(
-        "  {} of {} rows differ\n",
-        count(changes.n_changed),
-        count(changes.n_compared)
-    );
+    let mut text = match changes.n_changed {
+        0 => format!(
+            "  all {} rows that both have are the same, but for paths of files\n",
+            count(changes.n_compared)
+        ),
+        n => format!(
+            "  {} of {} rows differ\n",
+            count(n),
+            count(changes.n_compared)
+        ),
+    };
     if !changes.columns.is_empty() {
         let columns: Vec<String> = changes
             .columns

@@ -2,6 +2,7 @@
 
 use swathe::{OperationFigures, Report};
 use swathe_run::explain::advice::{Advice, Turns};
+use swathe_run::explain::failure_groups::{self, failure_groups};
 use swathe_run::explain::quantity::{bytes, count, percent, rate, time};
 use swathe_run::store::reported_run::ReportedRun;
 
@@ -17,6 +18,7 @@ const N_BUCKETS: usize = 5;
 pub(super) fn run_text(run: &ReportedRun, found: &[Advice]) -> String {
     let report = &run.file.report;
     let mut text = format!("{}: {}\n", report.workload, outcomes(run));
+    text += &why(run);
     text += &facts(run);
     text += "\nWhere the workers' time went\n";
     text += &phases(report);
@@ -34,11 +36,19 @@ pub(super) fn run_text(run: &ReportedRun, found: &[Advice]) -> String {
 }
 
 fn outcomes(run: &ReportedRun) -> String {
-    let text = summary::outcomes(&run.file.report, run.file.n_before).join(", ");
+    let text = summary::outcomes(&run.file.report, run.file.before).join(", ");
     match run.file.report.cancelled {
         true => format!("interrupted, {text}"),
         false => text,
     }
+}
+
+/// Why problems failed, if some did.
+fn why(run: &ReportedRun) -> String {
+    // A run that was interrupted has no such table yet.
+    let groups = failure_groups(&run.path).unwrap_or_default();
+    let lines = failure_groups::lines(&groups);
+    lines.iter().map(|line| format!("  {line}\n")).collect()
 }
 
 fn facts(run: &ReportedRun) -> String {

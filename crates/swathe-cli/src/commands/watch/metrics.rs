@@ -15,7 +15,7 @@ pub(crate) fn text(view: &View) -> String {
     page.family(
         "swathe_problems_total",
         "counter",
-        "Problems that have an outcome, by what became of them; not those done before a resume.",
+        "Problems that have an outcome, by what became of them; those done before a resume included.",
     );
     for (outcome, n) in [
         ("solved", counts.n_solved),
@@ -38,6 +38,14 @@ pub(crate) fn text(view: &View) -> String {
         &[workload],
         view.n_before as f64,
     );
+    if let Some(n_committed) = view.n_committed {
+        page.gauge(
+            "swathe_run_problems_committed",
+            "Problems whose outcomes are committed: nothing can undo them.",
+            &[workload],
+            n_committed as f64,
+        );
+    }
     let done_ratio = match view.n_problems {
         0 => f64::from(u8::from(view.state == Doing::Finished)),
         n => view.n_done as f64 / n as f64,

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use axum::body::Bytes;
 use axum::http::HeaderValue;
+use swathe::Counts;
 use swathe_run::store::live_file::{Live, Presence};
-use swathe_run::store::run_folder::RunJson;
+use swathe_run::store::run_folder::{RunJson, committed_counts};
 use tokio::sync::watch;
 
 use super::metrics;
@@ -82,6 +83,7 @@ impl Snapshot {
 struct Reader {
     run: PathBuf,
     run_json: Kept<RunFacts>,
+    manifest: Kept<Counts>,
     report: Kept<ReportFacts>,
     pulse: Option<Pulse>,
 }
@@ -104,6 +106,7 @@ impl Reader {
         Reader {
             run: run.to_owned(),
             run_json: Kept::new(RunFile::Run),
+            manifest: Kept::new(RunFile::Manifest),
             report: Kept::new(RunFile::Report),
             pulse: None,
         }
@@ -121,16 +124,19 @@ impl Reader {
             }
         };
         let run = self.run_json.look(&self.run, &mut trouble, |bytes| {
-            let run: RunJson = serde_json::from_slice(bytes)?;
+            let run: RunJson = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
             Ok(RunFacts::of(run))
         });
         let report = self.report.look(&self.run, &mut trouble, |bytes| {
-            serde_json::from_slice(bytes)
+            serde_json::from_slice(bytes).map_err(|error| error.to_string())
         });
+        // Without it everything is told but what is committed.
+        let committed = self.manifest.look(&self.run, &mut None, committed_counts);
         let page = RunFile::Page.stamp(&self.run);
         Seen {
             folder: self.run.display().to_string(),
             run,
+            committed,
             live: live.map(|live| self.feel_pulse(live)),
             report,
             has_page: page.is_ok_and(|page| page.is_some()),
@@ -210,7 +216,7 @@ impl<T: Clone> Kept<T> {
         &mut self,
         run: &Path,
         trouble: &mut Option<String>,
-        parse: impl FnOnce(&[u8]) -> Result<T, serde_json::Error>,
+        parse: impl FnOnce(&[u8]) -> Result<T, String>,
     ) -> Option<T> {
         let found = match self.file.stamp(run) {
             Ok(None) => {
@@ -220,10 +226,7 @@ impl<T: Clone> Kept<T> {
             Ok(Some(stamp)) => {
                 if self.held.as_ref().is_none_or(|(held, _)| *held != stamp) {
                     self.held = match self.file.read(run) {
-                        Ok((stamp, bytes)) => {
-                            let parsed = parse(&bytes).map_err(|error| error.to_string());
-                            Some((stamp, parsed))
-                        }
+                        Ok((stamp, bytes)) => Some((stamp, parse(&bytes))),
                         Err(error) => Some((stamp, Err(error.to_string()))),
                     };
                 }
@@ -242,7 +245,13 @@ pub(crate) fn state_line(view: &View) -> String {
     let name = view.state.name().replace('_', " ");
     let figures = match view.state {
         Doing::Unreadable | Doing::NotRunning => String::new(),
-        _ => format!(" ({} of {} done)", view.n_done, view.n_problems),
+        _ => {
+            let committed = match view.n_committed {
+                Some(n) if n < view.n_done => format!(", {n} of them committed"),
+                _ => String::new(),
+            };
+            format!(" ({} of {} done{committed})", view.n_done, view.n_problems)
+        }
     };
     format!("{name}{figures}: {}", view.words)
 }

@@ -12,6 +12,8 @@ pub(crate) enum RunFile {
     Live,
     /// `run.json`.
     Run,
+    /// `manifest.jsonl`.
+    Manifest,
     /// `report.json`.
     Report,
     /// `report.html`.
@@ -35,6 +37,7 @@ impl RunFile {
         match self {
             RunFile::Live => swathe_run::store::live_file::FILE_NAME,
             RunFile::Run => "run.json",
+            RunFile::Manifest => "manifest.jsonl",
             RunFile::Report => "report.json",
             RunFile::Page => "report.html",
         }

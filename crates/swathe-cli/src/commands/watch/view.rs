@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use swathe::{Counts, Launch, Sample, Setback, WorkerNow};
 use swathe_run::store::live_file::{Live, Presence, Stage};
-use swathe_run::store::run_folder::RunState;
+use swathe_run::store::run_folder::{RunState, sum_counts};
 
 use super::columns::{LaunchColumns, SampleColumns};
 use super::rate;
@@ -19,6 +19,9 @@ pub(crate) struct Seen {
     pub(crate) folder: String,
     /// Of `run.json`; `None` if it cannot be read.
     pub(crate) run: Option<RunFacts>,
+    /// Of `manifest.jsonl`: what became of the problems that are committed; `None` if it cannot be
+    /// read.
+    pub(crate) committed: Option<Counts>,
     /// Of `live.json`.
     pub(crate) live: Option<SeenLive>,
     /// Of `report.json`, if it is of the run that was here last.
@@ -56,6 +59,8 @@ pub(crate) struct ReportFacts {
     report: ReportPart,
     #[serde(default)]
     n_before: u64,
+    #[serde(default)]
+    before: Counts,
     #[serde(default)]
     command: String,
 }
@@ -111,6 +116,21 @@ pub(crate) enum Doing {
     Unreadable,
 }
 
+impl ReportFacts {
+    fn n_problems(&self) -> u64 {
+        self.n_before + self.report.counts.n_problems
+    }
+
+    /// What became of all problems, as far as it is known: earlier versions do not tell how those
+    /// ended that were done before.
+    fn whole_counts(&self) -> Counts {
+        Counts {
+            n_problems: self.n_problems(),
+            ..sum_counts([self.before, self.report.counts])
+        }
+    }
+}
+
 impl Doing {
     pub(crate) const ALL: [Doing; 8] = [
         Doing::Running,
@@ -158,11 +178,14 @@ pub(crate) struct View {
     pub(crate) shard: Option<(usize, usize)>,
     /// Problems there are, those that were done before the run resumed included.
     pub(crate) n_problems: u64,
-    /// Those of them that have an outcome.
+    /// Those of them that have an outcome. Of a run whose process is gone, only those that are
+    /// committed: the others are lost.
     pub(crate) n_done: u64,
     /// Those that had one before the run resumed.
     pub(crate) n_before: u64,
-    /// What became of the others; `n_problems` of it counts those alone.
+    /// Those whose outcomes are committed, which nothing can undo; `None` if that is not known.
+    pub(crate) n_committed: Option<u64>,
+    /// What became of the problems, those that were done before the run resumed included.
     pub(crate) counts: Counts,
     pub(crate) elapsed_ms: f64,
     /// Outcomes a second lately; over the whole run once it has ended.
@@ -236,10 +259,18 @@ fn is_dead(seen: &SeenLive) -> bool {
 /// A run that has a live file.
 fn going_on(seen: &Seen, run: &RunFacts, seen_live: &SeenLive) -> View {
     let live = &seen_live.live;
-    let counts = live.counts;
-    let n_problems = live.n_before + counts.n_problems;
-    let n_done = live.n_before + counts.n_done();
-    let (state, words, since_unix_ms) = doing_now(seen_live);
+    let (state, mut words, since_unix_ms) = doing_now(seen_live);
+    let n_problems = live.before.n_problems + live.counts.n_problems;
+    let mut counts = sum_counts([live.before, live.counts]);
+    if state == Doing::Dead {
+        let n_solved = counts.n_done();
+        counts = Counts {
+            n_problems,
+            ..seen.committed.unwrap_or(live.before)
+        };
+        words += &lost_words(n_solved.saturating_sub(counts.n_done()));
+    }
+    let n_done = counts.n_done();
     let is_moving = state == Doing::Running;
     let rate_per_s = is_moving
         .then(|| rate::recent_per_s(live, &seen_live.recent))
@@ -254,7 +285,7 @@ fn going_on(seen: &Seen, run: &RunFacts, seen_live: &SeenLive) -> View {
         command: live.command.clone(),
         n_problems,
         n_done,
-        n_before: live.n_before,
+        n_before: live.before.n_problems,
         counts,
         elapsed_ms: rounded(live.elapsed_ms),
         rate_per_s: rate_per_s.map(rounded),
@@ -341,6 +372,15 @@ fn doing_now(seen: &SeenLive) -> (Doing, String, Option<u64>) {
     (Doing::Running, words, Some(live.started_unix_ms))
 }
 
+/// What a process took with it when it died.
+fn lost_words(n_lost: u64) -> String {
+    match n_lost {
+        0 => String::new(),
+        1 => " One problem was solved, but not committed: it is solved again.".to_owned(),
+        n => format!(" {n} problems were solved, but not committed: they are solved again."),
+    }
+}
+
 /// Which workers are in which problem, the longest first.
 fn busy_words(workers: &[WorkerNow]) -> String {
     /// Enough to see what is wrong; the page has all of them.
@@ -373,8 +413,7 @@ fn ended(seen: &Seen, run: &RunFacts) -> View {
     let (state, words) = match run.state {
         RunState::Complete => {
             let words = match report {
-                // Of those that were done before it is not known here how they ended.
-                Some(report) if report.report.counts.n_unsolved() == 0 && report.n_before == 0 => {
+                Some(report) if report.whole_counts().n_solved == report.n_problems() => {
                     "Every problem is solved, and the tables are written."
                 }
                 Some(_) => "Every problem has its outcome, and the tables are written.",
@@ -401,6 +440,13 @@ fn ended(seen: &Seen, run: &RunFacts) -> View {
         has_report: seen.has_page && report.is_some(),
         ..bare(seen, run)
     };
+    if let Some(committed) = seen.committed.filter(|_| state == Doing::NotRunning) {
+        view.n_done = committed.n_done();
+        view.counts = Counts {
+            n_problems: view.n_problems,
+            ..committed
+        };
+    }
     // A report beside a run that is neither complete nor interrupted is of an earlier attempt.
     let Some(report) = report.filter(|_| state != Doing::NotRunning) else {
         view.has_report = false;
@@ -408,9 +454,9 @@ fn ended(seen: &Seen, run: &RunFacts) -> View {
     };
     let part = &report.report;
     let last = part.samples.last().copied().unwrap_or_default();
-    view.counts = part.counts;
+    view.counts = report.whole_counts();
     view.n_before = report.n_before;
-    view.n_problems = report.n_before + part.counts.n_problems;
+    view.n_problems = report.n_problems();
     view.n_done = report.n_before + part.counts.n_done();
     view.elapsed_ms = rounded(part.wall_ms);
     view.rate_per_s =
@@ -466,6 +512,7 @@ fn bare(seen: &Seen, run: &RunFacts) -> View {
         n_problems: run.n_problems,
         n_done: 0,
         n_before: 0,
+        n_committed: seen.committed.map(|counts| counts.n_done()),
         counts: Counts::default(),
         elapsed_ms: 0.0,
         rate_per_s: None,

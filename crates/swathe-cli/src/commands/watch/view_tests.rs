@@ -16,7 +16,7 @@ fn live() -> Live {
         stage: Stage::Solving,
         workload: "array".to_owned(),
         command: "swathe array map sqrt in.npz --out RUN".to_owned(),
-        n_before: 0,
+        before: Counts::default(),
         counts: Counts {
             n_problems: 100,
             n_solved: 38,
@@ -60,6 +60,7 @@ fn seen(live: Option<Live>, presence: Presence, silent_s: u64) -> Seen {
             n_problems: 100,
             shard: None,
         }),
+        committed: None,
         live: live.map(|live| SeenLive {
             live,
             presence,
@@ -99,11 +100,43 @@ fn a_running_run_has_a_rate_and_an_end() {
 #[test]
 fn what_was_done_before_a_resume_counts_as_done_but_not_as_speed() {
     let mut live = live();
-    live.n_before = 900;
+    live.before = Counts {
+        n_problems: 900,
+        n_solved: 890,
+        n_panicked: 10,
+        ..Counts::default()
+    };
     let view = view(&seen(Some(live), Presence::Alive, 0));
     assert_eq!((view.n_done, view.n_problems), (940, 1000));
+    assert_eq!((view.counts.n_solved, view.counts.n_problems), (928, 1000));
+    assert_eq!((view.counts.n_failed, view.counts.n_panicked), (2, 10));
     assert_eq!(view.rate_per_s, Some(3.0));
     assert_eq!(view.left_ms, Some(20_000.0));
+}
+
+/// What a process had solved but not committed when it died is not done.
+#[test]
+fn of_a_dead_run_what_is_committed_is_done() {
+    let committed = Counts {
+        n_problems: 31,
+        n_solved: 30,
+        n_failed: 1,
+        ..Counts::default()
+    };
+    let mut seen = seen(Some(live()), Presence::Alive, 0);
+    seen.committed = Some(committed);
+    let running = view(&seen);
+    assert_eq!((running.n_done, running.n_committed), (40, Some(31)));
+    seen.live.as_mut().unwrap().presence = Presence::Gone;
+    seen.live.as_mut().unwrap().silent_for = Duration::from_secs(9);
+    let dead = view(&seen);
+    assert_eq!((dead.state, dead.n_done), (Doing::Dead, 31));
+    assert_eq!((dead.counts.n_solved, dead.counts.n_problems), (30, 100));
+    let lost = "9 problems were solved, but not committed: they are solved again.";
+    assert!(dead.words.ends_with(lost), "{}", dead.words);
+    seen.live = None;
+    let gone = view(&seen);
+    assert_eq!((gone.state, gone.n_done), (Doing::NotRunning, 31));
 }
 
 #[test]

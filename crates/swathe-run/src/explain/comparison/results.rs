@@ -1,20 +1,24 @@
 //! Results: which answers differ, value by value.
 
+use std::collections::HashMap;
 use std::path::Path;
 
-use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{SchemaRef, UInt64Type};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Float64Type, SchemaRef, UInt64Type};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
+use swathe::Cpu;
 
 use super::outcomes::N_FIRST;
 use crate::store::reported_run::ReportedRun;
-use crate::store::run_folder::{FolderError, RunState};
+use crate::store::run_folder::{FolderError, RunState, verify_tables};
 use crate::store::table_reader::{Batches, TableReader};
 
 /// How the answers of two runs compare.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ResultChanges {
-    /// The result hashes are equal: every value is the same, to the last bit.
+    /// The result hashes are equal, and the tables are what they are of: every value is the same, to
+    /// the last bit.
     Same,
     /// The tables were compared.
     Tables(TableChanges),
@@ -39,6 +43,8 @@ pub struct TableChanges {
     pub n_other_problem: u64,
     /// Columns that only one of them has, or that have different types.
     pub columns_alone: [Vec<String>; 2],
+    /// The largest difference of two numbers, relative to the larger of them.
+    pub largest_relative: f64,
     /// The first few rows that differ.
     pub first: Vec<RowChange>,
 }
@@ -65,6 +71,10 @@ pub(super) fn results(runs: [&ReportedRun; 2]) -> Result<ResultChanges, FolderEr
     if names[0] != names[1] {
         return Ok(ResultChanges::OtherTables(names));
     }
+    // A table that was damaged since must not pass for what was written.
+    for run in runs {
+        verify_tables(&run.path, &run.run, Cpu::detect().n_threads)?;
+    }
     let hashes = runs.map(|run| &run.run.result_hash);
     if hashes[0].is_some() && hashes[0] == hashes[1] {
         return Ok(ResultChanges::Same);
@@ -75,6 +85,14 @@ pub(super) fn results(runs: [&ReportedRun; 2]) -> Result<ResultChanges, FolderEr
 
 /// Columns that say which problem a row is about, by the tables that have them.
 const ID_NAMES: [&str; 6] = ["pair_id", "name", "id", "program", "task", "split"];
+
+/// More columns that tell the rows of one problem apart.
+const KEY_NAMES: [&str; 2] = ["index", "sample"];
+
+/// Whether a column says where a file is, which is no result.
+fn is_path(name: &str) -> bool {
+    name.ends_with("_path")
+}
 
 fn tables(paths: [&Path; 2]) -> Result<TableChanges, FolderError> {
     let schemas = [
@@ -88,11 +106,12 @@ fn tables(paths: [&Path; 2]) -> Result<TableChanges, FolderError> {
                 .ok()
                 .map(|field| field.data_type())
         });
-        types[0].is_some() && types[0] == types[1]
+        types[0].is_some() && types[0] == types[1] && !is_path(name)
     };
     let alone = |schema: &SchemaRef| -> Vec<String> {
         let names = schema.fields().iter().map(|field| field.name());
-        names.filter(|name| !is_common(name)).cloned().collect()
+        let names = names.filter(|name| !is_common(name) && !is_path(name));
+        names.cloned().collect()
     };
     let mut changes = TableChanges {
         columns_alone: schemas.each_ref().map(alone),
@@ -165,7 +184,11 @@ fn compare_rows(
             if before.slice(at, 1).as_ref() != after.slice(at, 1).as_ref() {
                 match ID_NAMES.contains(&name.as_str()) {
                     true => is_other_problem[at] = true,
-                    false => differing[at].push(which),
+                    false => {
+                        let largest = relative_difference([before, after], at);
+                        changes.largest_relative = changes.largest_relative.max(largest);
+                        differing[at].push(which);
+                    }
                 }
             }
         }
@@ -184,7 +207,7 @@ fn compare_rows(
         if changes.first.len() < N_FIRST {
             let ids = ID_NAMES.iter().filter_map(|name| columns(name)[0]);
             let ids: Vec<String> = ids.map(|column| value_text(column.as_ref(), at)).collect();
-            let value = |column: Option<&arrow::array::ArrayRef>| {
+            let value = |column: Option<&ArrayRef>| {
                 column.map_or(String::new(), |column| value_text(column.as_ref(), at))
             };
             changes.first.push(RowChange {
@@ -197,6 +220,103 @@ fn compare_rows(
             });
         }
     }
+}
+
+/// The largest relative difference of the numbers, or lists of numbers, in a row; infinite where
+/// they cannot be subtracted.
+fn relative_difference(columns: [&ArrayRef; 2], at: usize) -> f64 {
+    let numbers = columns.map(|column| {
+        let value = column.slice(at, 1);
+        let flat = match value.as_list_opt::<i32>() {
+            Some(list) => list.value(0),
+            None => match value.as_list_opt::<i64>() {
+                Some(list) => list.value(0),
+                None => value,
+            },
+        };
+        let is_number = flat.data_type().is_numeric();
+        let cast = is_number.then(|| cast(&flat, &DataType::Float64).ok());
+        cast.flatten()
+            .map(|numbers| numbers.as_primitive::<Float64Type>().values().to_vec())
+    });
+    let [Some(a), Some(b)] = numbers else {
+        return f64::INFINITY;
+    };
+    if a.len() != b.len() {
+        return f64::INFINITY;
+    }
+    let differences = a.iter().zip(&b).map(|(a, b)| match a == b {
+        true => 0.0,
+        false => (a - b).abs() / a.abs().max(b.abs()),
+    });
+    differences.fold(0.0, |most, next| match next.is_nan() {
+        true => f64::INFINITY,
+        false => most.max(next),
+    })
+}
+
+/// Compares the rows of a run with those that another, usually larger, run has for the same
+/// problems, whatever their places in it.
+pub fn same_problems(run: &Path, other: &Path, table: &str) -> Result<TableChanges, FolderError> {
+    let is_key = |name: &str| ID_NAMES.contains(&name) || KEY_NAMES.contains(&name);
+    let keys = |batch: &RecordBatch| -> Vec<String> {
+        let names = ID_NAMES.iter().chain(&KEY_NAMES);
+        let columns: Vec<_> = names
+            .filter_map(|name| batch.column_by_name(name))
+            .collect();
+        (0..batch.num_rows())
+            .map(|at| {
+                let texts = columns.iter().map(|column| value_text(column.as_ref(), at));
+                texts.collect::<Vec<_>>().join("\u{1f}")
+            })
+            .collect()
+    };
+    let mut wanted: HashMap<String, (usize, usize)> = HashMap::new();
+    let mut batches: Vec<RecordBatch> = Vec::new();
+    TableReader::of_run(run, table)?.for_each(|batch| {
+        let keyed = keys(batch).into_iter().enumerate();
+        wanted.extend(keyed.map(|(at, key)| (key, (batches.len(), at))));
+        batches.push(batch.clone());
+        Ok(())
+    })?;
+    let mut changes = TableChanges::default();
+    TableReader::of_run(other, table)?.for_each(|batch| {
+        for (at, key) in keys(batch).iter().enumerate() {
+            let Some((its_batch, its_at)) = wanted.remove(key) else {
+                continue;
+            };
+            changes.n_compared += 1;
+            let mut values = Vec::new();
+            for field in batch.schema().fields() {
+                let name = field.name();
+                if name == "row" || is_key(name) || is_path(name) {
+                    continue;
+                }
+                let (Some(theirs), Some(ours)) = (
+                    batch.column_by_name(name),
+                    batches[its_batch].column_by_name(name),
+                ) else {
+                    continue;
+                };
+                let pair = [&theirs.slice(at, 1), &ours.slice(its_at, 1)];
+                if pair[0].as_ref() != pair[1].as_ref() {
+                    let largest = relative_difference(pair, 0);
+                    changes.largest_relative = changes.largest_relative.max(largest);
+                    values.push((name.clone(), pair.map(|value| value_text(value, 0))));
+                }
+            }
+            if !values.is_empty() {
+                changes.n_changed += 1;
+                if changes.first.len() < N_FIRST {
+                    let (row, id) = (its_at as u64, key.replace('\u{1f}', " "));
+                    changes.first.push(RowChange { row, id, values });
+                }
+            }
+        }
+        Ok(())
+    })?;
+    changes.n_alone[0] = wanted.len() as u64;
+    Ok(changes)
 }
 
 /// A value as text, the beginning of it if it is long.

@@ -251,12 +251,13 @@
   /** Done, failed, in flight and waiting as one bar. */
   const progress = () => {
     const PARTS = [
-      ["before", "done before", null],
       ["solved", "solved", "--c3"],
       ["unsolved", "without an answer", "--bad"],
       ["flight", "in flight", null],
       ["waiting", "waiting", "--idle"],
     ];
+    // Of those that are done.
+    const NOTES = [["committed", "of those done are committed"], ["before", "done before the run was resumed"]];
     const bars = new Map();
     const entries = new Map();
     for (const [key, name, color] of PARTS) {
@@ -266,6 +267,10 @@
       const sample = h("span", { class: "bar", style: { display: "inline", background: "none" } }, h("i", { class: key, style: { ...style, display: "inline-block" } }));
       entries.set(key, { value, item: h("li", {}, sample, value, ` ${name}`) });
     }
+    for (const [key, name] of NOTES) {
+      const value = h("b", { "data-figure": key });
+      entries.set(key, { value, item: h("li", {}, value, ` ${name}`) });
+    }
     const bar = h("div", { class: "bar", role: "progressbar", "aria-label": "Problems done", "aria-valuemin": 0 }, [...bars.values()]);
     const element = h("div", { class: "progress" }, bar, h("ul", { class: "legend" }, [...entries.values()].map(({ item }) => item)));
     const update = (view) => {
@@ -274,11 +279,12 @@
       const isOver = !GOING_ON.has(view.state);
       const nFlight = isOver ? 0 : Math.min(view.queue.n_in_flight, view.n_problems - nDone);
       const values = {
-        before: view.n_before,
         solved: view.counts.n_solved,
         unsolved: nUnsolved,
         flight: nFlight,
         waiting: Math.max(0, view.n_problems - nDone - nFlight),
+        committed: view.n_committed ?? 0,
+        before: view.n_before,
       };
       for (const [key, value] of Object.entries(values)) {
         bars.get(key)?.style.setProperty("width", `${(value / Math.max(1, view.n_problems)) * 100}%`);

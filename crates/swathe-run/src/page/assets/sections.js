@@ -15,8 +15,8 @@
 
   const perSecond = (x) => format.rate(x).replace("/s", "");
 
-  S.sections.tiles = ({ report, n_before, warnings }) => {
-    const { counts, memory } = report;
+  S.sections.tiles = ({ report, counts, n_before, warnings }) => {
+    const { memory } = report;
     const tile = (what, value, more, isBad) =>
       h("li", { class: isBad ? "bad" : null }, h("span", { class: "what" }, what),
         h("span", { class: value.textContent.length > 8 ? "value long" : "value" }, value), h("span", { class: "more" }, more));
@@ -26,7 +26,7 @@
     const nUnsolved = unsolved(counts);
     const tiles = h("ul", { class: "tiles", "aria-label": "Figures of the run" },
       tile("Solved", figure("counts.n_solved", counts.n_solved),
-        ["of ", figure("counts.n_problems", counts.n_problems), n_before ? [", ", figure("n_before", n_before), " done before"] : null]),
+        ["of ", figure("counts.n_problems", counts.n_problems), n_before ? [", ", figure("n_before", n_before), " done before the run was resumed"] : null]),
       tile("Not solved", figure("n_unsolved", nUnsolved), kinds.length ? kinds : report.cancelled ? "of those tried" : "all have answers", nUnsolved > 0),
       tile("Setbacks", figure("n_setbacks", report.n_setbacks), report.n_setbacks ? "all mended" : "none to mend"),
       tile("Time", figure("wall_ms", report.wall_ms, format.ms), [figure("n_launches", report.n_launches), " launches"]),

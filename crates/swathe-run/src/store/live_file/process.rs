@@ -62,6 +62,12 @@ impl ProcessMark {
     }
 }
 
+/// Whether there is a process of this number on this machine. Where the system does not tell, there
+/// is none.
+pub(crate) fn is_process_alive(pid: u32) -> bool {
+    start_ticks(pid).is_some()
+}
+
 fn trimmed(path: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     Some(text.trim().to_owned())

@@ -14,6 +14,7 @@ use parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader};
 use parquet::file::statistics::Statistics;
 
 use super::FolderError;
+use super::manifest::Seal;
 use super::table_file::TableFile;
 use crate::store::table_reader::{Batches, TableReader};
 
@@ -70,13 +71,13 @@ pub(super) enum Picked {
 }
 
 /// Merges groups, in the order of their rows, into a file with the columns of `schema`. Returns the
-/// rows written.
+/// rows written and what the file is.
 pub(super) fn merge_groups(
     mut waiting: Vec<Group>,
     out: &Path,
     schema: &SchemaRef,
     picked: Picked,
-) -> Result<u64, FolderError> {
+) -> Result<(u64, Seal), FolderError> {
     let write_error = |source| FolderError::Write {
         path: out.to_owned(),
         source,
@@ -87,12 +88,19 @@ pub(super) fn merge_groups(
     waiting.sort_by_key(|group| std::cmp::Reverse(group.first_row));
     let mut open: Vec<Cursor> = Vec::new();
     let mut n_written = 0;
+    // The row that was written last: rows ascend, or one of them stands twice.
+    let mut last_row: Option<u64> = None;
     while !(waiting.is_empty() && open.is_empty()) {
         let is_next_copied =
             |waiting: &[Group], open: &[Cursor]| picked == Picked::All && is_copied(waiting, open);
         if is_next_copied(&waiting, &open)
             && let Some(group) = waiting.pop()
         {
+            let is_dense = group.last_row - group.first_row + 1 >= group.n_rows;
+            if last_row.is_some_and(|last| group.first_row <= last) || !is_dense {
+                return Err(row_twice(&group.path, group.first_row));
+            }
+            last_row = Some(group.last_row);
             group.copy(&mut writer, &write_error)?;
             n_written += group.n_rows;
             continue;
@@ -112,6 +120,11 @@ pub(super) fn merge_groups(
                 continue;
             }
             let Some(which) = lowest else { break };
+            let row = open[which].row();
+            if let Some(row) = row.filter(|row| last_row.is_some_and(|last| *row <= last)) {
+                return Err(row_twice(&open[which].path, row));
+            }
+            last_row = row;
             picks.push((which, open[which].at));
             open[which].at += 1;
             if open[which].row().is_none() {
@@ -133,8 +146,13 @@ pub(super) fn merge_groups(
         }
         open.retain(|cursor| cursor.row().is_some());
     }
-    writer.commit().map_err(write_error)?;
-    Ok(n_written)
+    let seal = writer.commit().map_err(write_error)?;
+    Ok((n_written, seal))
+}
+
+/// Rows of a part ascend, so one that is not above the last one written stands twice.
+fn row_twice(path: &Path, row: u64) -> FolderError {
+    FolderError::damaged(path)(format!("row {row} is out of order, or stands twice"))
 }
 
 /// Rows handed on at a time.
@@ -179,6 +197,7 @@ impl Group {
 
 /// A group that is being read.
 struct Cursor {
+    path: Arc<Path>,
     batches: Batches,
     batch: RecordBatch,
     at: usize,
@@ -206,6 +225,7 @@ impl Cursor {
         let mut batches = table.batches()?;
         let first = batches.next().transpose()?;
         Ok(first.map(|batch| Cursor {
+            path: Arc::clone(&group.path),
             batches,
             batch,
             at: 0,

@@ -3,7 +3,9 @@
 use std::cmp::Reverse;
 use std::path::Path;
 
-use arrow::array::{Array, ArrayAccessor, ArrayRef, AsArray, LargeStringArray, StringArray};
+use arrow::array::{
+    Array, ArrayAccessor, ArrayRef, AsArray, LargeStringArray, RecordBatch, StringArray,
+};
 use arrow::datatypes::{
     DataType, Decimal128Type, Field, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
     Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
@@ -70,6 +72,17 @@ pub(super) fn table_hashes(table: &Path, n_threads: usize) -> Result<TableHashes
         result_hash: all.finalize().to_hex().to_string(),
         values_hash: of_values.finalize().to_hex().to_string(),
     })
+}
+
+/// The result hash of a table with these rows.
+pub(super) fn batch_hash(batch: &RecordBatch) -> String {
+    let mut all = blake3::Hasher::new();
+    for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
+        let mut hash = ColumnHash::new(field.name());
+        hash.update(column);
+        all.update(hash.finish().0.as_bytes());
+    }
+    all.finalize().to_hex().to_string()
 }
 
 /// The hash of a column with its name, and of its values alone.
@@ -271,7 +284,7 @@ pub fn is_supported(field: &Field) -> bool {
 mod tests {
     use super::*;
     use crate::store::run_folder::write_table;
-    use arrow::array::{DictionaryArray, Int32Array, LargeListArray, RecordBatch, UInt16Array};
+    use arrow::array::{DictionaryArray, Int32Array, LargeListArray, UInt16Array};
     use arrow::datatypes::Schema;
     use std::sync::Arc;
     use swathe_formats::described_field::mark_values;
@@ -356,6 +369,7 @@ mod tests {
             for n_threads in [1, 2, 5] {
                 let hashes = table_hashes(&path, n_threads).unwrap();
                 assert_eq!(hashes.result_hash, expected.to_hex().to_string());
+                assert_eq!(hashes.result_hash, batch_hash(&batch));
                 assert_eq!(hashes.values_hash, values.to_hex().to_string());
             }
         }

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::FolderError;
+use super::manifest::Seal;
 use swathe_formats::regular_file;
 
 pub(super) const FILE_NAME: &str = "run.json";
@@ -65,6 +67,11 @@ impl InputFile {
 }
 
 impl Identity {
+    /// The problems of this run, or of this shard of it.
+    pub fn problems(&self) -> Range<u64> {
+        shard_problems(self.n_problems, self.shard)
+    }
+
     /// What differs from this one in `other`, a line each; none if they are the same run.
     pub fn differences(&self, other: &Identity) -> Vec<String> {
         let mut lines = Vec::new();
@@ -92,6 +99,14 @@ impl Identity {
         lines.extend(input_differences(&self.inputs, &other.inputs));
         lines
     }
+}
+
+/// The problems of a shard (number, of how many; from 1), all without one. Neighbours stay together,
+/// as they often share inputs.
+pub fn shard_problems(n_problems: u64, shard: Option<(usize, usize)>) -> Range<u64> {
+    let (number, n_shards) = shard.unwrap_or((1, 1));
+    let cut = |k: usize| (u128::from(n_problems) * k as u128 / n_shards as u128) as u64;
+    cut(number - 1)..cut(number)
 }
 
 fn shard_text(shard: Option<(usize, usize)>) -> String {
@@ -159,6 +174,9 @@ pub struct RunJson {
     pub identity: Identity,
     /// The table's name, once it is written.
     pub table: Option<String>,
+    /// The files of the tables and what they were when they were written.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tables: BTreeMap<String, Seal>,
     /// BLAKE3 over the result columns in input order, once they are all there.
     pub result_hash: Option<String>,
     /// BLAKE3 over the values alone: independent of the names of columns and of columns that later
@@ -176,6 +194,7 @@ impl RunJson {
             state: RunState::Running,
             identity,
             table: None,
+            tables: BTreeMap::new(),
             result_hash: None,
             values_hash: None,
         }
@@ -214,5 +233,23 @@ impl RunJson {
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
         text.push('\n');
         super::write_file(&folder.join(FILE_NAME), text.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_cover_everything_once() {
+        for n_problems in [0, 1, 5, 100, 101] {
+            for n_shards in 1..=7 {
+                let spans = (1..=n_shards).map(|k| shard_problems(n_problems, Some((k, n_shards))));
+                let spans: Vec<Range<u64>> = spans.collect();
+                assert_eq!(spans[0].start, 0);
+                assert_eq!(spans[n_shards - 1].end, n_problems);
+                assert!(spans.windows(2).all(|pair| pair[0].end == pair[1].start));
+            }
+        }
     }
 }

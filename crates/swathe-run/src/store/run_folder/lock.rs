@@ -1,9 +1,10 @@
 //! The lock: one process at a time writes a run folder.
 
-use std::fs::{File, TryLockError};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;
 
 use super::FolderError;
+use super::own_files::open_own;
 
 pub(super) const FILE_NAME: &str = "run.lock";
 
@@ -15,7 +16,10 @@ pub(super) struct FolderLock {
 impl FolderLock {
     pub(super) fn take(folder: &Path) -> Result<FolderLock, FolderError> {
         let path = folder.join(FILE_NAME);
-        let file = File::create(&path).map_err(FolderError::write(&path))?;
+        let file = open_own(
+            &path,
+            OpenOptions::new().write(true).create(true).truncate(false),
+        )?;
         match file.try_lock() {
             Ok(()) => Ok(FolderLock { _file: file }),
             Err(TryLockError::WouldBlock) => Err(FolderError::InUse {

@@ -1,18 +1,27 @@
 //! The manifest: a line for each part that is safely written.
 
+use std::collections::HashMap;
+use std::fmt;
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use swathe::Counts;
 
 use super::FolderError;
+use super::own_files::{check_there, open_own};
+use super::part::check_line;
 
 pub(super) const FILE_NAME: &str = "manifest.jsonl";
 
 /// One line of the manifest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ManifestLine {
+    /// Its number in the manifest, from 0; absent in lines of earlier versions, which have no
+    /// checksum either.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<u64>,
     /// The file of the table's rows in `parts/`.
     pub part: String,
     /// What that file was when it was written.
@@ -25,8 +34,24 @@ pub struct ManifestLine {
     pub first_row: Option<u64>,
     /// Rows in it that tell of failures.
     pub n_failures: u64,
+    /// What became of the problems; absent in lines of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts: Option<Counts>,
     /// The problems whose outcomes are in it.
     pub problems: Spans,
+    /// The files beside the table that its rows rely on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<RowFile>,
+}
+
+/// A file beside the table that a row relies on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RowFile {
+    /// Where it is, from the run's folder on (not from the shard's).
+    pub path: String,
+    /// What it was when it was written.
+    #[serde(flatten)]
+    pub seal: Seal,
 }
 
 /// A file's length and contents, to know it again.
@@ -36,6 +61,21 @@ pub struct Seal {
     pub n_bytes: u64,
     /// BLAKE3 of its contents, in hex.
     pub blake3: String,
+}
+
+impl Seal {
+    /// The seal of a file as it is now.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn of(path: &Path) -> io::Result<Seal> {
+        let mut hasher = blake3::Hasher::new();
+        let n_bytes = io::copy(&mut File::open(path)?, &mut hasher)?;
+        Ok(Seal {
+            n_bytes,
+            blake3: hasher.finalize().to_hex().to_string(),
+        })
+    }
 }
 
 /// A set of numbers as ascending spans `[from, to)`: runs deliver in nearly the order of the
@@ -67,6 +107,12 @@ impl Spans {
         self.0.is_empty()
     }
 
+    /// Whether the spans are what they should be: another program may have written them.
+    fn is_valid(&self) -> bool {
+        self.0.iter().all(|(from, to)| from < to)
+            && self.0.windows(2).all(|pair| pair[0].1 < pair[1].0)
+    }
+
     /// The numbers of `from..to` that are not in the set, ascending.
     pub fn missing(&self, from: u64, to: u64) -> Vec<u64> {
         let mut missing = Vec::new();
@@ -77,6 +123,23 @@ impl Spans {
         }
         missing.extend(next..to.max(next));
         missing
+    }
+}
+
+/// `0 to 80, 120`: the first few spans.
+impl fmt::Display for Spans {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const N_SHOWN_MAX: usize = 4;
+        let text = |&(from, to): &(u64, u64)| match to - from {
+            1 => from.to_string(),
+            _ => format!("{from} to {}", to - 1),
+        };
+        let shown: Vec<String> = self.0.iter().take(N_SHOWN_MAX).map(text).collect();
+        f.write_str(&shown.join(", "))?;
+        match self.0.len() > N_SHOWN_MAX {
+            true => f.write_str(", …"),
+            false => Ok(()),
+        }
     }
 }
 
@@ -107,35 +170,60 @@ impl Manifest {
     /// while writing it, is cut off: its part was never announced.
     pub(super) fn open(folder: &Path) -> Result<Manifest, FolderError> {
         let path = folder.join(FILE_NAME);
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .map_err(FolderError::write(&path))?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let mut file = open_own(&path, &mut options)?;
         let mut text = Vec::new();
         file.read_to_end(&mut text)
             .map_err(FolderError::read(&path))?;
-        let (lines, n_whole) = parse(&text).map_err(|reason| FolderError::Damaged {
-            path: path.clone(),
-            reason,
-        })?;
+        let (lines, n_whole) = parse(&text).map_err(LineError::at(&path))?;
         if n_whole < text.len() {
             file.set_len(n_whole as u64)
                 .map_err(FolderError::write(&path))?;
         }
         file.seek(SeekFrom::End(0))
             .map_err(FolderError::write(&path))?;
+        check_unsealed(folder, &lines)?;
         Ok(Manifest { path, file, lines })
+    }
+
+    /// Begins a manifest with these lines, whole or not at all.
+    pub(super) fn make(folder: &Path, lines: Vec<ManifestLine>) -> Result<(), FolderError> {
+        let lines = lines.into_iter().zip(0..).map(|(line, sequence)| {
+            let line = ManifestLine {
+                sequence: Some(sequence),
+                ..line
+            };
+            line.sealed_text()
+        });
+        let text: String = lines.collect();
+        super::write_file(&folder.join(FILE_NAME), text.as_bytes())
     }
 
     /// Reads a folder's manifest without touching it.
     pub(super) fn read(folder: &Path) -> Result<Vec<ManifestLine>, FolderError> {
         let path = folder.join(FILE_NAME);
-        let text = std::fs::read(&path).map_err(FolderError::read(&path))?;
-        let (lines, _) = parse(&text).map_err(|reason| FolderError::Damaged { path, reason })?;
+        let text = std::fs::read(&path).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => FolderError::Incomplete {
+                path: folder.to_owned(),
+                reason: format!(
+                    "{FILE_NAME} is gone: go on with it by --resume, which makes it again"
+                ),
+            },
+            _ => FolderError::read(&path)(source),
+        })?;
+        let (lines, _) = parse(&text).map_err(LineError::at(&path))?;
         Ok(lines)
+    }
+
+    /// Makes sure that it still stands in its folder.
+    pub(super) fn check_there(&self) -> Result<(), FolderError> {
+        check_there(&self.path, &self.file)
+    }
+
+    /// What became of the problems that are announced.
+    pub(super) fn counts(&self) -> Counts {
+        sum_counts(self.lines.iter().map(ManifestLine::counts))
     }
 
     pub(super) fn lines(&self) -> &[ManifestLine] {
@@ -153,8 +241,12 @@ impl Manifest {
 
     /// Adds a line and syncs it: from here on the part exists.
     pub(super) fn announce(&mut self, line: ManifestLine) -> Result<(), FolderError> {
-        let mut text = serde_json::to_string(&line).unwrap_or_default();
-        text.push('\n');
+        let line = ManifestLine {
+            sequence: Some(self.lines.len() as u64),
+            ..line
+        };
+        let text = line.sealed_text();
+        self.check_there()?;
         let end = self
             .file
             .stream_position()
@@ -177,23 +269,204 @@ impl Manifest {
     }
 }
 
+/// What became of the problems that a manifest announces, given its text.
+///
+/// # Errors
+/// What is wrong with the manifest.
+pub fn committed_counts(manifest: &[u8]) -> Result<Counts, String> {
+    let (lines, _) =
+        parse(manifest).map_err(|error| format!("line {}: {}", error.line, error.reason))?;
+    Ok(sum_counts(lines.iter().map(ManifestLine::counts)))
+}
+
+/// What became of several lots of problems together.
+pub fn sum_counts(counts: impl IntoIterator<Item = Counts>) -> Counts {
+    let sum = |a: Counts, b: Counts| Counts {
+        n_problems: a.n_problems + b.n_problems,
+        n_solved: a.n_solved + b.n_solved,
+        n_failed: a.n_failed + b.n_failed,
+        n_too_large: a.n_too_large + b.n_too_large,
+        n_timed_out: a.n_timed_out + b.n_timed_out,
+        n_panicked: a.n_panicked + b.n_panicked,
+    };
+    counts.into_iter().fold(Counts::default(), sum)
+}
+
+/// Lines of earlier versions have no checksum: before a run relies on what they say, it is compared
+/// with what their parts hold.
+fn check_unsealed(folder: &Path, lines: &[ManifestLine]) -> Result<(), FolderError> {
+    for (at, line) in lines.iter().enumerate() {
+        if line.sequence.is_none() {
+            check_line(folder, at, line)?;
+        }
+    }
+    Ok(())
+}
+
+const CHECKSUM_KEY: &str = ",\"checksum\":\"";
+
+impl ManifestLine {
+    /// What became of the problems. Lines of earlier versions do not tell failures apart.
+    fn counts(&self) -> Counts {
+        self.counts.unwrap_or_else(|| {
+            let n_problems = self.problems.len();
+            Counts {
+                n_problems,
+                n_solved: n_problems.saturating_sub(self.n_failures),
+                n_failed: self.n_failures,
+                ..Counts::default()
+            }
+        })
+    }
+
+    /// The line as it stands in the file. The checksum is its last member and is over all bytes
+    /// before it.
+    fn sealed_text(&self) -> String {
+        let mut text = serde_json::to_string(self).unwrap_or_default();
+        text.pop();
+        let checksum = checksum(text.as_bytes());
+        text + CHECKSUM_KEY + &checksum + "\"}\n"
+    }
+
+    /// Reads a line, which is compared with its checksum if it has one.
+    fn parse(text: &[u8]) -> Result<ManifestLine, LineFault> {
+        let line: ManifestLine =
+            serde_json::from_slice(text).map_err(|error| LineFault::Text(error.to_string()))?;
+        if line.sequence.is_some() {
+            let body = text.trim_ascii_end();
+            let body = body.strip_suffix(b"\"}").unwrap_or(body);
+            let n_body = body.len().saturating_sub(N_CHECKSUM + CHECKSUM_KEY.len());
+            let (body, tail) = body.split_at(n_body);
+            if tail.strip_prefix(CHECKSUM_KEY.as_bytes()) != Some(checksum(body).as_bytes()) {
+                return Err(LineFault::Changed);
+            }
+        }
+        Ok(line)
+    }
+}
+
+/// Digits of a line's checksum.
+const N_CHECKSUM: usize = 32;
+
+fn checksum(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex()[..N_CHECKSUM].to_owned()
+}
+
+enum LineFault {
+    /// It is no line of a manifest.
+    Text(String),
+    /// It is not what was written.
+    Changed,
+}
+
+/// A line that cannot be relied on.
+#[derive(Debug)]
+struct LineError {
+    /// From 1.
+    line: usize,
+    reason: String,
+}
+
+impl LineError {
+    fn at(path: &Path) -> impl FnOnce(LineError) -> FolderError + use<> {
+        let path = path.to_owned();
+        move |error| FolderError::ManifestLine {
+            path,
+            line: error.line,
+            reason: error.reason,
+        }
+    }
+}
+
 /// The lines, and how many bytes of the text they take up.
-fn parse(text: &[u8]) -> Result<(Vec<ManifestLine>, usize), String> {
-    let mut lines = Vec::new();
+fn parse(text: &[u8]) -> Result<(Vec<ManifestLine>, usize), LineError> {
+    let mut lines: Vec<ManifestLine> = Vec::new();
     let mut n_whole = 0;
-    for (number, line) in text.split_inclusive(|&byte| byte == b'\n').enumerate() {
-        if !line.ends_with(b"\n") {
+    for (at, text_line) in text.split_inclusive(|&byte| byte == b'\n').enumerate() {
+        if !text_line.ends_with(b"\n") {
             break;
         }
-        match serde_json::from_slice(line) {
-            Ok(parsed) => lines.push(parsed),
+        let fault = |reason| LineError {
+            line: at + 1,
+            reason,
+        };
+        match ManifestLine::parse(text_line) {
+            Ok(line) => lines.push(line),
             // A crash of the whole machine can leave the last line as zeros.
-            Err(_) if n_whole + line.len() == text.len() => break,
-            Err(error) => return Err(format!("line {}: {error}", number + 1)),
+            Err(LineFault::Text(_)) if n_whole + text_line.len() == text.len() => break,
+            Err(LineFault::Text(reason)) => return Err(fault(reason)),
+            Err(LineFault::Changed) => {
+                return Err(fault("it was changed after it was written".to_owned()));
+            }
         }
-        n_whole += line.len();
+        check_sequence(&lines).map_err(fault)?;
+        n_whole += text_line.len();
     }
+    check_overlaps(&lines)?;
     Ok((lines, n_whole))
+}
+
+/// Whether the last line is the one that must follow those before it.
+fn check_sequence(lines: &[ManifestLine]) -> Result<(), String> {
+    let Some((last, before)) = lines.split_last() else {
+        return Ok(());
+    };
+    if !last.problems.is_valid() {
+        return Err("its problems are not ascending spans".to_owned());
+    }
+    let expected = before.len() as u64;
+    match last.sequence {
+        Some(sequence) if sequence < expected => Err(format!("it repeats line {}", sequence + 1)),
+        Some(sequence) if sequence > expected => Err(format!(
+            "it was written as line {}: {} before it are missing",
+            sequence + 1,
+            counted_lines(sequence - expected)
+        )),
+        None if before.iter().any(|line| line.sequence.is_some()) => {
+            Err("it has no checksum, unlike the lines before it".to_owned())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn counted_lines(n: u64) -> String {
+    match n {
+        1 => "1 line".to_owned(),
+        n => format!("{n} lines"),
+    }
+}
+
+/// No part and no problem may be announced twice.
+fn check_overlaps(lines: &[ManifestLine]) -> Result<(), LineError> {
+    let mut parts = HashMap::new();
+    let mut spans: Vec<(u64, u64, usize)> = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        if let Some(first) = parts.insert(&line.part, at) {
+            let reason = format!("it announces {} again, after line {}", line.part, first + 1);
+            return Err(LineError {
+                line: at + 1,
+                reason,
+            });
+        }
+        spans.extend(
+            line.problems
+                .spans()
+                .iter()
+                .map(|&(from, to)| (from, to, at)),
+        );
+    }
+    spans.sort_unstable();
+    for pair in spans.windows(2) {
+        let ((_, end, one), (start, _, other)) = (pair[0], pair[1]);
+        if start < end {
+            let (first, second) = (one.min(other) + 1, one.max(other) + 1);
+            return Err(LineError {
+                line: second,
+                reason: format!("it announces problem {start} again, after line {first}"),
+            });
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -215,20 +488,35 @@ mod tests {
         );
     }
 
-    fn line(part: &str) -> ManifestLine {
+    fn line(number: u64) -> ManifestLine {
         let seal = Seal {
             n_bytes: 1,
             blake3: "00".to_owned(),
         };
         ManifestLine {
-            part: part.to_owned(),
+            sequence: None,
+            part: format!("{number:06}.parquet"),
             rows: seal.clone(),
             outcomes: seal,
             n_rows: 1,
             first_row: Some(0),
             n_failures: 0,
-            problems: Spans::of(vec![0]),
+            counts: None,
+            problems: Spans::of(vec![number]),
+            files: Vec::new(),
         }
+    }
+
+    /// The text of a manifest with these lines, sealed.
+    fn texts(numbers: &[u64]) -> Vec<String> {
+        let lines = numbers.iter().zip(0..).map(|(&number, sequence)| {
+            let line = ManifestLine {
+                sequence: Some(sequence),
+                ..line(number)
+            };
+            line.sealed_text()
+        });
+        lines.collect()
     }
 
     #[test]
@@ -236,30 +524,67 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut manifest = Manifest::open(folder.path()).unwrap();
         assert_eq!(manifest.next_number(), 0);
-        manifest.announce(line("999999.parquet")).unwrap();
+        manifest.announce(line(999_999)).unwrap();
         assert_eq!(manifest.next_number(), 1_000_000);
-        manifest.announce(line("1000000.parquet")).unwrap();
+        manifest.announce(line(1_000_000)).unwrap();
         assert_eq!(manifest.next_number(), 1_000_001);
+        let read = Manifest::read(folder.path()).unwrap();
+        assert_eq!(read, manifest.lines());
+        assert_eq!(read[1].sequence, Some(1));
     }
 
     #[test]
     fn a_torn_last_line_is_cut_off_and_an_earlier_one_is_damage() {
-        let text = |line: &ManifestLine| serde_json::to_string(line).unwrap() + "\n";
-        let (a, b) = (line("000000.parquet"), line("000001.parquet"));
-        let whole = text(&a) + &text(&b);
+        let [a, b] = <[String; 2]>::try_from(texts(&[0, 1])).unwrap();
+        let whole = a.clone() + &b;
         for torn in [
             &whole[..whole.len() - 1],
-            &whole[..text(&a).len() + 5],
-            &(text(&a) + "\0\0\n"),
+            &whole[..a.len() + 5],
+            &(a.clone() + "\0\0\n"),
         ] {
             let (lines, n_whole) = parse(torn.as_bytes()).unwrap();
-            assert_eq!(lines, std::slice::from_ref(&a));
-            assert_eq!(n_whole, text(&a).len());
+            assert_eq!(lines.len(), 1);
+            assert_eq!(n_whole, a.len());
         }
-        assert!(
-            parse(("{}\n".to_owned() + &text(&b)).as_bytes())
-                .unwrap_err()
-                .starts_with("line 1")
+        assert_eq!(
+            parse(("{}\n".to_owned() + &b).as_bytes()).unwrap_err().line,
+            1
+        );
+    }
+
+    #[test]
+    fn lines_that_were_changed_repeated_or_lost_are_named() {
+        let check = |lines: &[&str], line: usize, reason: &str| {
+            let error = parse(lines.concat().as_bytes()).unwrap_err();
+            assert_eq!(error.line, line, "{error:?}");
+            assert!(error.reason.contains(reason), "{error:?}");
+        };
+        let sealed = texts(&[0, 1, 2]);
+        let [a, b, c] =
+            <[&str; 3]>::try_from(sealed.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
+        parse([a, b, c].concat().as_bytes()).unwrap();
+        check(&[a, a, b], 2, "it repeats line 1");
+        check(&[a, b, c, b], 4, "it repeats line 2");
+        check(&[a, c], 2, "written as line 3: 1 line before it");
+        check(&[b, a], 1, "written as line 2");
+        // The last line too: it is whole, so it is not torn.
+        let raised = c.replace("[[2,3]]", "[[2,9]]");
+        check(&[a, b, &raised], 3, "changed after it was written");
+        let bare = |number| serde_json::to_string(&line(number)).unwrap() + "\n";
+        check(&[a, &bare(1)], 2, "no checksum");
+        // Lines of earlier versions.
+        parse([bare(0), bare(1)].concat().as_bytes()).unwrap();
+        check(
+            &[&bare(0), &bare(0)],
+            2,
+            "000000.parquet again, after line 1",
+        );
+        let twice = bare(1).replace("[[1,2]]", "[[0,2]]");
+        check(&[&bare(0), &twice], 2, "problem 0 again, after line 1");
+        check(
+            &[&bare(0).replace("[[0,1]]", "[[1,0]]"), &bare(1)],
+            1,
+            "ascending",
         );
     }
 }

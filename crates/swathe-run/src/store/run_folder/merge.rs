@@ -1,7 +1,8 @@
 //! Merging: from parts in the order they were finished to tables in the order of the input.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,9 +13,10 @@ use super::group::{Group, Picked, groups_of, merge_groups};
 use super::hash::{TableHashes, is_supported, table_hashes};
 use super::identity::{RunJson, RunState};
 use super::lock::FolderLock;
-use super::manifest::{Manifest, ManifestLine, Spans};
+use super::manifest::{self, Manifest, ManifestLine, Seal, Spans};
 use super::on_threads::on_threads;
-use super::part::{FOLDER_NAME, outcomes_name, outcomes_schema};
+use super::own_files::{refuse_link, remove_temporary};
+use super::part::{FOLDER_NAME, check_line, outcomes_name, outcomes_schema};
 use super::table_file::check;
 use crate::store::table_reader::TableReader;
 
@@ -53,7 +55,9 @@ pub fn merge_shards(run: &Path, n_threads: usize) -> Result<Merged, FolderError>
             });
         }
     };
+    refuse_link(&folder)?;
     for entry in entries.flatten().filter(|entry| entry.path().is_dir()) {
+        refuse_link(&entry.path())?;
         shards.push((entry.path(), RunJson::read(&entry.path())?));
     }
     shards.sort_by_key(|(_, shard)| shard.identity.shard);
@@ -90,21 +94,11 @@ pub fn merge_shards(run: &Path, n_threads: usize) -> Result<Merged, FolderError>
         )));
     }
     let _lock = FolderLock::take(run)?;
+    remove_temporary(run)?;
     let lines: Vec<(PathBuf, Vec<ManifestLine>)> = shards
         .iter()
         .map(|(path, _)| Ok((path.clone(), Manifest::read(path)?)))
         .collect::<Result<_, FolderError>>()?;
-    let all = lines
-        .iter()
-        .flat_map(|(_, lines)| lines)
-        .flat_map(|line| line.problems.spans());
-    let missing = Spans::from_iter(all.copied()).missing(0, first.identity.n_problems);
-    if let Some(index) = missing.first() {
-        return Err(incomplete(format!(
-            "{} problems have no outcome, the first is {index}",
-            missing.len()
-        )));
-    }
     let table = first.table.clone().unwrap_or_default();
     let borrowed: Vec<(PathBuf, &[ManifestLine])> = lines
         .iter()
@@ -117,12 +111,14 @@ pub fn merge_shards(run: &Path, n_threads: usize) -> Result<Merged, FolderError>
         .iter()
         .map(|(_, shard)| &shard.identity.simd)
         .collect();
-    let tables = merge(run, &borrowed, &table, schema, n_threads)?;
+    let problems = 0..first.identity.n_problems;
+    let tables = merge(run, &borrowed, problems, &table, schema, n_threads)?;
     let merged = Merged {
         simd: simd.into_iter().cloned().collect(),
         ..tables.merged(table_hashes(&tables.table, n_threads)?)
     };
     let mut whole = without_shard(first);
+    whole.tables = tables.seals.clone();
     whole.result_hash = Some(merged.result_hash.clone());
     whole.values_hash = Some(merged.values_hash.clone());
     whole.write(run)?;
@@ -138,6 +134,8 @@ fn without_shard(run: &RunJson) -> RunJson {
 /// The tables that a merge made, before they are hashed.
 pub(super) struct Tables {
     pub(super) table: PathBuf,
+    /// The files and what they are.
+    pub(super) seals: BTreeMap<String, Seal>,
     n_rows: u64,
     n_failures: u64,
 }
@@ -154,57 +152,61 @@ impl Tables {
     }
 }
 
-/// Merges the announced parts of some folders into the tables of one.
+/// Merges the announced parts of some folders into the tables of one. Every one of `problems` must
+/// have one outcome in them, whatever the manifests say.
 pub(super) fn merge(
     out: &Path,
     folders: &[(PathBuf, &[ManifestLine])],
+    problems: Range<u64>,
     table: &str,
     schema: SchemaRef,
     n_threads: usize,
 ) -> Result<Tables, FolderError> {
     debug_assert!(schema.fields().iter().all(|field| is_supported(field)));
     let parts = folders.iter().flat_map(|(folder, lines)| {
-        let path = |line: &ManifestLine| folder.join(FOLDER_NAME).join(&line.part);
-        lines.iter().map(move |line| (path(line), line))
+        let lines = lines.iter().enumerate();
+        lines.map(move |(at, line)| (folder.as_path(), at, line))
     });
-    let parts: Vec<(PathBuf, &ManifestLine)> = parts.collect();
+    let parts: Vec<(&Path, usize, &ManifestLine)> = parts.collect();
     let groups = on_threads("swathe-merge", n_threads, parts.len(), &|number| {
-        let (path, line) = &parts[number];
+        let (folder, at, line) = parts[number];
+        let path = folder.join(FOLDER_NAME).join(&line.part);
         let outcomes_path = path.with_file_name(outcomes_name(&line.part));
-        check(path, &line.rows)?;
+        check(&path, &line.rows)?;
         check(&outcomes_path, &line.outcomes)?;
-        let rows = checked_groups(path, &schema)?;
+        check_line(folder, at, line)?;
+        let rows = checked_groups(&path, &schema)?;
         Ok((rows, checked_groups(&outcomes_path, &outcomes_schema())?))
     })?;
+    check_coverage(out, &parts, problems)?;
     let (rows, outcomes): (Vec<_>, Vec<_>) = groups.into_iter().unzip();
     let (rows, outcomes) = (rows.concat(), outcomes.concat());
 
-    let table = out.join(format!("{table}.parquet"));
+    let names = [
+        format!("{table}.parquet"),
+        "timing.parquet".to_owned(),
+        "failures.parquet".to_owned(),
+    ];
+    let paths = names.each_ref().map(|name| out.join(name));
     let timing = outcomes_columns(&["row", "device", "milliseconds", "attempts"]);
     let failures = outcomes_columns(&["row", "id", "kind", "message"]);
-    let n_written = on_threads("swathe-merge", n_threads, 3, &|number| {
-        let (groups, name, schema, picked) = match number {
-            0 => (&rows, table.clone(), &schema, Picked::All),
-            1 => (
-                &outcomes,
-                out.join("timing.parquet"),
-                &timing,
-                Picked::Columns,
-            ),
-            _ => (
-                &outcomes,
-                out.join("failures.parquet"),
-                &failures,
-                Picked::Failures,
-            ),
+    let written = on_threads("swathe-merge", n_threads, 3, &|number| {
+        let (groups, schema, picked) = match number {
+            0 => (&rows, &schema, Picked::All),
+            1 => (&outcomes, &timing, Picked::Columns),
+            _ => (&outcomes, &failures, Picked::Failures),
         };
-        let merged = || merge_groups(groups.clone(), &name, schema, picked);
+        let merged = || merge_groups(groups.clone(), &paths[number], schema, picked);
         guarded(&out.join(FOLDER_NAME), merged)
     })?;
+    let [table, _, _] = paths;
+    let (n_rows, n_failures) = (written[0].0, written[2].0);
+    let seals = written.into_iter().map(|(_, seal)| seal);
     Ok(Tables {
         table,
-        n_rows: n_written[0],
-        n_failures: n_written[2],
+        seals: names.into_iter().zip(seals).collect(),
+        n_rows,
+        n_failures,
     })
 }
 
@@ -237,6 +239,65 @@ fn guarded<T>(
             "its contents cannot be decoded: {what}"
         )))
     })
+}
+
+/// Whether the parts together have an outcome for each of `problems` and for no other.
+pub(super) fn check_coverage(
+    out: &Path,
+    parts: &[(&Path, usize, &ManifestLine)],
+    problems: Range<u64>,
+) -> Result<(), FolderError> {
+    let mut spans: Vec<((u64, u64), usize)> = Vec::new();
+    for (number, (_, _, line)) in parts.iter().enumerate() {
+        let its = line.problems.spans().iter();
+        spans.extend(its.map(|&span| (span, number)));
+    }
+    spans.sort_unstable();
+    let line_error = |number: usize, reason: String| {
+        let (folder, at, _) = parts[number];
+        FolderError::ManifestLine {
+            path: folder.join(manifest::FILE_NAME),
+            line: at + 1,
+            reason,
+        }
+    };
+    let mut before: Option<((u64, u64), usize)> = None;
+    for &((from, to), number) in &spans {
+        if let Some(((_, end), other)) = before
+            && from < end
+        {
+            let (folder, at, _) = parts[other];
+            let manifest = folder.join(manifest::FILE_NAME);
+            let reason = format!(
+                "it announces problem {from}, which line {} of {} announces too",
+                at + 1,
+                manifest.display()
+            );
+            return Err(line_error(number, reason));
+        }
+        if from < problems.start || to > problems.end {
+            let reason = format!(
+                "it announces the problems {from} to {}, but the run has {} to {}",
+                to - 1,
+                problems.start,
+                problems.end.saturating_sub(1)
+            );
+            return Err(line_error(number, reason));
+        }
+        before = Some(((from, to), number));
+    }
+    let held = Spans::from_iter(spans.iter().map(|&(span, _)| span));
+    let missing = held.missing(problems.start, problems.end);
+    match missing.first() {
+        None => Ok(()),
+        Some(first) => Err(FolderError::Incomplete {
+            path: out.to_owned(),
+            reason: format!(
+                "{} problems have no outcome, the first is {first}",
+                missing.len()
+            ),
+        }),
+    }
 }
 
 fn outcomes_columns(names: &[&str]) -> SchemaRef {

@@ -2,24 +2,32 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow::array::{
     ArrayRef, AsArray, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array,
 };
+use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
 use arrow::error::ArrowError;
-use swathe::{FaultPoint, Faults, OutcomeKind};
+use serde::{Deserialize, Serialize};
+use swathe::{Counts, FaultPoint, Faults, OutcomeKind};
 
 use super::FolderError;
-use super::manifest::{ManifestLine, Seal, Spans};
-use super::table_file::{TableFile, check_length, row_bytes};
+use super::hash::batch_hash;
+use super::identity::Identity;
+use super::manifest::{self, ManifestLine, RowFile, Seal, Spans};
+use super::own_files::remove_where;
+use super::table_file::{TableFile, check, check_length, row_bytes};
 use crate::store::rows::Rows;
+use crate::store::table_reader::{TableReader, number_column, string_column};
+use swathe_formats::atomic_file::temporary_target;
 use swathe_formats::described_field::described;
 
 pub(super) const FOLDER_NAME: &str = "parts";
+const N_ROWS_NAME: &str = "n_rows";
 const ROW_DESCRIPTION: &str = "the input's number, from 0";
 
 /// How a problem's run went: what may differ between two runs of one identity.
@@ -57,6 +65,8 @@ struct OutcomeRow {
     id: String,
     timing: Timing,
     failure: Option<Failure>,
+    /// Rows of the table that it made.
+    n_rows: u64,
 }
 
 impl<R: Rows> Part<R> {
@@ -80,13 +90,13 @@ impl<R: Rows> Part<R> {
     /// Takes in an outcome: an answer, or why there is none.
     pub fn push(&mut self, index: usize, answer: Result<&R::Solution, Failure>, timing: Timing) {
         self.since.get_or_insert_with(Instant::now);
-        let failure = match answer {
+        let (failure, n_rows) = match answer {
             Ok(solution) => {
                 let n_rows = self.rows.append(index, solution);
                 self.spans.push((self.rows.first_row(index), n_rows));
-                None
+                (None, n_rows as u64)
             }
-            Err(failure) => Some(failure),
+            Err(failure) => (Some(failure), 0),
         };
         let id = self.rows.id(index);
         self.outcomes.push(OutcomeRow {
@@ -94,6 +104,7 @@ impl<R: Rows> Part<R> {
             id,
             timing,
             failure,
+            n_rows,
         });
     }
 
@@ -113,6 +124,7 @@ impl<R: Rows> Part<R> {
     pub(super) fn take(&mut self) -> Option<Contents> {
         self.since.take()?;
         let columns = self.rows.take();
+        let files = self.rows.take_files();
         let spans = std::mem::take(&mut self.spans);
         let mut outcomes = std::mem::take(&mut self.outcomes);
         outcomes.sort_by_key(|outcome| outcome.problem);
@@ -127,6 +139,7 @@ impl<R: Rows> Part<R> {
             table,
             cuts,
             outcomes,
+            files,
         })
     }
 }
@@ -136,6 +149,8 @@ pub(super) struct Contents {
     /// Where a row group ends and the next begins.
     cuts: Vec<usize>,
     outcomes: Vec<OutcomeRow>,
+    /// What the rows rely on.
+    files: Vec<RowFile>,
 }
 
 /// Cuts the rows around every long stretch between two gaps, given by the rows after them. Problems
@@ -204,7 +219,8 @@ fn table_batch(
     RecordBatch::try_new(table_schema(columns_schema), columns)
 }
 
-/// The schema of a part's outcomes: the columns of `timing.parquet` and of `failures.parquet`.
+/// The schema of a part's outcomes: the columns of `timing.parquet` and of `failures.parquet`, and
+/// how many rows each problem has.
 pub(super) fn outcomes_schema() -> SchemaRef {
     let field = |name: &str, data_type: DataType, nullable: bool, description: &str| {
         described(name, data_type, description).with_nullable(nullable)
@@ -237,6 +253,12 @@ pub(super) fn outcomes_schema() -> SchemaRef {
             true,
             "why there is no answer; null if there is one",
         ),
+        field(
+            N_ROWS_NAME,
+            DataType::UInt64,
+            false,
+            "rows of the table that the answer made",
+        ),
     ]))
 }
 
@@ -257,6 +279,9 @@ fn outcomes_batch(outcomes: &[OutcomeRow]) -> Result<RecordBatch, ArrowError> {
         Arc::new(UInt32Array::from_iter_values(timings().map(|t| t.attempts))),
         Arc::new(StringArray::from_iter(kinds)),
         Arc::new(StringArray::from_iter(messages)),
+        Arc::new(UInt64Array::from_iter_values(
+            outcomes.iter().map(|outcome| outcome.n_rows),
+        )),
     ];
     RecordBatch::try_new(outcomes_schema(), columns)
 }
@@ -264,6 +289,14 @@ fn outcomes_batch(outcomes: &[OutcomeRow]) -> Result<RecordBatch, ArrowError> {
 /// The file beside a part's rows that tells what became of its problems.
 pub(super) fn outcomes_name(part: &str) -> String {
     part.replace(".parquet", ".outcomes.parquet")
+}
+
+/// Whether a file in `parts/` has a name that we give: `000000.parquet`, `000000.outcomes.parquet`.
+fn is_part_name(name: &str) -> bool {
+    let number = name.strip_suffix(".parquet");
+    let number = number.map(|number| number.strip_suffix(".outcomes").unwrap_or(number));
+    number
+        .is_some_and(|number| number.len() >= 6 && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Writes a part's files; they do not exist until the manifest announces them.
@@ -277,32 +310,191 @@ pub(super) fn write(
     let path = folder.join(FOLDER_NAME).join(&part);
     let outcomes = outcomes_batch(&contents.outcomes).expect("the columns have one length");
     let rows_seal = retrying(faults, || {
-        write_batch(&path, &contents.table, &contents.cuts)
+        write_batch(&path, &contents.table, &contents.cuts, None)
     })
     .map_err(FolderError::write(&path))?;
-    let outcomes_path = path.with_file_name(outcomes_name(&part));
-    let outcomes_seal = retrying(faults, || write_batch(&outcomes_path, &outcomes, &[]))
-        .map_err(FolderError::write(&outcomes_path))?;
-    sync_folder(&folder.join(FOLDER_NAME));
-    Ok(ManifestLine {
-        part,
-        rows: rows_seal,
-        outcomes: outcomes_seal,
-        n_rows: contents.table.num_rows() as u64,
+    let note = PartNote {
+        rows: rows_seal.clone(),
         first_row: contents.first_row(),
-        n_failures: contents
-            .outcomes
-            .iter()
-            .filter(|outcome| outcome.failure.is_some())
-            .count() as u64,
-        problems: Spans::of(
-            contents
-                .outcomes
-                .iter()
-                .map(|outcome| outcome.problem)
-                .collect(),
-        ),
+        files: contents.files.clone(),
+        outcomes_hash: batch_hash(&outcomes),
+    };
+    let outcomes_path = path.with_file_name(outcomes_name(&part));
+    let outcomes_seal = retrying(faults, || {
+        write_batch(&outcomes_path, &outcomes, &[], Some(&note))
     })
+    .map_err(FolderError::write(&outcomes_path))?;
+    sync_folder(&folder.join(FOLDER_NAME));
+    let kinds = contents.outcomes.iter().map(|outcome| {
+        let failure = outcome.failure.as_ref();
+        failure.map_or(OutcomeKind::Solved, |failure| failure.kind)
+    });
+    let problems = contents.outcomes.iter().map(|outcome| outcome.problem);
+    let n_rows = contents.table.num_rows() as u64;
+    Ok(note.line(part, outcomes_seal, n_rows, problems.collect(), kinds))
+}
+
+/// What the file of a part's outcomes says of the part, so that a manifest can be made again.
+#[derive(Debug, Serialize, Deserialize)]
+struct PartNote {
+    rows: Seal,
+    first_row: Option<u64>,
+    files: Vec<RowFile>,
+    /// Of the outcomes themselves: the file cannot hold its own seal.
+    outcomes_hash: String,
+}
+
+/// The key it stands under.
+const NOTE_KEY: &str = "swathe.part";
+
+impl PartNote {
+    /// The line of the manifest that announces the part.
+    fn line(
+        self,
+        part: String,
+        outcomes: Seal,
+        n_rows: u64,
+        problems: Vec<u64>,
+        kinds: impl Iterator<Item = OutcomeKind>,
+    ) -> ManifestLine {
+        let mut counts = Counts {
+            n_problems: problems.len() as u64,
+            ..Counts::default()
+        };
+        kinds.for_each(|kind| counts.add(kind));
+        ManifestLine {
+            sequence: None,
+            part,
+            rows: self.rows,
+            outcomes,
+            n_rows,
+            first_row: self.first_row,
+            n_failures: counts.n_unsolved(),
+            counts: Some(counts),
+            problems: Spans::of(problems),
+            files: self.files,
+        }
+    }
+}
+
+/// The lines that announce the parts in a folder, made from what the parts say of themselves. Rows
+/// without outcomes are of a part that was not whole when its process died.
+pub(super) fn lines_of_parts(folder: &Path) -> Result<Vec<ManifestLine>, FolderError> {
+    let parts = folder.join(FOLDER_NAME);
+    let entries = fs::read_dir(&parts).map_err(FolderError::read(&parts))?;
+    let names = entries.flatten().filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let part = name.strip_suffix(".outcomes.parquet")?;
+        is_part_name(&name).then(|| format!("{part}.parquet"))
+    });
+    let mut names: Vec<String> = names.collect();
+    names.sort_by_key(|name| (name.len(), name.clone()));
+    names
+        .into_iter()
+        .map(|name| line_of_part(&parts, name))
+        .collect()
+}
+
+fn line_of_part(parts: &Path, part: String) -> Result<ManifestLine, FolderError> {
+    let path = parts.join(outcomes_name(&part));
+    let table = TableReader::open(&path)?;
+    let notes = table.builder.metadata().file_metadata();
+    let notes = notes.key_value_metadata().into_iter().flatten();
+    let note = notes.into_iter().find(|note| note.key == NOTE_KEY);
+    let note = note.and_then(|note| serde_json::from_str(note.value.as_deref()?).ok());
+    let note: PartNote = note
+        .ok_or_else(|| FolderError::damaged(&path)("it does not say which rows it belongs to"))?;
+    let schema = table.builder.schema().clone();
+    let batches = table.batches()?.collect::<Result<Vec<_>, _>>()?;
+    let batch = concat_batches(&schema, &batches).map_err(FolderError::damaged(&path))?;
+    if batch_hash(&batch) != note.outcomes_hash {
+        let reason = "its contents are not what was written";
+        return Err(FolderError::damaged(&path)(reason));
+    }
+    let rows_path = parts.join(&part);
+    check(&rows_path, &note.rows)?;
+    let read = || -> Result<_, String> {
+        let problems = number_column::<UInt64Type>(&batch, "row")?
+            .values()
+            .to_vec();
+        let kinds = string_column(&batch, "kind")?;
+        let kinds = kinds.iter().map(|kind| match kind {
+            None => Ok(OutcomeKind::Solved),
+            Some(name) => outcome_kind(name).ok_or_else(|| format!("it has a kind {name:?}")),
+        });
+        Ok((problems, kinds.collect::<Result<Vec<_>, _>>()?))
+    };
+    let (problems, kinds) = read().map_err(FolderError::damaged(&path))?;
+    let rows = TableReader::open(&rows_path)?.builder;
+    let n_rows = rows.metadata().file_metadata().num_rows() as u64;
+    let seal = Seal::of(&path).map_err(FolderError::read(&path))?;
+    Ok(note.line(part, seal, n_rows, problems, kinds.into_iter()))
+}
+
+/// The kind of outcome that has this name.
+fn outcome_kind(name: &str) -> Option<OutcomeKind> {
+    use OutcomeKind::{Failed, Panicked, Solved, TimedOut, TooLarge, WrongSize};
+    let all = [Solved, Failed, WrongSize, TooLarge, TimedOut, Panicked];
+    all.into_iter().find(|kind| kind.name() == name)
+}
+
+/// The folder from which on the paths of rows' files are: that of the run, also for its shards.
+pub(super) fn files_folder(folder: &Path, identity: &Identity) -> PathBuf {
+    match identity.shard {
+        Some(_) => folder.join("..").join(".."),
+        None => folder.to_owned(),
+    }
+}
+
+/// Makes sure that the files which committed rows rely on are there.
+pub(super) fn check_files(base: &Path, lines: &[ManifestLine]) -> Result<(), FolderError> {
+    for file in lines.iter().flat_map(|line| &line.files) {
+        check_length(&base.join(&file.path), &file.seal)?;
+    }
+    Ok(())
+}
+
+/// Compares what a line of the manifest says of a part with what its files hold.
+pub(super) fn check_line(folder: &Path, at: usize, line: &ManifestLine) -> Result<(), FolderError> {
+    let wrong = |reason: String| FolderError::ManifestLine {
+        path: folder.join(manifest::FILE_NAME),
+        line: at + 1,
+        reason,
+    };
+    let rows_path = folder.join(FOLDER_NAME).join(&line.part);
+    let outcomes_path = rows_path.with_file_name(outcomes_name(&line.part));
+    let (mut problems, mut n_rows_told) = (Vec::new(), None);
+    let outcomes = TableReader::open(&outcomes_path)?.columns(&["row", N_ROWS_NAME]);
+    outcomes.for_each(|batch| {
+        problems.extend(number_column::<UInt64Type>(batch, "row")?.values());
+        // Parts of earlier versions do not tell.
+        if let Ok(n_rows) = number_column::<UInt64Type>(batch, N_ROWS_NAME) {
+            *n_rows_told.get_or_insert(0) += n_rows.values().iter().sum::<u64>();
+        }
+        Ok(())
+    })?;
+    let n_outcomes = problems.len() as u64;
+    let held = Spans::of(problems);
+    if held.len() != n_outcomes {
+        return Err(FolderError::damaged(&outcomes_path)(
+            "a problem has two outcomes in it",
+        ));
+    }
+    if held != line.problems {
+        return Err(wrong(format!(
+            "it announces the problems {}, but {} holds {}",
+            line.problems, line.part, held
+        )));
+    }
+    let rows = TableReader::open(&rows_path)?.builder;
+    let n_rows = rows.metadata().file_metadata().num_rows() as u64;
+    if n_rows != n_rows_told.unwrap_or(line.n_rows) || n_rows != line.n_rows {
+        return Err(wrong(format!(
+            "it announces {} rows, but {} holds {n_rows}",
+            line.n_rows, line.part
+        )));
+    }
+    Ok(())
 }
 
 /// Network file systems say no for a moment; a part is worth asking again.
@@ -333,13 +525,21 @@ fn is_passing(error: &io::Error) -> bool {
     )
 }
 
-fn write_batch(path: &Path, batch: &RecordBatch, cuts: &[usize]) -> io::Result<Seal> {
+fn write_batch(
+    path: &Path,
+    batch: &RecordBatch,
+    cuts: &[usize],
+    note: Option<&PartNote>,
+) -> io::Result<Seal> {
     let mut file = TableFile::create(path, batch.schema())?;
     let mut from = 0;
     for &to in cuts.iter().chain([&batch.num_rows()]) {
         file.write(&batch.slice(from, to - from))?;
         file.end_group()?;
         from = to;
+    }
+    if let Some(note) = note {
+        file.note(NOTE_KEY, serde_json::to_string(note)?);
     }
     file.commit()
 }
@@ -352,23 +552,19 @@ pub(super) fn sync_folder(path: &Path) {
     }
 }
 
-/// Removes what a process that died left in `parts/` without announcing it, and makes sure that
-/// what was announced is there.
+/// Removes the parts that a process that died left in `parts/` without announcing them, and makes
+/// sure that what was announced is there. Files with other names are left alone.
 pub(super) fn remove_unannounced(folder: &Path, lines: &[ManifestLine]) -> Result<(), FolderError> {
     let parts = folder.join(FOLDER_NAME);
     let announced: std::collections::HashSet<String> = lines
         .iter()
         .flat_map(|line| [line.part.clone(), outcomes_name(&line.part)])
         .collect();
-    for entry in fs::read_dir(&parts)
-        .map_err(FolderError::read(&parts))?
-        .flatten()
-    {
-        if !announced.contains(entry.file_name().to_string_lossy().as_ref()) {
-            let path = entry.path();
-            fs::remove_file(&path).map_err(FolderError::write(&path))?;
-        }
-    }
+    // The folder's lock is this process's, so that no other has a temporary file there.
+    remove_where(&parts, |name| {
+        let whole = temporary_target(name).map_or(name, |(whole, _)| whole);
+        is_part_name(whole) && !announced.contains(name)
+    })?;
     for line in lines {
         check_length(&parts.join(&line.part), &line.rows)?;
         check_length(&parts.join(outcomes_name(&line.part)), &line.outcomes)?;

@@ -1,7 +1,7 @@
 //! Table files: Parquet that appears whole or not at all, and is known again by its seal.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::ParquetError;
-use parquet::file::metadata::ParquetMetaData;
+use parquet::file::metadata::{KeyValue, ParquetMetaData};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
@@ -174,6 +174,12 @@ impl TableFile {
         Ok(())
     }
 
+    /// Notes a text under a key, beside the rows.
+    pub(super) fn note(&mut self, key: &str, text: String) {
+        let note = KeyValue::new(key.to_owned(), text);
+        self.writer.append_key_value_metadata(note);
+    }
+
     /// Syncs it and gives it its name.
     pub fn commit(mut self) -> io::Result<Seal> {
         self.end_group()?;
@@ -206,16 +212,7 @@ pub(super) fn row_bytes(batch: &RecordBatch) -> usize {
 /// pass for a number.
 pub(super) fn check(path: &Path, seal: &Seal) -> Result<(), FolderError> {
     check_length(path, seal)?;
-    let mut file = File::open(path).map_err(FolderError::read(path))?;
-    let mut hasher = blake3::Hasher::new();
-    let mut buffer = vec![0; 256 << 10];
-    loop {
-        match file.read(&mut buffer).map_err(FolderError::read(path))? {
-            0 => break,
-            n => hasher.update(&buffer[..n]),
-        };
-    }
-    if hasher.finalize().to_hex().as_str() != seal.blake3 {
+    if Seal::of(path).map_err(FolderError::read(path))? != *seal {
         return Err(FolderError::Damaged {
             path: path.to_owned(),
             reason: "its contents are not what was written".to_owned(),
@@ -239,7 +236,7 @@ pub(super) fn check_length(path: &Path, seal: &Seal) -> Result<(), FolderError> 
     };
     if n_bytes != seal.n_bytes {
         return Err(damaged(format!(
-            "it has {n_bytes} bytes, the manifest says {}",
+            "it has {n_bytes} bytes, but was written with {}",
             seal.n_bytes
         )));
     }

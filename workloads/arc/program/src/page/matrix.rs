@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::cell::{NOT_RUN, byte, codes};
 use super::samples::Samples;
-use super::tally::TaskCalls;
 use crate::arc_run::ProgramRow;
+use crate::arc_run::TaskCalls;
 
 /// Some tasks and some programs, and a byte for each two.
 pub(super) struct Matrix {

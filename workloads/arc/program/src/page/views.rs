@@ -7,8 +7,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::samples::{Samples, ShortSample};
-use super::tally::TaskCalls;
 use crate::arc_run::ProgramRow;
+use crate::arc_run::TaskCalls;
 use outputs::{Wanted, outputs};
 use swathe_run::page::significant;
 use swathe_run::store::run_folder::FolderError;

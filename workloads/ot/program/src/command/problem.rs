@@ -17,6 +17,7 @@ use crate::flags::OtProblemFlags;
 use swathe_command::cli_error::CliError;
 use swathe_command::run_flags::RunFlags;
 use swathe_command::settings::{Found, Layers, RunSettings};
+use swathe_run::store::run_folder::Identity;
 
 /// The problem of every pair of a run, and what is written of its solution.
 pub(super) struct Problem {
@@ -25,6 +26,22 @@ pub(super) struct Problem {
     pub(super) label: Option<f64>,
     pub(super) um_per_px: Option<f64>,
 }
+
+/// The names of values that are words, for flags, `swathe.toml` and `run.json` alike.
+const REFERENCES: [(&str, Reference); 2] = [
+    (reference_name(Reference::Product), Reference::Product),
+    (reference_name(Reference::Counting), Reference::Counting),
+];
+const PRECISIONS: [(&str, Precision); 3] = [
+    ("auto", Precision::Auto),
+    ("f32", Precision::F32),
+    ("f64", Precision::F64),
+];
+const FIELDS_FORMATS: [(&str, FieldsFormat); 3] = [
+    ("none", FieldsFormat::None),
+    ("npz", FieldsFormat::Npz),
+    ("parquet", FieldsFormat::Parquet),
+];
 
 /// With automatic scales: a pixel of a frame with a side of a thousand pixels costs ten times this.
 const EPSILON_MIN: f64 = 1e-7;
@@ -37,6 +54,32 @@ impl Problem {
         run: &RunSettings,
     ) -> Result<Problem, CliError> {
         let layers = Layers::read(run_flags.config.as_deref(), &PROGRAM)?;
+        let mut problem = Problem::of(&layers, flags)?;
+        problem.settings = with_buckets(problem.settings, &run.engine.padding)?;
+        problem.settings.check().map_err(usage)?;
+        let Settings {
+            epsilon,
+            coord_scale,
+            ..
+        } = problem.settings;
+        if coord_scale == CoordScale::Auto && epsilon < EPSILON_MIN {
+            return Err(CliError::usage(format!(
+                "--epsilon is {epsilon:e}, which blurs by far less than a pixel and would hardly converge"
+            ))
+            .hint(format!(
+                "1e-3 to 3e-5 are usual, {EPSILON_MIN:e} is the least; `swathe ot suggest INPUT` finds one"
+            )));
+        }
+        Ok(problem)
+    }
+
+    /// The problem of a finished run, from what [`Problem::provenance`] wrote into its `run.json`.
+    pub(super) fn recorded(identity: &Identity) -> Result<Problem, CliError> {
+        let layers = Layers::recorded(&identity.settings);
+        Problem::of(&layers, &OtProblemFlags::default())
+    }
+
+    fn of(layers: &Layers, flags: &OtProblemFlags) -> Result<Problem, CliError> {
         let find = |name: &str, flag: &Option<String>| layers.find(name, flag);
         let defaults = Settings::default();
         let number = |name: &str, flag: &Option<String>, default: f64| {
@@ -51,14 +94,7 @@ impl Problem {
             relaxation: number("relaxation", &flags.relaxation, defaults.relaxation)?,
             reference: match find("reference", &flags.reference)? {
                 None => defaults.reference,
-                Some(found) => word(
-                    &found,
-                    "a reference measure",
-                    &[
-                        ("product", Reference::Product),
-                        ("counting", Reference::Counting),
-                    ],
-                )?,
+                Some(found) => word(&found, "a reference measure", &REFERENCES)?,
             },
             coord_scale: match find("coord-scale", &flags.coord_scale)? {
                 None => CoordScale::Auto,
@@ -77,33 +113,11 @@ impl Problem {
             )?,
             precision: match find("precision", &flags.precision)? {
                 None => defaults.precision,
-                Some(found) => word(
-                    &found,
-                    "a precision",
-                    &[
-                        ("auto", Precision::Auto),
-                        ("f32", Precision::F32),
-                        ("f64", Precision::F64),
-                    ],
-                )?,
+                Some(found) => word(&found, "a precision", &PRECISIONS)?,
             },
             crop: match find("crop", &flags.crop)? {
                 None => Crop::Union { padding_px },
-                Some(found) => word(
-                    &found,
-                    "a way to crop",
-                    &[
-                        ("union", Crop::Union { padding_px }),
-                        ("fixed", Crop::Fixed),
-                        (
-                            "bucketed",
-                            Crop::Bucketed {
-                                padding_px,
-                                buckets: Vec::new(),
-                            },
-                        ),
-                    ],
-                )?,
+                Some(found) => parse_crop(&found, padding_px)?,
             },
             pool: count("pool", &flags.pool, defaults.pool)?,
             fields: true,
@@ -113,17 +127,6 @@ impl Problem {
                 Some(found) => parse_coupling(&found)?,
             },
         };
-        let settings = with_buckets(settings, &run.engine.padding)?;
-        settings.check().map_err(usage)?;
-        if settings.coord_scale == CoordScale::Auto && settings.epsilon < EPSILON_MIN {
-            return Err(CliError::usage(format!(
-                "--epsilon is {:e}, which blurs by far less than a pixel and would hardly converge",
-                settings.epsilon
-            ))
-            .hint(format!(
-                "1e-3 to 3e-5 are usual, {EPSILON_MIN:e} is the least; `swathe ot suggest INPUT` finds one"
-            )));
-        }
         let positive = |name: &str, flag: &Option<String>| match find(name, flag)? {
             None => Ok(None),
             Some(found) => match real(&found)? {
@@ -137,15 +140,7 @@ impl Problem {
             settings,
             fields: match find("fields", &flags.fields)? {
                 None => FieldsFormat::None,
-                Some(found) => word(
-                    &found,
-                    "a format for maps",
-                    &[
-                        ("none", FieldsFormat::None),
-                        ("npz", FieldsFormat::Npz),
-                        ("parquet", FieldsFormat::Parquet),
-                    ],
-                )?,
+                Some(found) => word(&found, "a format for maps", &FIELDS_FORMATS)?,
             },
             label: match find("label", &flags.label)? {
                 None => None,
@@ -162,8 +157,8 @@ impl Problem {
         })
     }
 
-    /// The settings that the table or the files beside it depend on. Which box is cut out changes
-    /// no result, but stands in the table.
+    /// The settings that the table or the files beside it depend on, as [`Problem::recorded`] reads
+    /// them. Which box is cut out changes no result, but stands in the table.
     pub(super) fn provenance(&self) -> BTreeMap<String, Value> {
         let settings = &self.settings;
         // As text: JSON has no infinity.
@@ -184,45 +179,35 @@ impl Problem {
             Coupling::TopK(k) => format!("topk:{k}"),
             Coupling::Threshold(mass) => format!("threshold:{mass}"),
         };
-        let fields = match self.fields {
-            FieldsFormat::None => "none",
-            FieldsFormat::Npz => "npz",
-            FieldsFormat::Parquet => "parquet",
-        };
         let coord_scale = match settings.coord_scale {
             CoordScale::Auto => "auto".to_owned(),
             CoordScale::Fixed(scale) => scale.to_string(),
         };
-        let precision = match settings.precision {
-            Precision::Auto => "auto",
-            Precision::F32 => "f32",
-            Precision::F64 => "f64",
-        };
-        let mut all = BTreeMap::from([
-            ("epsilon".to_owned(), number(settings.epsilon)),
-            ("relaxation".to_owned(), number(settings.relaxation)),
+        let all = [
+            ("epsilon", Some(number(settings.epsilon))),
+            ("relaxation", Some(number(settings.relaxation))),
             (
-                "reference".to_owned(),
-                json!(reference_name(settings.reference)),
+                "reference",
+                Some(json!(name(settings.reference, &REFERENCES))),
             ),
-            ("coord-scale".to_owned(), json!(coord_scale)),
-            ("normalize".to_owned(), json!(settings.normalize)),
-            ("tolerance".to_owned(), number(settings.tolerance)),
-            ("max-iterations".to_owned(), json!(settings.max_iterations)),
-            ("precision".to_owned(), json!(precision)),
-            ("crop".to_owned(), json!(crop)),
-            ("padding".to_owned(), padding),
-            ("pool".to_owned(), json!(settings.pool)),
-            ("fields".to_owned(), json!(fields)),
-            ("coupling".to_owned(), json!(coupling)),
-        ]);
-        if let Some(label) = self.label {
-            all.insert("label".to_owned(), number(label));
-        }
-        if let Some(um_per_px) = self.um_per_px {
-            all.insert("um-per-px".to_owned(), number(um_per_px));
-        }
-        all
+            ("coord-scale", Some(json!(coord_scale))),
+            ("normalize", Some(json!(settings.normalize))),
+            ("tolerance", Some(number(settings.tolerance))),
+            ("max-iterations", Some(json!(settings.max_iterations))),
+            (
+                "precision",
+                Some(json!(name(settings.precision, &PRECISIONS))),
+            ),
+            ("crop", Some(json!(crop))),
+            ("padding", Some(padding)),
+            ("pool", Some(json!(settings.pool))),
+            ("fields", Some(json!(name(self.fields, &FIELDS_FORMATS)))),
+            ("coupling", Some(json!(coupling))),
+            ("label", self.label.map(number)),
+            ("um-per-px", self.um_per_px.map(number)),
+        ];
+        let given = |(name, value): (&str, Option<Value>)| Some((name.to_owned(), value?));
+        all.into_iter().filter_map(given).collect()
     }
 }
 
@@ -327,6 +312,40 @@ fn word<T: Clone>(found: &Found, what: &str, words: &[(&str, T)]) -> Result<T, C
             .fault(what)
             .hint(format!("write {} or {last}", others.join(", ")))
     })
+}
+
+/// The word that goes with a value.
+fn name<T: PartialEq>(value: T, words: &[(&'static str, T)]) -> &'static str {
+    let known = words.iter().find(|(_, of)| *of == value);
+    known.map_or("", |(word, _)| word)
+}
+
+/// `union`, `fixed`, `bucketed` or, from `run.json`, `bucketed 128x256,256x512`.
+fn parse_crop(found: &Found, padding_px: usize) -> Result<Crop, CliError> {
+    if let Some(shapes) = found.value.strip_prefix("bucketed ") {
+        let shapes = shapes.split(',').filter(|text| !text.is_empty());
+        let parsed = shapes.map(|text| {
+            let (h_px, w_px) = text.split_once('x')?;
+            Some(Shape::new(h_px.parse().ok()?, w_px.parse().ok()?))
+        });
+        let buckets: Option<Vec<Shape>> = parsed.collect();
+        return buckets
+            .map(|buckets| Crop::Bucketed {
+                padding_px,
+                buckets,
+            })
+            .ok_or_else(|| found.fault("a way to crop"));
+    }
+    let bucketed = Crop::Bucketed {
+        padding_px,
+        buckets: Vec::new(),
+    };
+    let words = [
+        ("union", Crop::Union { padding_px }),
+        ("fixed", Crop::Fixed),
+        ("bucketed", bucketed),
+    ];
+    word(found, "a way to crop", &words)
 }
 
 fn parse_coupling(found: &Found) -> Result<Coupling, CliError> {

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::choice::has_view;
 use super::view::PairView;
-use swathe_formats::atomic_file::AtomicFile;
-use swathe_run::store::run_folder::RunJson;
+use swathe_formats::atomic_file::{AtomicFile, temporary_target};
+use swathe_run::store::run_folder::{FolderError, RunJson, make_own_folder};
 
 const FOLDER_NAME: &str = "views";
 
@@ -42,12 +42,21 @@ impl ViewFiles {
 
     /// Makes the folder and removes what an earlier process left of these rows. Views of other
     /// rows may be another shard's.
-    pub(crate) fn prepare(&self, rows: &[u64]) {
+    ///
+    /// # Errors
+    /// If the folder is a link: views would be written elsewhere.
+    pub(crate) fn prepare(&self, rows: &[u64]) -> Result<(), FolderError> {
         if rows.is_empty() {
-            return;
+            return Ok(());
+        }
+        match make_own_folder(&self.folder) {
+            Err(FolderError::Write { source, .. }) => {
+                self.note(&source, 0);
+                return Ok(());
+            }
+            made => made?,
         }
         let prepared = || -> io::Result<()> {
-            fs::create_dir_all(&self.folder)?;
             for entry in fs::read_dir(&self.folder)?.flatten() {
                 let name = entry.file_name();
                 let row = row_of(&name.to_string_lossy());
@@ -60,6 +69,7 @@ impl ViewFiles {
         if let Err(error) = prepared() {
             self.note(&error, 0);
         }
+        Ok(())
     }
 
     /// Puts a view into the folder, whole or not at all. It is not synced: that costs more than
@@ -95,11 +105,7 @@ impl ViewFiles {
 
 /// The row of a view, or of one that is half written.
 fn row_of(name: &str) -> Option<u64> {
-    let name = match name.strip_prefix('.') {
-        // A temporary name is `.ROW.json.process-number.tmp`.
-        Some(name) => name.strip_suffix(".tmp")?.rsplit_once('.')?.0,
-        None => name,
-    };
+    let name = temporary_target(name).map_or(name, |(whole, _)| whole);
     name.strip_suffix(".json")?.parse().ok()
 }
 
@@ -194,7 +200,7 @@ mod tests {
     fn leftovers_of_these_rows_go_and_others_stay() {
         let run = tempfile::tempdir().unwrap();
         let files = ViewFiles::new(run.path());
-        files.prepare(&[1, 5]);
+        files.prepare(&[1, 5]).unwrap();
         let folder = run.path().join(FOLDER_NAME);
         for name in [
             "000001.json",
@@ -204,7 +210,7 @@ mod tests {
         ] {
             fs::write(folder.join(name), "{}").unwrap();
         }
-        files.prepare(&[1, 5]);
+        files.prepare(&[1, 5]).unwrap();
         let mut left: Vec<String> = fs::read_dir(&folder)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())

@@ -162,12 +162,12 @@ pub(super) fn columns() -> Vec<Column> {
     all.text(
         "fields_path",
         "file with the maps, from the run folder on; null if none was written",
-        |answer, _| answer.fields_path.clone(),
+        |answer, _| answer.fields.as_ref().map(|file| file.path.clone()),
     );
     all.text(
         "coupling_path",
         "file with the listed entries of the plan, from the run folder on; null if none was written",
-        |answer, _| answer.coupling_path.clone(),
+        |answer, _| answer.coupling.as_ref().map(|file| file.path.clone()),
     );
     all.0
 }

@@ -1,0 +1,244 @@
+//! Where the problems of a run are solved: decided once, before it starts, and kept with it.
+//!
+//! A run that goes on, and the shards of one run, take the placement that stands in its folder, so
+//! that the bits of an answer do not depend on which device was free.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use swathe::{
+    Costs, Device, DeviceId, Finish, GpuInfo, Padding, Placement, Routing, Settings, Shape, Size,
+    Source, Stop, Workload,
+};
+use swathe_run::store::cost_file;
+use swathe_run::store::execute::Output;
+use swathe_run::store::run_folder::{RunJson, check_shards_folder};
+
+use crate::cli_error::{CliError, Code};
+
+/// The name of the setting in `run.json`.
+pub(crate) const SETTING: &str = "placement";
+/// In the folder of the shards: what they have in common.
+const SHARED_FILE: &str = "placement.json";
+
+/// Problems that are looked at for the sizes there are.
+const N_SIZES: usize = 4096;
+/// Sizes that are tried at most, the most frequent ones.
+const N_BINS_TRIED: usize = 64;
+/// Problems of a size that are tried on each device.
+const N_TRIED: usize = 4;
+/// What trying may take on each side.
+const TRIAL_TIME: Duration = Duration::from_secs(5);
+
+type SourceOf<F> = Source<<<F as Finish>::Workload as Workload>::Problem, <F as Finish>::Failure>;
+
+/// Decides the placement, if devices and the CPU could both take problems of this run. Sizes of
+/// which nothing is known yet are tried, unless this is an explanation; the answers are dropped.
+pub(crate) fn decide<F: Finish>(
+    finish: &Arc<F>,
+    source: &SourceOf<F>,
+    engine: &mut Settings,
+    gpus: &[GpuInfo],
+    output: &Output,
+    is_explained: bool,
+) -> Result<(), CliError> {
+    if let Some(recorded) = recorded(output) {
+        engine.placement = Some(recorded);
+        return Ok(());
+    }
+    if engine.devices.is_empty() || engine.routing != Routing::Measured || is_resumed(output) {
+        return Ok(());
+    }
+    let workload = finish.workload();
+    let name = <F::Workload as Workload>::NAME;
+    let form = |size: &Size| workload.launch_form(size);
+    let mut by_bin: BTreeMap<(u32, Shape), Vec<usize>> = BTreeMap::new();
+    let mut sizes = Vec::new();
+    let n_problems = source.n_problems();
+    for index in (0..n_problems).step_by(n_problems.div_ceil(N_SIZES).max(1)) {
+        let Ok(size) = source.size(index) else {
+            continue;
+        };
+        if form(&size).is_some() && !workload.launch_is_exact(size.class) {
+            let of_bin = by_bin.entry((size.class, size.shape.bin())).or_default();
+            if of_bin.is_empty() {
+                sizes.push(size);
+            }
+            of_bin.push(index);
+        }
+    }
+    let devices: Vec<DeviceId> = engine.devices.iter().map(Device::id).collect();
+    if !is_explained {
+        let is_known = |size: &Size| {
+            let launched = form(size).map(|shape| Size { shape, ..*size });
+            let on = |size: &Size, device| engine.costs.measured(name, size, device).is_some();
+            on(size, DeviceId::Cpu)
+                && launched.is_some_and(|size| devices.iter().all(|&device| on(&size, device)))
+        };
+        let mut unknown: Vec<&Vec<usize>> = sizes
+            .iter()
+            .filter(|size| !is_known(size))
+            .map(|size| &by_bin[&(size.class, size.shape.bin())])
+            .collect();
+        unknown.sort_by_key(|indices| std::cmp::Reverse(indices.len()));
+        let tried: Vec<usize> = unknown
+            .iter()
+            .take(N_BINS_TRIED)
+            .flat_map(|indices| indices.iter().take(N_TRIED).copied())
+            .collect();
+        if !tried.is_empty() {
+            engine.costs = try_out(finish, source, engine, tried);
+        }
+    }
+    let n_threads = engine.n_threads;
+    let before = cost_file::placement(name, gpus, n_threads);
+    let decided = Placement::decide(
+        name,
+        &engine.costs,
+        &sizes,
+        form,
+        &devices,
+        n_threads,
+        before.as_ref(),
+    );
+    if is_explained {
+        engine.placement = Some(decided);
+        return Ok(());
+    }
+    cost_file::save(&engine.costs, gpus);
+    cost_file::keep_placement(name, gpus, n_threads, &decided);
+    engine.placement = Some(match output.shard {
+        Some(_) => share(output, decided)?,
+        None => decided,
+    });
+    Ok(())
+}
+
+/// How the placement stands in `run.json`.
+pub(crate) fn setting(placement: &Placement) -> Value {
+    serde_json::to_value(placement).unwrap_or(Value::Null)
+}
+
+fn is_resumed(output: &Output) -> bool {
+    output.resume && RunJson::read(&output.folder()).is_ok()
+}
+
+/// What the run that is resumed, or the run that this is a shard of, was begun with.
+fn recorded(output: &Output) -> Option<Placement> {
+    if output.resume
+        && let Ok(run) = RunJson::read(&output.folder())
+    {
+        let value = run.identity.settings.get(SETTING)?;
+        return serde_json::from_value(value.clone()).ok();
+    }
+    output.shard?;
+    let text = std::fs::read(output.folder().with_file_name(SHARED_FILE)).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+/// Writes the placement for all shards, or takes the one that another shard wrote first.
+fn share(output: &Output, decided: Placement) -> Result<Placement, CliError> {
+    check_shards_folder(&output.out)?;
+    let path = output.folder().with_file_name(SHARED_FILE);
+    let cannot = |error: std::io::Error| {
+        CliError::new(
+            Code::Output,
+            format!("cannot write {}: {error}", path.display()),
+        )
+    };
+    let own = path.with_file_name(format!(".{SHARED_FILE}.{}.tmp", std::process::id()));
+    if let Some(shards) = path.parent() {
+        std::fs::create_dir_all(shards).map_err(cannot)?;
+    }
+    let text = serde_json::to_vec_pretty(&decided).unwrap_or_default();
+    std::fs::write(&own, text).map_err(cannot)?;
+    // Linked, not renamed: the first one stays.
+    let linked = std::fs::hard_link(&own, &path);
+    std::fs::remove_file(&own).map_err(cannot)?;
+    match linked {
+        Ok(()) => Ok(decided),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            let text = std::fs::read(&path).map_err(cannot)?;
+            serde_json::from_slice(&text).map_err(|error| cannot(error.into()))
+        }
+        Err(error) => Err(cannot(error)),
+    }
+}
+
+/// Solves these problems on the CPU and on each device, and drops the answers.
+fn try_out<F: Finish>(
+    finish: &Arc<F>,
+    source: &SourceOf<F>,
+    engine: &Settings,
+    tried: Vec<usize>,
+) -> Costs {
+    let n_tried = tried.len();
+    let tried = Arc::new(tried);
+    let (sized, loaded) = (source.clone(), source.clone());
+    let (of_size, of_load) = (Arc::clone(&tried), tried);
+    let part = Source::new(
+        n_tried,
+        move |index| sized.size(of_size[index]),
+        move |index, stop: &Stop| loaded.load(of_load[index], stop),
+    );
+    let dropped = Arc::new(Dropped(Arc::clone(finish)));
+    let mut costs = engine.costs.clone();
+    let solve =
+        |devices: Vec<Device>, costs: Costs| {
+            let until = Instant::now() + TRIAL_TIME;
+            let settings = Settings {
+                routing: match devices.is_empty() {
+                    true => Routing::Measured,
+                    false => Routing::Launch,
+                },
+                devices,
+                costs,
+                // So that costs are learnt under the sizes that are asked for.
+                padding: Padding::Exact,
+                n_verify: 0,
+                observer: None,
+                ..engine.clone()
+            };
+            let report =
+                swathe::run_finishing(&dropped, &part, &settings, &mut |_| match Instant::now()
+                    < until
+                {
+                    true => ControlFlow::Continue(()),
+                    false => ControlFlow::Break(()),
+                });
+            report.costs
+        };
+    costs = solve(Vec::new(), costs);
+    for device in &engine.devices {
+        // The first launches include the making of kernels; what they took is not learnt.
+        solve(vec![device.clone()], costs.clone());
+        costs = solve(vec![device.clone()], costs);
+    }
+    costs
+}
+
+/// Solutions of which only the time is of interest: nothing is finished, so nothing is written.
+struct Dropped<F>(Arc<F>);
+
+impl<F: Finish> Finish for Dropped<F> {
+    type Workload = F::Workload;
+    type Finished = ();
+    type Failure = F::Failure;
+
+    fn workload(&self) -> &F::Workload {
+        self.0.workload()
+    }
+
+    fn finish(
+        &self,
+        _: usize,
+        _: &<F::Workload as Workload>::Problem,
+        _: <F::Workload as Workload>::Solution,
+        _: &Stop,
+    ) -> Result<(), F::Failure> {
+        Ok(())
+    }
+}

@@ -1,0 +1,139 @@
+//! Selections: a part of an input, for a first try or for a second look.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::{Value, json};
+
+use crate::cli_error::CliError;
+use crate::run_flags::RunFlags;
+
+/// Which problems of an input are wanted: those with some ids (`--only`), and the first so many of
+/// them (`--limit`).
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    limit: Option<usize>,
+    only: Vec<String>,
+    /// Whether the program has looked: one that has not cannot be given these flags.
+    is_applied: Cell<bool>,
+}
+
+impl Selection {
+    /// What the flags say.
+    ///
+    /// # Errors
+    /// If the limit is not a number of problems.
+    pub(crate) fn of(flags: &RunFlags) -> Result<Selection, CliError> {
+        let limit = match &flags.limit {
+            None => None,
+            Some(text) => match text.parse::<usize>() {
+                Ok(n) if n > 0 => Some(n),
+                _ => {
+                    return Err(CliError::usage(format!(
+                        "--limit is '{text}', which is not a number of problems"
+                    ))
+                    .hint("write 1 or more"));
+                }
+            },
+        };
+        Ok(Selection {
+            limit,
+            only: flags.only.clone(),
+            is_applied: Cell::new(false),
+        })
+    }
+
+    /// The numbers of the wanted ones among these, in the input's order; `None`: all of them.
+    /// `what` is what has these ids: `pair`, `task` …
+    ///
+    /// # Errors
+    /// If an id that is asked for is not there.
+    pub fn choose<'a>(
+        &self,
+        what: &str,
+        ids: impl ExactSizeIterator<Item = &'a str>,
+    ) -> Result<Option<Vec<usize>>, CliError> {
+        self.is_applied.set(true);
+        if !self.is_some() {
+            return Ok(None);
+        }
+        let limit = self.limit.unwrap_or(usize::MAX);
+        if self.only.is_empty() {
+            return Ok(Some((0..ids.len().min(limit)).collect()));
+        }
+        let mut wanted: HashMap<&str, bool> =
+            self.only.iter().map(|id| (id.as_str(), false)).collect();
+        let mut chosen = Vec::new();
+        let mut first = None;
+        for (number, id) in ids.enumerate() {
+            first.get_or_insert(id);
+            if let Some(is_found) = wanted.get_mut(id) {
+                *is_found = true;
+                chosen.push(number);
+            }
+        }
+        if let Some(missing) = self.only.iter().find(|id| !wanted[id.as_str()]) {
+            let fault = CliError::usage(format!("the input has no {what} {missing:?}"));
+            return Err(match first {
+                Some(first) => fault.hint(format!("ids look like {first:?}")),
+                None => fault.hint("it has none at all"),
+            });
+        }
+        chosen.truncate(limit);
+        Ok(Some(chosen))
+    }
+
+    /// Whether only a part is wanted.
+    pub(crate) fn is_some(&self) -> bool {
+        self.limit.is_some() || !self.only.is_empty()
+    }
+
+    /// Notes in the settings of a run that it is a part.
+    ///
+    /// # Errors
+    /// If the program did not look at the selection.
+    pub(crate) fn record(&self, settings: &mut BTreeMap<String, Value>) -> Result<(), CliError> {
+        if self.is_some() && !self.is_applied.get() {
+            return Err(CliError::usage("this command has no --limit and --only"));
+        }
+        if let Some(limit) = self.limit {
+            settings.insert("limit".to_owned(), json!(limit));
+        }
+        if !self.only.is_empty() {
+            settings.insert("only".to_owned(), json!(self.only));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_and_a_limit_are_looked_up_in_the_input() {
+        let of = |limit: Option<&str>, only: &[&str]| {
+            Selection::of(&RunFlags {
+                limit: limit.map(str::to_owned),
+                only: only.iter().map(|&id| id.to_owned()).collect(),
+                ..RunFlags::default()
+            })
+        };
+        let ids = ["a", "b", "c"];
+        let choose = |selection: Selection| selection.choose("pair", ids.iter().copied()).unwrap();
+        assert_eq!(choose(of(None, &[]).unwrap()), None);
+        assert_eq!(choose(of(Some("2"), &[]).unwrap()), Some(vec![0, 1]));
+        assert_eq!(choose(of(Some("9"), &[]).unwrap()), Some(vec![0, 1, 2]));
+        assert_eq!(choose(of(None, &["c", "a"]).unwrap()), Some(vec![0, 2]));
+        assert_eq!(choose(of(Some("1"), &["c", "a"]).unwrap()), Some(vec![0]));
+        let missing = of(None, &["d"]).unwrap();
+        let error = missing.choose("pair", ids.iter().copied()).unwrap_err();
+        assert!(
+            format!("{error:?}").contains("no pair \\\"d\\\""),
+            "{error:?}"
+        );
+        assert!(of(Some("0"), &[]).is_err());
+        let unseen = of(Some("1"), &[]).unwrap();
+        assert!(unseen.record(&mut BTreeMap::new()).is_err());
+    }
+}
