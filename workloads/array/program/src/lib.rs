@@ -13,6 +13,7 @@ mod calibrate;
 mod command;
 mod demo;
 mod flags;
+mod npz_output;
 mod page;
 
 use clap::{Args as _, FromArgMatches as _};

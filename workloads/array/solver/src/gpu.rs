@@ -66,9 +66,12 @@ pub(crate) fn solve<A: Borrow<Array> + Send + Sync>(
     let dtype = items.first().map(|item| item.first.borrow().dtype());
     match (workload.operation(), dtype) {
         (_, None) => Ok(Vec::new()),
-        (Operation::Xor(_), Some(Dtype::U8)) => xor::solve::<A, u8>(workload, gpu, items, stop),
-        (Operation::Xor(_), Some(Dtype::U32)) => xor::solve::<A, u32>(workload, gpu, items, stop),
-        (Operation::Xor(_), Some(Dtype::U64)) => xor::solve::<A, u64>(workload, gpu, items, stop),
+        (Operation::Xor(_), Some(dtype)) if dtype.is_integer() => match dtype.size_bytes() {
+            1 => xor::solve::<A, u8>(workload, gpu, items, stop),
+            2 => xor::solve::<A, u16>(workload, gpu, items, stop),
+            4 => xor::solve::<A, u32>(workload, gpu, items, stop),
+            _ => xor::solve::<A, u64>(workload, gpu, items, stop),
+        },
         (Operation::Map(kind), Some(Dtype::F32)) => map::solve(workload, *kind, gpu, items, stop),
         (Operation::Matmul, Some(Dtype::F32)) => matmul::solve(workload, gpu, items, stop),
         (operation, Some(dtype)) => Err(GpuError::Unsupported {

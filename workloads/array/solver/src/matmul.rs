@@ -8,9 +8,12 @@
 //! which does not round.
 
 mod scratch;
+mod stack;
 mod tile;
 
 pub use scratch::Scratch;
+pub(crate) use stack::check_stack;
+pub use stack::{StackShape, matmul_stack_into};
 
 use crate::element::Float;
 use crate::simd::{self, InstructionSet, Kernel, Vector};

@@ -69,8 +69,16 @@ impl TableFile {
             }
             // Bulk data: no two values are alike and their order means nothing, so a dictionary
             // and statistics would only be more copies of them.
-            if *field.data_type() == DataType::LargeBinary {
-                let column = ColumnPath::from(field.name().as_str());
+            let bulk = match field.data_type() {
+                DataType::LargeBinary => Some(vec![field.name().clone()]),
+                DataType::LargeList(element) => {
+                    let parts = [field.name().as_str(), "list", element.name()];
+                    Some(parts.map(str::to_owned).to_vec())
+                }
+                _ => None,
+            };
+            if let Some(parts) = bulk {
+                let column = ColumnPath::new(parts);
                 properties = properties
                     .set_column_dictionary_enabled(column.clone(), false)
                     .set_column_statistics_enabled(column, EnabledStatistics::None);
