@@ -95,11 +95,27 @@ fn flags_ask_one_question() {
     insta::assert_snapshot!(printed("lattice layers --size 100x100x100x100 --from 0 --json")
         .split("\"counts\"").next().unwrap(), @r#"{"row":0,"query_id":"0","op":"layers","sizes":"100x100x100x100","n_blocked":0,"from":0,"eccentricity":396,"n_unreachable":0,"#);
 
-    std::fs::write(folder.path().join("walls.txt"), "1,\n3 4\n").unwrap();
+    std::fs::write(folder.path().join("walls.txt"), "0,1\n3 1,1\n").unwrap();
     let blocked = printed("lattice analyze --size 3x3 --blocked-file walls.txt");
     assert_eq!(
         blocked,
-        printed("lattice analyze --size 3x3 --blocked 4,3,1")
+        printed("lattice analyze --size 3x3 --blocked 1,1;1,0;0,1")
+    );
+    // The same kind of thing as an end of a path.
+    let path = printed("lattice path --size 20x20 --from 1,1 --to 1,3 --blocked 1,2");
+    assert!(
+        path.contains("length     4") && path.contains("from       21"),
+        "{path}"
+    );
+    let counts = printed("lattice analyze --size 100x100x100x100x100x100x100x100x100x100 --json");
+    assert!(
+        counts.contains(r#""n_vertices":"100000000000000000000""#),
+        "{counts}"
+    );
+    let counts = printed("lattice analyze --size 3x3 --json");
+    assert!(
+        counts.contains(r#""n_vertices":9,"n_edges":12"#),
+        "{counts}"
     );
 }
 
@@ -108,8 +124,8 @@ const QUERIES: &str = "\u{feff}id,size,from,to,blocked,note\r\n\
     b,3x3,0,8,1 3,no way out\r\n\
     walled,3x3,4,8,4,\r\n\
     \"d,1\",10x10x10,0 0 0,\"9,9,9\",,\r\n\
-    wide,3x101,0,1,,\r\n\
-    vast,100x100x100x100x100,0,1,,\r\n\
+    thin,3x1,0,1,,\r\n\
+    vast,100x100x100x100x100,0,1,7,\r\n\
     vague,3x3,0,here,,\r\n";
 
 #[test]
@@ -127,8 +143,8 @@ fn a_table_asks_many_and_bad_lines_fail_alone() {
     insta::assert_snapshot!(table.stderr, @r#"
     warning: q.csv: the column "note" is not used
     error: query "walled" (row 2): vertex 4 is blocked
-    error: query "wide" (row 4): axis 1 has 101 vertices; 2 to 100 are possible
-    error: query "vast" (row 5): the lattice has 10000000000 vertices; at most 4294967296 can be walked
+    error: query "thin" (row 4): axis 1 has 1 vertices; it needs at least 2
+    error: query "vast" (row 5): the lattice has 10000000000 vertices, and a search through them needs 3 GiB of memory; at most 4294967296 vertices can be searched
     error: query "vague" (row 6): to has "here", which is not the id of a vertex, or its coordinates such as 0,0,9
     "#);
 
@@ -176,6 +192,10 @@ fn what_cannot_be_used_is_an_error_before_anything_is_done() {
         ("analyze --size 3x1", "axis 1 has 1 vertices"),
         ("analyze --size 3xx", "size has \"3xx\""),
         ("analyze --size 3x3 --blocked 9", "there is no vertex 9"),
+        (
+            "analyze --size 3x3 --blocked 1,2,4",
+            "separate vertices by spaces",
+        ),
         ("path --size 3x3 --from 0 --to 9", "there is no vertex 9"),
         (
             "path --size 3x3 --from 0 --to 0,3",
@@ -187,8 +207,8 @@ fn what_cannot_be_used_is_an_error_before_anything_is_done() {
         ),
         ("path --size 3x3 --from 0", "--to <VERTEX>"),
         (
-            "layers --size 100x100x100x100x100 --from 0",
-            "at most 4294967296 can be walked",
+            "layers --size 100x100x100x100x100 --from 0 --blocked 1",
+            "needs 3 GiB of memory",
         ),
         ("layers twice.csv --size 3x3", "cannot be used with"),
         ("layers twice.csv --resume", "need a run folder"),
@@ -321,7 +341,7 @@ fn borrowed_memory_is_as_it_was() {
     // Three bytes more than are needed, which are no whole word.
     let before = someone_elses_data(&lent, 30 * 8 + 3);
     // A wall with its gap at the far end: from 0 to 2 it takes 2 + 2 · 9 steps.
-    let walls = "--size 10x3 --from 0 --to 2 --blocked 1,4,7,10,13,16,19,22,25";
+    let walls = "--size 10x3 --from 0 --to 2 --blocked 1;4;7;10;13;16;19;22;25";
     let found = swathe(
         folder.path(),
         &format!("lattice path {walls} --scratch lent"),
@@ -431,7 +451,7 @@ fn borrowed_memory_is_as_it_was_after_an_interruption() {
     let before = someone_elses_data(&lent, 60 * 60 * 60 * 8);
     // The goal is walled in, so that every length up to the cap is tried.
     let line = "lattice path --size 60x60x60 --from 0 --to 215999 \
-        --blocked 215998,215939,212399 --length-max 200000 --scratch lent";
+        --blocked 215998;215939;212399 --length-max 200000 --scratch lent";
     let args: Vec<&str> = line.split_whitespace().collect();
     let child = program(folder.path(), &args).spawn().unwrap();
     // The file itself is the memory: it changes under everybody's eyes.

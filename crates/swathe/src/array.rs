@@ -1,5 +1,9 @@
 //! Arrays: a shape and the elements in row-major order.
 
+mod views;
+
+pub use views::{Element, OtherDtype};
+
 use std::fmt;
 
 /// Defines [`Dtype`] and [`Elements`], and what is the same for all of their variants.

@@ -19,7 +19,7 @@ fn a_full_disk_costs_nothing_that_was_committed() {
         })
         .collect();
     save(folder.path(), "in.npz", &items);
-    let line = "array map square in.npz --threads 1 --batch-size 1 --memory 2MiB";
+    let line = "array map square in.npz --threads 1 --batch-size 1 --memory 3MiB";
     swathe(folder.path(), &format!("{line} --out whole")).expect(0);
     let hash = result_hash(&folder.path().join("whole"));
     // In blocks of 512 bytes: at 1 not even run.json fits, at 16 no part, at 560 not the part
@@ -130,11 +130,11 @@ fn a_run_of_other_settings_or_inputs_is_not_gone_on_with() {
     for (flags, named) in [
         (
             "add in.npz --operand 3 --resume",
-            "--operand: \"2\" then, \"3\" now",
+            "--operand: 2.0 then, 3.0 now",
         ),
         (
             "add in.npz --operand nan --resume",
-            "--operand: \"2\" then, \"NaN\" now",
+            "--operand: 2.0 then, \"NaN\" now",
         ),
         ("sqrt in.npz --resume", "--op: "),
         ("add in.npz --operand 2 --column x --resume", "--column: "),

@@ -13,7 +13,7 @@ mod tile;
 
 pub use scratch::Scratch;
 pub(crate) use stack::check_stack;
-pub use stack::{StackShape, matmul_stack_into};
+pub use stack::{StackShape, ViewsMismatch, matmul_stack_into, matmul_views};
 
 use crate::element::Float;
 use crate::simd::{self, InstructionSet, Kernel, Vector};

@@ -124,13 +124,13 @@ impl<'a> Question<'a> {
         };
         let sizes = parse_sizes(self.shared.size.as_deref().unwrap_or("")).map_err(fault)?;
         let blocked = match (&self.shared.blocked, &self.shared.blocked_file) {
-            (Some(ids), _) => parse_vertices(ids).map_err(fault)?,
+            (Some(vertices), _) => parse_vertices(vertices, &sizes).map_err(fault)?,
             (None, Some(path)) => {
-                let ids =
+                let vertices =
                     std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
-                parse_vertices(&ids).map_err(|error| {
+                parse_vertices(&vertices, &sizes).map_err(|error| {
                     CliError::usage(format!("{}: {error}", path.display()))
-                        .hint("write ids separated by spaces, commas or line breaks")
+                        .hint("write ids, or coordinates such as 0,0,9, separated by spaces or line breaks")
                 })?
             }
             (None, None) => Vec::new(),

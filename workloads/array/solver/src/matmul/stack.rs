@@ -1,5 +1,7 @@
 //! Products of stacks of matrices and of vectors, by the rules of NumPy's `matmul`.
 
+use ndarray::{ArrayViewD, ArrayViewMutD};
+
 use super::{MatmulError, ProductShape, Scratch, check_operands, matmul_into};
 use crate::element::Float;
 use crate::volume;
@@ -179,6 +181,61 @@ pub fn matmul_stack_into<T: Float>(
         )?;
     }
     Ok(())
+}
+
+/// Multiplies views of any strides into another, by the same rules; vectors and stacks too.
+///
+/// ```
+/// use ndarray::{arr2, Array2};
+/// use swathe_array::Simd;
+/// use swathe_array::matmul::{Scratch, matmul_views};
+/// let a = arr2(&[[1.0f32, 2.0], [3.0, 4.0]]);
+/// let mut out = Array2::zeros((2, 2));
+/// let (left, right) = (a.view().into_dyn(), a.t().into_dyn());
+/// matmul_views(&left, &right, &mut out.view_mut().into_dyn(), &mut Scratch::new(), Simd::detect())?;
+/// assert_eq!(out, arr2(&[[5.0, 11.0], [11.0, 25.0]]));
+/// # Ok::<(), swathe_array::matmul::ViewsMismatch>(())
+/// ```
+pub fn matmul_views<T: Float>(
+    left: &ArrayViewD<'_, T>,
+    right: &ArrayViewD<'_, T>,
+    out: &mut ArrayViewMutD<'_, T>,
+    scratch: &mut Scratch,
+    simd: Simd,
+) -> Result<(), ViewsMismatch> {
+    let stack = StackShape::of(left.shape(), right.shape())
+        .filter(|stack| stack.out_shape() == out.shape())
+        .ok_or_else(|| ViewsMismatch {
+            left: left.shape().to_vec(),
+            right: right.shape().to_vec(),
+            out: out.shape().to_vec(),
+        })?;
+    // Copies where rows do not lie one after the other.
+    let (left, right) = (left.as_standard_layout(), right.as_standard_layout());
+    let (a, b) = (left.as_slice(), right.as_slice());
+    let (a, b) = a.zip(b).expect("both are in standard layout");
+    if let Some(out) = out.as_slice_mut() {
+        matmul_stack_into(a, b, out, &stack, scratch, simd).expect("the shapes fit");
+        return Ok(());
+    }
+    let mut product = vec![T::ZERO; out.len()];
+    matmul_stack_into(a, b, &mut product, &stack, scratch, simd).expect("the shapes fit");
+    for (out, x) in out.iter_mut().zip(product) {
+        *out = x;
+    }
+    Ok(())
+}
+
+/// Views whose shapes do not fit together; nothing has been written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("shapes {left:?} and {right:?} do not give a product of shape {out:?}")]
+pub struct ViewsMismatch {
+    /// The left operand's extents.
+    pub left: Vec<usize>,
+    /// The right operand's.
+    pub right: Vec<usize>,
+    /// The output's.
+    pub out: Vec<usize>,
 }
 
 /// Whether operands of so many elements have the extents of a stack's.
