@@ -1,9 +1,11 @@
 //! Settings: what the flags, variables and `swathe.toml` mean together.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use serde_json::Value;
 use swathe::{BatchSize, Budget, Cpu, Device, Faults, Padding, Settings, Shape};
 use swathe_run::store::execute::Output;
 
@@ -178,10 +180,16 @@ impl Found {
     }
 }
 
-/// Flags, variables and the settings file, in the order in which they count.
-pub struct Layers {
-    file: Option<(PathBuf, toml::Table)>,
-    section: &'static str,
+/// Where settings are looked up: flags, variables and the settings file, in the order in which
+/// they count, or what a finished run recorded.
+pub struct Layers(Place);
+
+enum Place {
+    Live {
+        file: Option<(PathBuf, toml::Table)>,
+        section: &'static str,
+    },
+    Recorded(BTreeMap<String, Value>),
 }
 
 impl Layers {
@@ -201,10 +209,15 @@ impl Layers {
                 );
             }
         };
-        Ok(Layers {
+        Ok(Layers(Place::Live {
             file,
             section: program.kind.name,
-        })
+        }))
+    }
+
+    /// The settings that `run.json` has of a run: the same text means the same as in a flag.
+    pub fn recorded(settings: &BTreeMap<String, Value>) -> Layers {
+        Layers(Place::Recorded(settings.clone()))
     }
 
     /// The text of a setting from the first layer that has it.
@@ -215,6 +228,18 @@ impl Layers {
                 origin: format!("--{name}"),
             }));
         }
+        let (file, section) = match &self.0 {
+            Place::Live { file, section } => (file, *section),
+            Place::Recorded(settings) => {
+                let value = match settings.get(name) {
+                    None | Some(Value::Null) => return Ok(None),
+                    Some(Value::String(text)) => text.clone(),
+                    Some(other) => other.to_string(),
+                };
+                let origin = format!("{name} in run.json");
+                return Ok(Some(Found { value, origin }));
+            }
+        };
         let variable = format!("SWATHE_{}", name.replace('-', "_").to_uppercase());
         if let Ok(value) = std::env::var(&variable) {
             return Ok(Some(Found {
@@ -222,10 +247,10 @@ impl Layers {
                 origin: variable,
             }));
         }
-        let Some((path, table)) = &self.file else {
+        let Some((path, table)) = file else {
             return Ok(None);
         };
-        let section = table.get(self.section).and_then(toml::Value::as_table);
+        let section = table.get(section).and_then(toml::Value::as_table);
         let value = section
             .and_then(|section| section.get(name))
             .or_else(|| table.get(name));

@@ -119,7 +119,7 @@ pub use report::{
     Phase, Remedy, Report, Route, RouteDevice, Sample, Setback, SetbackCause, Verification,
     WorkerFigures, WorkerNow,
 };
-pub use run::{Delivery, Done, explain, guarded, is_guarded, run, run_finishing};
+pub use run::{Delivery, Done, Samples, explain, guarded, is_guarded, run, run_finishing};
 pub use settings::{BatchSize, Observer, Routing, Settings};
 pub use shape::{Shape, ShapeParseError};
 pub use simd::{Simd, SimdPath, SimdUnavailable};

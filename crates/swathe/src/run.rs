@@ -38,7 +38,7 @@ use gpu_pool::GpuPool;
 use ledger::{Entry, Ledger};
 use mailbox::Mailbox;
 use queue::Queue;
-use samples::Samples;
+pub use samples::Samples;
 use scratch_pool::ScratchPool;
 use worker_state::WorkerState;
 
@@ -162,7 +162,7 @@ pub(crate) fn run_until<F: Finish>(
         finished: AtomicBool::new(false),
         n_done: AtomicU64::new(0),
         n_unsolved: AtomicU64::new(0),
-        samples: Mutex::new(Samples::new()),
+        samples: Mutex::new(Samples::default()),
         started,
         // If there is no room for it, the problems need it more.
         _locals: match local_bytes {

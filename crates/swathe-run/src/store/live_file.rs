@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
-use swathe::{Counts, Event, Launch, Observer, Report, Sample, Setback, WorkerNow};
+use swathe::{Counts, Event, Launch, Observer, Sample, Samples, Setback, WorkerNow};
 
 pub use process::{Presence, ProcessMark};
 
@@ -51,7 +51,7 @@ pub struct Live {
     pub last_outcome_ms: f64,
     /// The memory that may be used.
     pub budget_bytes: u64,
-    /// The run from moment to moment, at most [`Report::N_SAMPLES_KEPT`] of them.
+    /// The run from moment to moment, at most [`swathe::Report::N_SAMPLES_KEPT`] of them.
     pub samples: Vec<Sample>,
     /// What every worker does.
     pub workers: Vec<WorkerNow>,
@@ -115,7 +115,7 @@ struct Shared {
 
 struct State {
     live: Live,
-    samples: Thinned,
+    samples: Samples,
     /// The moment that was heard of last; samples of a long run are far apart.
     latest: Option<Sample>,
     is_over: bool,
@@ -164,7 +164,7 @@ impl LiveFile {
             started: Instant::now(),
             state: Mutex::new(State {
                 live,
-                samples: Thinned::default(),
+                samples: Samples::default(),
                 latest: None,
                 is_over: false,
             }),
@@ -235,7 +235,9 @@ impl Shared {
                 for (problem, _) in live.workers.iter_mut().flat_map(|now| &mut now.problem) {
                     *problem = numbers.get(*problem).map_or(*problem, |row| *row as usize);
                 }
-                state.samples.push(*sample);
+                if state.samples.is_due(sample.at_ms) {
+                    state.samples.push(*sample);
+                }
                 state.latest = Some(*sample);
             }
         }
@@ -255,7 +257,7 @@ impl Shared {
             state.live.beat += 1;
             state.live.written_unix_ms = unix_ms();
             state.live.elapsed_ms = self.started.elapsed().as_secs_f64() * 1e3;
-            let mut samples = state.samples.kept.clone();
+            let mut samples = state.samples.kept().to_vec();
             samples.extend(state.latest.filter(|latest| samples.last() != Some(latest)));
             let live = Live {
                 samples,
@@ -287,33 +289,6 @@ fn push_last<T: Clone>(kept: &mut Vec<T>, item: &T, n_kept_max: usize) {
         kept.remove(0);
     }
     kept.push(item.clone());
-}
-
-/// Samples at distances that grow with the run.
-#[derive(Default)]
-struct Thinned {
-    kept: Vec<Sample>,
-    interval_ms: f64,
-}
-
-impl Thinned {
-    fn push(&mut self, sample: Sample) {
-        if let Some(last) = self.kept.last()
-            && sample.at_ms - last.at_ms < self.interval_ms
-        {
-            return;
-        }
-        self.kept.push(sample);
-        if self.kept.len() >= Report::N_SAMPLES_KEPT {
-            let mut at = 0;
-            self.kept.retain(|_| {
-                at += 1;
-                at % 2 == 1
-            });
-            let span_ms = sample.at_ms - self.kept[0].at_ms;
-            self.interval_ms = span_ms / self.kept.len() as f64;
-        }
-    }
 }
 
 fn unix_ms() -> u64 {
@@ -385,22 +360,5 @@ mod tests {
         });
         drop(file);
         assert!(!folder.path().join(FILE_NAME).exists());
-    }
-
-    #[test]
-    fn samples_stay_few_and_cover_the_whole_run() {
-        let mut thinned = super::Thinned::default();
-        for second in 0..100_000 {
-            thinned.push(Sample {
-                at_ms: f64::from(second) * 1e3,
-                ..Sample::default()
-            });
-        }
-        let kept = &thinned.kept;
-        assert!(kept.len() < swathe::Report::N_SAMPLES_KEPT && kept.len() > 200);
-        assert_eq!(kept[0].at_ms, 0.0);
-        assert!(kept[kept.len() - 1].at_ms > 9.9e7);
-        let widest = kept.windows(2).map(|pair| pair[1].at_ms - pair[0].at_ms);
-        assert!(widest.fold(0.0, f64::max) < 1e8 / 150.0);
     }
 }

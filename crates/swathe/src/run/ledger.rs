@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::ms;
+use super::samples::keep_every_second;
 use crate::operation::Spent;
 use crate::report::{BucketFigures, Launch, OperationFigures, Phase, Report};
 use crate::{DeviceId, Shape};
@@ -98,11 +99,7 @@ impl Ledger {
         }
         self.n_launches += 1;
         if self.kept.len() > Report::N_LAUNCHES_KEPT {
-            let mut at = 0;
-            self.kept.retain(|_| {
-                at += 1;
-                at % 2 == 1
-            });
+            keep_every_second(&mut self.kept);
             self.step_log2 += 1;
         }
     }

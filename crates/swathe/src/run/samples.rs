@@ -4,40 +4,55 @@ use std::time::Duration;
 
 use crate::report::{Report, Sample};
 
-/// Moments at even distances; the longer the run, the further apart.
-pub(super) struct Samples {
+/// Moments at even distances; the longer the run, the further apart. At most
+/// [`Report::N_SAMPLES_KEPT`] of them.
+///
+/// ```
+/// use swathe::{Sample, Samples};
+///
+/// let mut samples = Samples::default();
+/// samples.push(Sample::default());
+/// assert_eq!(samples.kept().len(), 1);
+/// assert!(!samples.is_due(0.5), "at most one in a millisecond");
+/// ```
+#[derive(Debug)]
+pub struct Samples {
     kept: Vec<Sample>,
     interval_ms: f64,
+}
+
+impl Default for Samples {
+    fn default() -> Samples {
+        Samples {
+            kept: Vec::new(),
+            interval_ms: super::ms(Samples::INTERVAL_MIN),
+        }
+    }
 }
 
 impl Samples {
     /// Short runs have a course, too.
     const INTERVAL_MIN: Duration = Duration::from_millis(1);
 
-    pub(super) fn new() -> Samples {
-        Samples {
-            kept: Vec::new(),
-            interval_ms: super::ms(Samples::INTERVAL_MIN),
-        }
-    }
-
     /// Whether the time for another one has come.
-    pub(super) fn is_due(&self, at_ms: f64) -> bool {
+    pub fn is_due(&self, at_ms: f64) -> bool {
         self.kept
             .last()
             .is_none_or(|last| at_ms - last.at_ms >= self.interval_ms)
     }
 
-    pub(super) fn push(&mut self, sample: Sample) {
+    /// Keeps a sample, and halves their number when there are too many.
+    pub fn push(&mut self, sample: Sample) {
         self.kept.push(sample);
         if self.kept.len() >= Report::N_SAMPLES_KEPT {
-            let mut at = 0;
-            self.kept.retain(|_| {
-                at += 1;
-                at % 2 == 1
-            });
+            keep_every_second(&mut self.kept);
             self.interval_ms *= 2.0;
         }
+    }
+
+    /// Those that were kept, from the first.
+    pub fn kept(&self) -> &[Sample] {
+        &self.kept
     }
 
     /// All of them, and the end of the run.
@@ -49,6 +64,15 @@ impl Samples {
     }
 }
 
+/// Drops the second, the fourth …
+pub(super) fn keep_every_second<T>(kept: &mut Vec<T>) {
+    let mut at = 0;
+    kept.retain(|_| {
+        at += 1;
+        at % 2 == 1
+    });
+}
+
 #[cfg(test)]
 mod tests {
     use super::Samples;
@@ -56,7 +80,7 @@ mod tests {
 
     #[test]
     fn long_runs_keep_as_few_samples_as_short_ones() {
-        let mut samples = Samples::new();
+        let mut samples = Samples::default();
         let at = |at_ms: f64| Sample {
             at_ms,
             ..Sample::default()

@@ -4,11 +4,12 @@
 //! A run folder tells its own story: everything here that is not an input is made from tables in the
 //! folder, so that it is the same after a resumed run and after a merge.
 
+mod dictionary_column;
 mod profile;
 mod ranking;
 mod samples;
 mod shown;
-mod words;
+mod tally;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,9 +23,10 @@ use arrow::datatypes::{DataType, Field, Schema};
 pub use profile::{ProfileRow, profile_rows, write_profile};
 pub(crate) use ranking::ProgramScore;
 pub use ranking::{Ranked, ranking};
+pub(crate) use samples::numbers_by_name;
 pub use samples::{ProgramRow, SampleRow, adopt_inputs, read_programs, read_samples, write_inputs};
 pub use shown::{ShowError, Shown, ShownOutput, ShownSample, shown};
-pub(crate) use words::Words;
+pub(crate) use tally::{Mark, TaskCalls, tally};
 
 use swathe_formats::described_field::described;
 use swathe_run::store::run_folder::{FolderError, write_table};

@@ -10,21 +10,18 @@ mod matrix;
 mod profile;
 mod samples;
 mod standings;
-mod tally;
 mod views;
 
-use std::collections::HashMap;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::arc_run::read_programs;
+use crate::arc_run::{numbers_by_name, read_programs, tally};
 use crate::arc_table::OUTCOMES;
 use matrix::Matrix;
 use samples::Samples;
 use standings::Standings;
 use swathe_run::store::run_folder::FolderError;
-use tally::tally;
 use views::Views;
 
 /// The data of the page.
@@ -37,11 +34,7 @@ pub(crate) fn data(run: &Path) -> Result<Value, FolderError> {
         }
     }
     let programs = read_programs(run)?;
-    let numbers: HashMap<&str, u32> = programs
-        .iter()
-        .zip(0..)
-        .map(|(program, number)| (program.name.as_str(), number))
-        .collect();
+    let numbers = numbers_by_name(&programs);
     let samples = Samples::read(run)?;
     let mut standings = Standings::new(&samples, &programs);
     let mut views = Views::new(run, &samples)?;

@@ -1,7 +1,6 @@
 //! `swathe ot`: transport between frames, many pairs at a time.
 
 mod problem;
-mod recorded;
 mod show;
 mod suggest;
 mod synth;

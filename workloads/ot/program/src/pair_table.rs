@@ -273,7 +273,7 @@ impl Rows for PairRows {
 }
 
 /// The name of a reference measure.
-pub fn reference_name(reference: Reference) -> &'static str {
+pub const fn reference_name(reference: Reference) -> &'static str {
     match reference {
         Reference::Product => "product",
         Reference::Counting => "counting",

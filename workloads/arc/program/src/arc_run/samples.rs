@@ -1,5 +1,6 @@
 //! What was run: `samples.parquet` and `programs.parquet`.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -248,4 +249,12 @@ fn read_rows<T>(
         Ok(())
     })?;
     Ok(all)
+}
+
+/// The number of each program in the run.
+pub(crate) fn numbers_by_name(programs: &[ProgramRow]) -> HashMap<&str, u32> {
+    let named = programs.iter().zip(0..);
+    named
+        .map(|(program, number)| (program.name.as_str(), number))
+        .collect()
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::tally::Mark;
+use crate::arc_run::Mark;
 
 /// Mean scores below a solution are 0 to this.
 const SCORE_MAX: u8 = 250;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::cell::{NOT_RUN, byte, codes};
 use super::samples::Samples;
-use super::tally::TaskCalls;
+use crate::arc_run::TaskCalls;
 use crate::arc_run::ProgramRow;
 
 /// Some tasks and some programs, and a byte for each two.

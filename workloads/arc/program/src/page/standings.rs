@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::cell::{mean_score, solves};
 use super::matrix::Matrix;
 use super::samples::Samples;
-use super::tally::{Mark, TaskCalls};
+use crate::arc_run::{Mark, TaskCalls};
 use crate::arc_run::{ProgramRow, ProgramScore};
 use swathe_run::page::significant;
 use swathe_run::store::kept_rows::{N_ROWS_MAX, kept};

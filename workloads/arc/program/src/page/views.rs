@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::samples::{Samples, ShortSample};
-use super::tally::TaskCalls;
+use crate::arc_run::TaskCalls;
 use crate::arc_run::ProgramRow;
 use outputs::{Wanted, outputs};
 use swathe_run::page::significant;

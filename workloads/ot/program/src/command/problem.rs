@@ -17,6 +17,7 @@ use crate::flags::OtProblemFlags;
 use swathe_command::cli_error::CliError;
 use swathe_command::run_flags::RunFlags;
 use swathe_command::settings::{Found, Layers, RunSettings};
+use swathe_run::store::run_folder::Identity;
 
 /// The problem of every pair of a run, and what is written of its solution.
 pub(super) struct Problem {
@@ -26,6 +27,22 @@ pub(super) struct Problem {
     pub(super) um_per_px: Option<f64>,
 }
 
+/// The names of values that are words, for flags, `swathe.toml` and `run.json` alike.
+const REFERENCES: [(&str, Reference); 2] = [
+    (reference_name(Reference::Product), Reference::Product),
+    (reference_name(Reference::Counting), Reference::Counting),
+];
+const PRECISIONS: [(&str, Precision); 3] = [
+    ("auto", Precision::Auto),
+    ("f32", Precision::F32),
+    ("f64", Precision::F64),
+];
+const FIELDS_FORMATS: [(&str, FieldsFormat); 3] = [
+    ("none", FieldsFormat::None),
+    ("npz", FieldsFormat::Npz),
+    ("parquet", FieldsFormat::Parquet),
+];
+
 impl Problem {
     /// Decides the settings; all are checked before anything is read.
     pub(super) fn resolve(
@@ -34,6 +51,19 @@ impl Problem {
         run: &RunSettings,
     ) -> Result<Problem, CliError> {
         let layers = Layers::read(run_flags.config.as_deref(), &PROGRAM)?;
+        let mut problem = Problem::of(&layers, flags)?;
+        problem.settings = with_buckets(problem.settings, &run.engine.padding)?;
+        problem.settings.check().map_err(usage)?;
+        Ok(problem)
+    }
+
+    /// The problem of a finished run, from what [`Problem::provenance`] wrote into its `run.json`.
+    pub(super) fn recorded(identity: &Identity) -> Result<Problem, CliError> {
+        let layers = Layers::recorded(&identity.settings);
+        Problem::of(&layers, &OtProblemFlags::default())
+    }
+
+    fn of(layers: &Layers, flags: &OtProblemFlags) -> Result<Problem, CliError> {
         let find = |name: &str, flag: &Option<String>| layers.find(name, flag);
         let defaults = Settings::default();
         let number = |name: &str, flag: &Option<String>, default: f64| {
@@ -48,14 +78,7 @@ impl Problem {
             relaxation: number("relaxation", &flags.relaxation, defaults.relaxation)?,
             reference: match find("reference", &flags.reference)? {
                 None => defaults.reference,
-                Some(found) => word(
-                    &found,
-                    "a reference measure",
-                    &[
-                        ("product", Reference::Product),
-                        ("counting", Reference::Counting),
-                    ],
-                )?,
+                Some(found) => word(&found, "a reference measure", &REFERENCES)?,
             },
             coord_scale: match find("coord-scale", &flags.coord_scale)? {
                 None => CoordScale::Auto,
@@ -74,33 +97,11 @@ impl Problem {
             )?,
             precision: match find("precision", &flags.precision)? {
                 None => defaults.precision,
-                Some(found) => word(
-                    &found,
-                    "a precision",
-                    &[
-                        ("auto", Precision::Auto),
-                        ("f32", Precision::F32),
-                        ("f64", Precision::F64),
-                    ],
-                )?,
+                Some(found) => word(&found, "a precision", &PRECISIONS)?,
             },
             crop: match find("crop", &flags.crop)? {
                 None => Crop::Union { padding_px },
-                Some(found) => word(
-                    &found,
-                    "a way to crop",
-                    &[
-                        ("union", Crop::Union { padding_px }),
-                        ("fixed", Crop::Fixed),
-                        (
-                            "bucketed",
-                            Crop::Bucketed {
-                                padding_px,
-                                buckets: Vec::new(),
-                            },
-                        ),
-                    ],
-                )?,
+                Some(found) => parse_crop(&found, padding_px)?,
             },
             pool: count("pool", &flags.pool, defaults.pool)?,
             fields: true,
@@ -110,8 +111,6 @@ impl Problem {
                 Some(found) => parse_coupling(&found)?,
             },
         };
-        let settings = with_buckets(settings, &run.engine.padding)?;
-        settings.check().map_err(usage)?;
         let positive = |name: &str, flag: &Option<String>| match find(name, flag)? {
             None => Ok(None),
             Some(found) => match real(&found)? {
@@ -125,15 +124,7 @@ impl Problem {
             settings,
             fields: match find("fields", &flags.fields)? {
                 None => FieldsFormat::None,
-                Some(found) => word(
-                    &found,
-                    "a format for maps",
-                    &[
-                        ("none", FieldsFormat::None),
-                        ("npz", FieldsFormat::Npz),
-                        ("parquet", FieldsFormat::Parquet),
-                    ],
-                )?,
+                Some(found) => word(&found, "a format for maps", &FIELDS_FORMATS)?,
             },
             label: match find("label", &flags.label)? {
                 None => None,
@@ -150,8 +141,8 @@ impl Problem {
         })
     }
 
-    /// The settings that the table or the files beside it depend on. Which box is cut out changes
-    /// no result, but stands in the table.
+    /// The settings that the table or the files beside it depend on, as [`Problem::recorded`] reads
+    /// them. Which box is cut out changes no result, but stands in the table.
     pub(super) fn provenance(&self) -> BTreeMap<String, Value> {
         let settings = &self.settings;
         // As text: JSON has no infinity.
@@ -172,45 +163,29 @@ impl Problem {
             Coupling::TopK(k) => format!("topk:{k}"),
             Coupling::Threshold(mass) => format!("threshold:{mass}"),
         };
-        let fields = match self.fields {
-            FieldsFormat::None => "none",
-            FieldsFormat::Npz => "npz",
-            FieldsFormat::Parquet => "parquet",
-        };
         let coord_scale = match settings.coord_scale {
             CoordScale::Auto => "auto".to_owned(),
             CoordScale::Fixed(scale) => scale.to_string(),
         };
-        let precision = match settings.precision {
-            Precision::Auto => "auto",
-            Precision::F32 => "f32",
-            Precision::F64 => "f64",
-        };
-        let mut all = BTreeMap::from([
-            ("epsilon".to_owned(), number(settings.epsilon)),
-            ("relaxation".to_owned(), number(settings.relaxation)),
-            (
-                "reference".to_owned(),
-                json!(reference_name(settings.reference)),
-            ),
-            ("coord-scale".to_owned(), json!(coord_scale)),
-            ("normalize".to_owned(), json!(settings.normalize)),
-            ("tolerance".to_owned(), number(settings.tolerance)),
-            ("max-iterations".to_owned(), json!(settings.max_iterations)),
-            ("precision".to_owned(), json!(precision)),
-            ("crop".to_owned(), json!(crop)),
-            ("padding".to_owned(), padding),
-            ("pool".to_owned(), json!(settings.pool)),
-            ("fields".to_owned(), json!(fields)),
-            ("coupling".to_owned(), json!(coupling)),
-        ]);
-        if let Some(label) = self.label {
-            all.insert("label".to_owned(), number(label));
-        }
-        if let Some(um_per_px) = self.um_per_px {
-            all.insert("um-per-px".to_owned(), number(um_per_px));
-        }
-        all
+        let all = [
+            ("epsilon", Some(number(settings.epsilon))),
+            ("relaxation", Some(number(settings.relaxation))),
+            ("reference", Some(json!(name(settings.reference, &REFERENCES)))),
+            ("coord-scale", Some(json!(coord_scale))),
+            ("normalize", Some(json!(settings.normalize))),
+            ("tolerance", Some(number(settings.tolerance))),
+            ("max-iterations", Some(json!(settings.max_iterations))),
+            ("precision", Some(json!(name(settings.precision, &PRECISIONS)))),
+            ("crop", Some(json!(crop))),
+            ("padding", Some(padding)),
+            ("pool", Some(json!(settings.pool))),
+            ("fields", Some(json!(name(self.fields, &FIELDS_FORMATS)))),
+            ("coupling", Some(json!(coupling))),
+            ("label", self.label.map(number)),
+            ("um-per-px", self.um_per_px.map(number)),
+        ];
+        let given = |(name, value): (&str, Option<Value>)| Some((name.to_owned(), value?));
+        all.into_iter().filter_map(given).collect()
     }
 }
 
@@ -315,6 +290,40 @@ fn word<T: Clone>(found: &Found, what: &str, words: &[(&str, T)]) -> Result<T, C
             .fault(what)
             .hint(format!("write {} or {last}", others.join(", ")))
     })
+}
+
+/// The word that goes with a value.
+fn name<T: PartialEq>(value: T, words: &[(&'static str, T)]) -> &'static str {
+    let known = words.iter().find(|(_, of)| *of == value);
+    known.map_or("", |(word, _)| word)
+}
+
+/// `union`, `fixed`, `bucketed` or, from `run.json`, `bucketed 128x256,256x512`.
+fn parse_crop(found: &Found, padding_px: usize) -> Result<Crop, CliError> {
+    if let Some(shapes) = found.value.strip_prefix("bucketed ") {
+        let shapes = shapes.split(',').filter(|text| !text.is_empty());
+        let parsed = shapes.map(|text| {
+            let (h_px, w_px) = text.split_once('x')?;
+            Some(Shape::new(h_px.parse().ok()?, w_px.parse().ok()?))
+        });
+        let buckets: Option<Vec<Shape>> = parsed.collect();
+        return buckets
+            .map(|buckets| Crop::Bucketed {
+                padding_px,
+                buckets,
+            })
+            .ok_or_else(|| found.fault("a way to crop"));
+    }
+    let bucketed = Crop::Bucketed {
+        padding_px,
+        buckets: Vec::new(),
+    };
+    let words = [
+        ("union", Crop::Union { padding_px }),
+        ("fixed", Crop::Fixed),
+        ("bucketed", bucketed),
+    ];
+    word(found, "a way to crop", &words)
 }
 
 fn parse_coupling(found: &Found) -> Result<Coupling, CliError> {

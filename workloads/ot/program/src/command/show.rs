@@ -10,7 +10,7 @@ use swathe_formats::atomic_file::AtomicFile;
 use swathe_ot::{Fields, Frame, Pair, lift, solve};
 use swathe_run::store::run_folder::{Identity, InputFile, RunJson};
 
-use super::recorded::Recorded;
+use super::problem::Problem;
 use crate::flags::OtShowFlags;
 use swathe_command::cli_error::{CliError, Code};
 
@@ -25,7 +25,7 @@ pub(super) fn show(flags: &OtShowFlags) -> Result<Code, CliError> {
         .hint("give a folder that `swathe ot INPUT --out` made"));
     }
     let record = PairRecord::find(&flags.run, &flags.pair_id).map_err(fault)?;
-    let recorded = Recorded::of(&run.identity)?;
+    let recorded = Problem::recorded(&run.identity)?;
     let pair = load(flags, &run.identity, &recorded)?;
     let fields = maps(flags, &record, &recorded, &pair)?;
     let picture = PairPicture {
@@ -44,7 +44,7 @@ pub(super) fn show(flags: &OtShowFlags) -> Result<Code, CliError> {
 }
 
 /// The two frames of the pair, as the run saw them.
-fn load(flags: &OtShowFlags, identity: &Identity, recorded: &Recorded) -> Result<Pair, CliError> {
+fn load(flags: &OtShowFlags, identity: &Identity, recorded: &Problem) -> Result<Pair, CliError> {
     let input = flags
         .input
         .clone()
@@ -125,7 +125,7 @@ fn warn_of_change(path: &Path, inputs: &[InputFile]) {
 fn maps(
     flags: &OtShowFlags,
     record: &PairRecord,
-    recorded: &Recorded,
+    recorded: &Problem,
     pair: &Pair,
 ) -> Result<Fields, CliError> {
     let kept = record

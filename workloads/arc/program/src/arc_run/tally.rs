@@ -6,65 +6,65 @@ use std::path::Path;
 use arrow::array::{Array, AsArray, BooleanArray, Float64Array, RecordBatch};
 use arrow::datatypes::{Float64Type, UInt32Type};
 
-use crate::arc_run::Words;
+use super::dictionary_column::DictionaryColumn;
 use crate::arc_table::{OUTCOMES, RESULTS, SPLITS};
 use swathe_run::store::run_folder::FolderError;
 use swathe_run::store::table_reader::TableReader;
 
 /// What became of all calls.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Calls {
+pub(crate) struct Calls {
     /// By outcome, in the order of [`OUTCOMES`].
-    pub(super) n_by_outcome: [u64; OUTCOMES.len()],
+    pub(crate) n_by_outcome: [u64; OUTCOMES.len()],
     /// Those that gave the expected output.
-    pub(super) n_right: u64,
+    pub(crate) n_right: u64,
     /// Those of which it is known what they should have given.
-    pub(super) n_known: u64,
+    pub(crate) n_known: u64,
     /// Those without an output, by the kind of error.
-    pub(super) n_by_error: BTreeMap<String, u64>,
+    pub(crate) n_by_error: BTreeMap<String, u64>,
 }
 
 /// What one program made of one task.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Mark {
-    pub(super) n_calls: u32,
+pub(crate) struct Mark {
+    pub(crate) n_calls: u32,
     /// Calls with an output.
-    pub(super) n_ok: u32,
+    pub(crate) n_ok: u32,
     /// Demonstrations that are right.
-    pub(super) n_right: u32,
+    pub(crate) n_right: u32,
     /// The scores of the demonstrations together.
-    pub(super) score_sum: f64,
-    pub(super) n_tests: u32,
+    pub(crate) score_sum: f64,
+    pub(crate) n_tests: u32,
     /// Tests whose answer is known.
-    pub(super) n_tests_known: u32,
-    pub(super) n_tests_right: u32,
+    pub(crate) n_tests_known: u32,
+    pub(crate) n_tests_right: u32,
 }
 
 /// One call of the task whose rows are being read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// Where in the table its row is.
-    pub(super) position: u64,
-    pub(super) program: u32,
-    pub(super) is_test: bool,
-    pub(super) index: u32,
-    pub(super) is_right: bool,
-    pub(super) score: Option<f64>,
+    pub(crate) position: u64,
+    pub(crate) program: u32,
+    pub(crate) is_test: bool,
+    pub(crate) index: u32,
+    pub(crate) is_right: bool,
+    pub(crate) score: Option<f64>,
 }
 
 /// All calls of one task.
-pub(super) struct TaskCalls<'a> {
-    pub(super) task: &'a str,
+pub(crate) struct TaskCalls<'a> {
+    pub(crate) task: &'a str,
     /// By the program's number; those that did not run have no calls.
-    pub(super) marks: &'a [Mark],
+    pub(crate) marks: &'a [Mark],
     /// The programs that ran.
-    pub(super) programs: &'a [u32],
+    pub(crate) programs: &'a [u32],
     /// In the order of the table.
-    pub(super) places: &'a [Place],
+    pub(crate) places: &'a [Place],
 }
 
 /// Reads all calls of a run and hands them on by task: the rows of a task stand together.
-pub(super) fn tally(
+pub(crate) fn tally(
     run: &Path,
     programs: &HashMap<&str, u32>,
     mut close: impl FnMut(&TaskCalls<'_>),
@@ -124,17 +124,17 @@ impl Open {
         calls: &mut Calls,
         close: &mut impl FnMut(&TaskCalls<'_>),
     ) -> Result<(), String> {
-        let task = Words::of(batch, "task")?;
-        let program = Words::of(batch, "program")?;
+        let task = DictionaryColumn::of(batch, "task")?;
+        let program = DictionaryColumn::of(batch, "program")?;
         let program_numbers: Vec<Result<u32, String>> = program
-            .words()
+            .values()
             .map(|name| {
                 let number = name.and_then(|name| numbers.get(name)).copied();
                 number.ok_or_else(|| format!("it has a program {name:?} that was not run"))
             })
             .collect();
-        let split = Words::of(batch, "split")?;
-        let is_test: Vec<bool> = split.words().map(|word| word == Some(SPLITS[1])).collect();
+        let split = DictionaryColumn::of(batch, "split")?;
+        let is_test: Vec<bool> = split.values().map(|word| word == Some(SPLITS[1])).collect();
         let column = |name: &str| {
             let found = batch.column_by_name(name);
             found.ok_or_else(|| format!("it has no column {name}"))
@@ -154,7 +154,7 @@ impl Open {
         for at in 0..batch.num_rows() {
             if task.key(at) != task_key {
                 task_key = task.key(at);
-                let name = task.word(at);
+                let name = task.value(at);
                 if self.task.as_deref() != Some(name) {
                     self.close(close);
                     self.task = Some(name.to_owned());
@@ -215,17 +215,17 @@ impl Mark {
 
 /// Counts calls by outcome and error, and tells which have an output.
 fn count_outcomes(batch: &RecordBatch, calls: &mut Calls) -> Result<Vec<bool>, String> {
-    let outcome = Words::of(batch, "outcome")?;
+    let outcome = DictionaryColumn::of(batch, "outcome")?;
     let numbers: Vec<Option<usize>> = outcome
-        .words()
+        .values()
         .map(|word| OUTCOMES.iter().position(|name| Some(*name) == word))
         .collect();
-    let kinds = Words::of(batch, "error_kind")?;
-    let mut n_by_kind = vec![0u64; kinds.words().count()];
+    let kinds = DictionaryColumn::of(batch, "error_kind")?;
+    let mut n_by_kind = vec![0u64; kinds.values().count()];
     let mut is_ok = Vec::with_capacity(batch.num_rows());
     for at in 0..batch.num_rows() {
         let number = numbers[outcome.key(at)].ok_or_else(|| {
-            let word = outcome.word(at);
+            let word = outcome.value(at);
             format!("it has an outcome {word:?}, which is not known")
         })?;
         calls.n_by_outcome[number] += 1;
@@ -234,7 +234,7 @@ fn count_outcomes(batch: &RecordBatch, calls: &mut Calls) -> Result<Vec<bool>, S
             n_by_kind[kinds.key(at)] += 1;
         }
     }
-    for (kind, n) in kinds.words().zip(n_by_kind) {
+    for (kind, n) in kinds.values().zip(n_by_kind) {
         if let (Some(kind), 1..) = (kind, n) {
             *calls.n_by_error.entry(kind.to_owned()).or_default() += n;
         }
