@@ -184,7 +184,10 @@ impl ListColumn {
         let batches = Batches::new(self, 0..self.n_rows, true)?;
         for item in rows::items(batches, Lists::shape) {
             let item = item?;
-            if let Some(first_row) = row_by_name.insert(item.name.clone(), item.row) {
+            // Rows that are called by their numbers have names of their own.
+            if self.names.is_some()
+                && let Some(first_row) = row_by_name.insert(item.name.clone(), item.row)
+            {
                 return Err(ListColumnError::DuplicateName {
                     name: item.name,
                     first_row,

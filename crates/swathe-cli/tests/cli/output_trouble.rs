@@ -130,11 +130,11 @@ fn a_run_of_other_settings_or_inputs_is_not_gone_on_with() {
     for (flags, named) in [
         (
             "add in.npz --operand 3 --resume",
-            "--operand: 2.0 then, 3.0 now",
+            "--operand: 2 then, 3 now",
         ),
         (
             "add in.npz --operand nan --resume",
-            "--operand: 2.0 then, \"NaN\" now",
+            "--operand: 2 then, \"NaN\" now",
         ),
         ("sqrt in.npz --resume", "--op: "),
         ("add in.npz --operand 2 --column x --resume", "--column: "),

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use swathe::array::{Array, Dtype, Elements};
 use swathe_array::ArrayFailure;
 
-use crate::array_table::data_columns;
+use crate::array_table::{ResultTable, result_table};
 use swathe_formats::list_column::{Batch, Batches, Item, ItemError, ListColumn, ListColumnError};
 use swathe_formats::npy;
 use swathe_formats::npz::{Npz, NpzError};
@@ -206,9 +206,9 @@ impl ArrayInput {
     ) -> Result<Option<u64>, ListColumnError> {
         let table = match column {
             Some(_) => None,
-            None => data_columns(path)?,
+            None => result_table(path)?,
         };
-        let Some((columns, seed)) = table else {
+        let Some(ResultTable { columns, seed }) = table else {
             self.survey(ListColumn::open(path, column)?, |_| true)?;
             return Ok(None);
         };

@@ -103,11 +103,16 @@ impl ArrayRows {
     }
 }
 
-/// The columns with elements of a table of results and the seed it was XORed with; `None` if a file
-/// is no such table.
-pub(crate) fn data_columns(
-    path: &Path,
-) -> Result<Option<(Vec<String>, Option<u64>)>, ListColumnError> {
+/// A table of results, to be read again.
+pub(crate) struct ResultTable {
+    /// The columns with elements.
+    pub(crate) columns: Vec<String>,
+    /// What they are XORed with.
+    pub(crate) seed: Option<u64>,
+}
+
+/// What a table of results has; `None` if a file is no such table.
+pub(crate) fn result_table(path: &Path) -> Result<Option<ResultTable>, ListColumnError> {
     let columns = ListColumn::columns(path)?;
     let has = |wanted: &str| columns.iter().any(|(name, _)| name == wanted);
     let is_data = |name: &str| {
@@ -122,13 +127,16 @@ pub(crate) fn data_columns(
     if data.is_empty() || !["row", "name", "dtype", "shape"].into_iter().all(has) {
         return Ok(None);
     }
-    let seed = |error: FolderError| ListColumnError::Io(std::io::Error::other(error));
-    let table = TableReader::open(path).map_err(seed)?;
+    let unreadable = |error: FolderError| ListColumnError::Io(std::io::Error::other(error));
+    let table = TableReader::open(path).map_err(unreadable)?;
     let field = table.builder.schema().field_with_name(&data[0]).cloned();
     let seed = field
         .ok()
         .and_then(|field| field.metadata().get(SEED_KEY)?.parse().ok());
-    Ok(Some((data, seed)))
+    Ok(Some(ResultTable {
+        columns: data,
+        seed,
+    }))
 }
 
 fn extent() -> Field {

@@ -199,11 +199,12 @@ fn settings_of(
         Operation::Map(
             MapKind::Add(MapOperand::Scalar(x)) | MapKind::Multiply(MapOperand::Scalar(x)),
         ) => {
-            // JSON has neither infinity nor NaN.
-            let operand = if x.is_finite() {
-                json!(x)
-            } else {
-                json!(x.to_string())
+            // JSON has neither infinity nor NaN, and a whole number is shown as it was typed.
+            let whole = *x as i64;
+            let operand = match (whole as f64).to_bits() == x.to_bits() {
+                true => json!(whole),
+                false if x.is_finite() => json!(x),
+                false => json!(x.to_string()),
             };
             add("operand", operand);
         }

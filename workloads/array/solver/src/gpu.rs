@@ -104,6 +104,11 @@ impl<T> Lot<T> {
 /// An item of another element type than its batch.
 const OTHER_DTYPE: &str = "its element type is not its batch's";
 
+/// Whether the operands are of two types: their results are in double precision.
+fn is_mixed(first: &Array, second: Option<&Array>) -> bool {
+    second.is_some_and(|second| second.dtype() != first.dtype())
+}
+
 /// Refuses what no kernel could see of one buffer, before anything is packed.
 fn check_size(gpu: &Gpu, wanted_bytes: u64) -> Result<(), GpuError> {
     let info = gpu.info();

@@ -249,14 +249,12 @@ pub fn sizes_text(sizes: &[u32]) -> String {
     sizes.join("x")
 }
 
-/// Vertices separated by spaces, semicolons or line breaks: each an id, or coordinates joined by
+/// Vertices separated by spaces or line breaks: each an id, or coordinates joined by
 /// commas.
 pub fn parse_vertices(text: &str, sizes: &[u32]) -> Result<Vec<u64>, QueryError> {
-    let words = text.split(|c: char| c.is_ascii_whitespace() || c == ';');
-    let words = words.filter(|word| !word.is_empty());
     // Not for every id: a maze has thousands of them.
     let mut lattice = None;
-    words
+    text.split_ascii_whitespace()
         .map(|word| match word.contains(',') {
             false => word.parse().map_err(|_| no_vertex("blocked", word)),
             true => {

@@ -32,7 +32,7 @@ pub enum LatticeError {
     #[error(
         "the lattice has {n_vertices} vertices, and a search through them needs {gib} GiB of memory; at most {n_vertices_max} vertices can be searched",
         // Three bits a vertex: whether it is blocked, and how far it is.
-        gib = n_vertices * 3 / 8 >> 30
+        gib = (n_vertices * 3 / 8) >> 30
     )]
     TooManyVertices {
         /// Vertices of the lattice.

@@ -46,7 +46,7 @@ pub fn layers(
             None
         };
         return Ok(Layers {
-            counts: straight_counts(lattice.sizes(), &lattice.coordinates_of(from)?),
+            counts: straight_counts(lattice, from),
             n_unreachable: 0,
             distances,
         });
@@ -91,13 +91,15 @@ pub fn layers_need(lattice: &Lattice, with_distances: bool) -> Result<MemoryNeed
 }
 
 /// A distance is a sum of one distance per axis, so that the counts are a product of polynomials.
-fn straight_counts(sizes: &[u32], coordinates: &[u32]) -> Vec<u64> {
+fn straight_counts(lattice: &Lattice, from: u64) -> Vec<u64> {
     let mut counts: Vec<u64> = vec![1];
-    for (&size, &coordinate) in sizes.iter().zip(coordinates) {
+    for (size, stride) in lattice.strides() {
+        let coordinate = from / stride % size;
         // So many vertices of the axis lie on either side, one at each distance.
         let sides = [coordinate as usize, (size - 1 - coordinate) as usize];
         let n = counts.len() + sides[0].max(sides[1]);
-        let mut product = counts.clone();
+        let mut product = Vec::with_capacity(n);
+        product.extend_from_slice(&counts);
         product.resize(n, 0);
         for n_side in sides {
             // A window over the counts slides along: those 1 to `n_side` before.

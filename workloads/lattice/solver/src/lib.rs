@@ -206,13 +206,11 @@ impl Lattice {
 
     /// The coordinates of the vertex with this id.
     pub fn coordinates_of(&self, vertex: u64) -> Result<Vec<u32>, LatticeError> {
-        let mut rest = self.id(vertex)?;
-        let mut coordinates = vec![0; self.sizes.len()];
-        for (coordinate, &size) in coordinates.iter_mut().zip(&self.sizes).rev() {
-            *coordinate = (rest % u64::from(size)) as u32;
-            rest /= u64::from(size);
-        }
-        Ok(coordinates)
+        let id = self.id(vertex)?;
+        let coordinates = self
+            .strides()
+            .map(|(size, stride)| (id / stride % size) as u32);
+        Ok(coordinates.collect())
     }
 
     /// [`analyze`] in fresh memory and without a stop.
@@ -267,6 +265,15 @@ impl Lattice {
             true => Err(LatticeError::Blocked { vertex }),
             false => Ok(id),
         }
+    }
+
+    /// Of each axis its size and how far apart the ids of neighbours are, where vertices have ids.
+    fn strides(&self) -> impl Iterator<Item = (u64, u64)> {
+        let mut stride = self.n_vertices;
+        self.sizes.iter().map(move |&size| {
+            stride /= u128::from(size);
+            (u64::from(size), stride as u64)
+        })
     }
 
     /// The edges of the longest shortest path where nothing is blocked.

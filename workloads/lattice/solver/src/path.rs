@@ -35,7 +35,7 @@ pub fn shortest_path(
     let from = lattice.endpoint(from)?;
     let to = lattice.endpoint(to)?;
     if lattice.n_blocked() == 0 {
-        return Ok(PathAnswer::Found(straight_path(lattice, from, to)?));
+        return Ok(PathAnswer::Found(straight_path(lattice, from, to)));
     }
 
     let grid = lattice.grid()?;
@@ -66,26 +66,25 @@ pub fn path_need(lattice: &Lattice) -> Result<MemoryNeed, LatticeError> {
 }
 
 /// Along the first axis first, then along the second, and so on.
-fn straight_path(lattice: &Lattice, from: u64, to: u64) -> Result<Vec<u64>, LatticeError> {
-    let starts = lattice.coordinates_of(from)?;
-    let ends = lattice.coordinates_of(to)?;
-    let steps = starts
-        .iter()
-        .zip(&ends)
-        .map(|(a, b)| a.abs_diff(*b) as usize);
-    let mut vertices = Vec::with_capacity(steps.sum::<usize>() + 1);
+fn straight_path(lattice: &Lattice, from: u64, to: u64) -> Vec<u64> {
+    let axes = || {
+        lattice.strides().map(|(size, stride)| {
+            let of = |vertex: u64| vertex / stride % size;
+            (stride, of(from), of(to))
+        })
+    };
+    let length: u64 = axes().map(|(_, start, end)| start.abs_diff(end)).sum();
+    let mut vertices = Vec::with_capacity(length as usize + 1);
     let mut vertex = from;
     vertices.push(vertex);
-    let mut stride = lattice.n_vertices();
-    for (axis, &size) in lattice.sizes().iter().enumerate() {
-        stride /= u128::from(size);
-        for _ in 0..starts[axis].abs_diff(ends[axis]) {
-            match starts[axis] < ends[axis] {
-                true => vertex += stride as u64,
-                false => vertex -= stride as u64,
+    for (stride, start, end) in axes() {
+        for _ in 0..start.abs_diff(end) {
+            match start < end {
+                true => vertex += stride,
+                false => vertex -= stride,
             }
             vertices.push(vertex);
         }
     }
-    Ok(vertices)
+    vertices
 }

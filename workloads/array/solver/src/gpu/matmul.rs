@@ -9,7 +9,7 @@ use std::borrow::Borrow;
 
 use swathe::{Access, Gpu, GpuError, Kernel, Lane, Need, Shape, Stop};
 
-use super::{BUFFER_BYTES_MIN, Lot, OTHER_DTYPE, check_size, held_bytes};
+use super::{BUFFER_BYTES_MIN, Lot, OTHER_DTYPE, check_size, held_bytes, is_mixed};
 use crate::Array;
 use crate::fit::{FloatWork, Slice};
 use crate::matmul::ProductShape;
@@ -105,6 +105,9 @@ impl<'a> Fitting<'a> {
         let Some(left) = f32::slice(first.elements()) else {
             return Ok(Lot::ToCpu(OTHER_DTYPE));
         };
+        if is_mixed(first, second) {
+            return Ok(Lot::ToCpu(OTHER_DTYPE));
+        }
         let FloatWork::Product { right, stack } = workload.float_work(first, second)? else {
             return Ok(Lot::ToCpu(OTHER_DTYPE));
         };

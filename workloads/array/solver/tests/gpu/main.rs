@@ -131,7 +131,7 @@ fn bits(array: &Array) -> Vec<u64> {
     match array.elements() {
         Elements::F32(v) => v.iter().map(|x| u64::from(x.to_bits())).collect(),
         Elements::F64(v) => v.iter().map(|x| x.to_bits()).collect(),
-        integers => swathe::with_elements!(integers, v => v.iter().map(|&x| x as u64).collect()),
+        integers => swathe::with_elements!(integers, v => v.iter().map(|&x| x as _).collect()),
     }
 }
 

@@ -171,9 +171,9 @@ fn the_largest_lattice_is_analyzed_in_closed_form() {
     assert_eq!(analysis.average_degree, 19.8);
     assert!((analysis.density / 1.98e-19 - 1.0).abs() < 1e-15);
 
-    let refused = LatticeError::TooManyVertices {
+    // Ids of 64 bits end before.
+    let refused = LatticeError::NoIds {
         n_vertices: 10_u128.pow(20),
-        n_vertices_max: 1 << 32,
     };
     assert_eq!(lattice.path(0, 1), Err(refused));
     assert_eq!(lattice.layers(0), Err(refused));
@@ -197,12 +197,14 @@ fn four_thousand_million_vertices_are_walked_in_closed_form() {
     let layers = lattice.layers(last).unwrap();
     assert_eq!(layers.counts.iter().sum::<u64>(), 1 << 32);
     assert_eq!(layers.eccentricity(), 4 * 63 + 2 * 15);
-    assert!(
-        Lattice::new(&[64, 64, 64, 64, 16, 17])
-            .unwrap()
-            .path(0, 1)
-            .is_err()
-    );
+    // And beyond: nothing is blocked.
+    let lattice = Lattice::new(&[64, 64, 64, 64, 16, 17]).unwrap();
+    assert_eq!(lattice.path(0, 1).unwrap().length(), Some(1));
+    let refused = LatticeError::TooManyVertices {
+        n_vertices: 17 << 28,
+        n_vertices_max: 1 << 32,
+    };
+    assert_eq!(lattice.with_blocked([0]), Err(refused));
 }
 
 /// Ids up to the last of 32 bits are searched; memory is only touched where the search comes.
