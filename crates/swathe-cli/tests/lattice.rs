@@ -80,7 +80,7 @@ fn flags_ask_one_question() {
     path         1 0 3 6 7
     ");
     insta::assert_snapshot!(
-        printed("lattice path --size 3x3 --blocked 1,3 --from 0 --to 8 --json"), @r#"{"row":0,"query_id":"0","op":"path","sizes":"3x3","n_blocked":2,"from_vertex":0,"to_vertex":8,"found":false,"length":null,"path":null}"#);
+        printed("lattice path --size 3x3 --blocked 1 3 --from 0 --to 8 --json"), @r#"{"row":0,"query_id":"0","op":"path","sizes":"3x3","n_blocked":2,"from_vertex":0,"to_vertex":8,"found":false,"length":null,"path":null}"#);
     insta::assert_snapshot!(
         printed("lattice layers --size 3x3 --blocked 4 --from 0 --distances"), @r"
     op             layers
@@ -95,11 +95,27 @@ fn flags_ask_one_question() {
     insta::assert_snapshot!(printed("lattice layers --size 100x100x100x100 --from 0 --json")
         .split("\"counts\"").next().unwrap(), @r#"{"row":0,"query_id":"0","op":"layers","sizes":"100x100x100x100","n_blocked":0,"from_vertex":0,"eccentricity":396,"n_unreachable":0,"#);
 
-    std::fs::write(folder.path().join("walls.txt"), "1,\n3 4\n").unwrap();
+    std::fs::write(folder.path().join("walls.txt"), "0,1\n3 1,1\n").unwrap();
     let blocked = printed("lattice analyze --size 3x3 --blocked-file walls.txt");
     assert_eq!(
         blocked,
-        printed("lattice analyze --size 3x3 --blocked 4,3,1")
+        printed("lattice analyze --size 3x3 --blocked 1,1 1,0 0,1")
+    );
+    // The same kind of thing as an end of a path.
+    let path = printed("lattice path --size 20x20 --from 1,1 --to 1,3 --blocked 1,2");
+    assert!(
+        path.contains("length     4") && path.contains("from       21"),
+        "{path}"
+    );
+    let counts = printed("lattice analyze --size 100x100x100x100x100x100x100x100x100x100 --json");
+    assert!(
+        counts.contains(r#""n_vertices":"100000000000000000000""#),
+        "{counts}"
+    );
+    let counts = printed("lattice analyze --size 3x3 --json");
+    assert!(
+        counts.contains(r#""n_vertices":9,"n_edges":12"#),
+        "{counts}"
     );
 }
 
@@ -108,8 +124,9 @@ const QUERIES: &str = "\u{feff}id,size,from,to,blocked,note\r\n\
     b,3x3,0,8,1 3,no way out\r\n\
     walled,3x3,4,8,4,\r\n\
     \"d,1\",10x10x10,0 0 0,\"9,9,9\",,\r\n\
-    wide,3x101,0,1,,\r\n\
+    thin,3x1,0,1,,\r\n\
     vast,100x100x100x100x100,0,1,,\r\n\
+    huge,100x100x100x100x100,0,1,7,\r\n\
     vague,3x3,0,here,,\r\n";
 
 #[test]
@@ -119,23 +136,24 @@ fn a_table_asks_many_and_bad_lines_fail_alone() {
     let table = swathe(folder.path(), "lattice path q.csv --threads 1");
     assert_eq!(table.code, 1);
     insta::assert_snapshot!(table.stdout, @r"
-    row  query_id  op    sizes     n_blocked  from_vertex  to_vertex  found  length  path
-    0    a         path  3x3       1          0            8          true   4       0 1 2 5 8
-    1    b         path  3x3       2          0            8          false  -       -
-    3    d,1       path  10x10x10  0          0            999        true   27      0 100 200 300 400 500 600 700 800 900 910 920 930 940 950 960 970 980 990 991 992 993 994 995 996 997 998 999
+    row  query_id  op    sizes                n_blocked  from_vertex  to_vertex  found  length  path
+    0    a         path  3x3                  1          0            8          true   4       0 1 2 5 8
+    1    b         path  3x3                  2          0            8          false  -       -
+    3    d,1       path  10x10x10             0          0            999        true   27      0 100 200 300 400 500 600 700 800 900 910 920 930 940 950 960 970 980 990 991 992 993 994 995 996 997 998 999
+    5    vast      path  100x100x100x100x100  0          0            1          true   1       0 1
     ");
     insta::assert_snapshot!(table.stderr, @r#"
     warning: q.csv: the column "note" is not used
     error: query "walled" (row 2): vertex 4 is blocked
-    error: query "wide" (row 4): axis 1 has 101 vertices; 2 to 100 are possible
-    error: query "vast" (row 5): the lattice has 10000000000 vertices; at most 4294967296 can be walked
-    error: query "vague" (row 6): to has "here", which is not the id of a vertex, or its coordinates such as 0,0,9
+    error: query "thin" (row 4): axis 1 has 1 vertices; it needs at least 2
+    error: query "huge" (row 6): the lattice has 10000000000 vertices, and a search through them needs 3 GiB of memory; at most 4294967296 vertices can be searched
+    error: query "vague" (row 7): to has "here", which is not the id of a vertex, or its coordinates such as 0,0,9
     "#);
 
     let lines = swathe(folder.path(), "lattice path q.csv --json");
-    assert_eq!((lines.code, lines.stdout.lines().count()), (1, 7));
+    assert_eq!((lines.code, lines.stdout.lines().count()), (1, 8));
     let vague = lines.stdout.lines().last().unwrap();
-    assert!(vague.starts_with(r#"{"row":6,"query_id":"vague","failure":{"kind":"failed""#));
+    assert!(vague.starts_with(r#"{"row":7,"query_id":"vague","failure":{"kind":"failed""#));
 
     // What is unused by an operation is not looked at.
     let analyzed = swathe(folder.path(), "lattice analyze q.csv");
@@ -176,6 +194,10 @@ fn what_cannot_be_used_is_an_error_before_anything_is_done() {
         ("analyze --size 3x1", "axis 1 has 1 vertices"),
         ("analyze --size 3xx", "size has \"3xx\""),
         ("analyze --size 3x3 --blocked 9", "there is no vertex 9"),
+        (
+            "analyze --size 3x3 --blocked 1,2,4",
+            "separate vertices by spaces",
+        ),
         ("path --size 3x3 --from 0 --to 9", "there is no vertex 9"),
         (
             "path --size 3x3 --from 0 --to 0,3",
@@ -187,8 +209,8 @@ fn what_cannot_be_used_is_an_error_before_anything_is_done() {
         ),
         ("path --size 3x3 --from 0", "--to <VERTEX>"),
         (
-            "layers --size 100x100x100x100x100 --from 0",
-            "at most 4294967296 can be walked",
+            "layers --size 100x100x100x100x100 --from 0 --blocked 1",
+            "needs 3 GiB of memory",
         ),
         ("layers twice.csv --size 3x3", "cannot be used with"),
         ("layers twice.csv --resume", "need a run folder"),
@@ -321,7 +343,7 @@ fn borrowed_memory_is_as_it_was() {
     // Three bytes more than are needed, which are no whole word.
     let before = someone_elses_data(&lent, 30 * 8 + 3);
     // A wall with its gap at the far end: from 0 to 2 it takes 2 + 2 · 9 steps.
-    let walls = "--size 10x3 --from 0 --to 2 --blocked 1,4,7,10,13,16,19,22,25";
+    let walls = "--size 10x3 --from 0 --to 2 --blocked 1 4 7 10 13 16 19 22 25";
     let found = swathe(
         folder.path(),
         &format!("lattice path {walls} --scratch lent"),
@@ -431,7 +453,7 @@ fn borrowed_memory_is_as_it_was_after_an_interruption() {
     let before = someone_elses_data(&lent, 60 * 60 * 60 * 8);
     // The goal is walled in, so that every length up to the cap is tried.
     let line = "lattice path --size 60x60x60 --from 0 --to 215999 \
-        --blocked 215998,215939,212399 --length-max 200000 --scratch lent";
+        --blocked 215998 215939 212399 --length-max 200000 --scratch lent";
     let args: Vec<&str> = line.split_whitespace().collect();
     let child = program(folder.path(), &args).spawn().unwrap();
     // The file itself is the memory: it changes under everybody's eyes.

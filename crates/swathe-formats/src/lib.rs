@@ -3,6 +3,7 @@
 //!
 //! No length that a file declares is trusted. Nothing here knows what a file is for.
 
+pub mod arrow_elements;
 pub mod atomic_file;
 pub mod csv;
 pub mod described_field;

@@ -1,8 +1,9 @@
-//! Parquet list columns: every row a one-dimensional array.
+//! Parquet list columns: every row an array.
 //!
-//! A column of lists of u8, u32, u64, f32 or f64 (Arrow's `List`, `LargeList` and `FixedSizeList`
-//! are the same in Parquet) is read row by row; an item's name is the value of a column `id` or
-//! `name`, or else the row's number.
+//! A column of lists of integers, f32 or f64 (Arrow's `List`, `LargeList` and `FixedSizeList` are
+//! the same in Parquet) is read row by row, lists of lists as arrays of more axes where they are
+//! rectangular; an item's name is the value of a column `id` or `name`, or else the row's number.
+//! Extents can also stand in a column of their own ([`ListColumn::with_shapes`]).
 //!
 //! Rows are decoded in batches of a few megabytes, by the row group's average; one that mixes
 //! long rows with many short ones can make a batch as large as itself. A null is an error of its
@@ -35,7 +36,7 @@ mod rows;
 mod writer;
 
 pub use error::{ItemError, ListColumnError};
-pub use rows::{Item, Rows};
+pub use rows::{Batch, Batches, Item};
 pub use writer::{ITEM_BYTES_MAX, ListColumnWriter};
 
 use std::collections::HashMap;
@@ -52,7 +53,9 @@ use parquet::arrow::arrow_reader::{
 };
 use swathe::array::Dtype;
 
+use crate::arrow_elements::dtype_of;
 use guard::guarded;
+use lists::Lists;
 
 /// Columns that name the items, the first that is there.
 const NAME_COLUMNS: [&str; 2] = ["id", "name"];
@@ -71,6 +74,8 @@ pub struct ListColumn {
     column: Root,
     /// The column with the items' names.
     names: Option<Root>,
+    /// The column with the items' extents.
+    shapes: Option<Root>,
     dtype: Dtype,
     n_rows: u64,
 }
@@ -86,10 +91,7 @@ impl ListColumn {
     /// Opens the list column called `column` in the file at `path`, or the only one there is.
     pub fn open(path: &Path, column: Option<&str>) -> Result<ListColumn, ListColumnError> {
         let file = regular_file::open(path)?;
-        // Parquet's own schema says all that is needed. The Arrow schema that many writers add
-        // would only tell kinds of lists apart, and its decoder panics where it is damaged.
-        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-        let metadata = guarded(|| Ok(ArrowReaderMetadata::load(&file, options)?))?;
+        let metadata = load_metadata(&file)?;
         let fields = metadata.schema().fields();
         let idx = match column {
             Some(name) => named(fields, name)?,
@@ -124,10 +126,27 @@ impl ListColumn {
             file: file.metadata()?,
             column: root(idx, &fields[idx]),
             names,
+            shapes: None,
             dtype,
             n_rows,
             metadata,
         })
+    }
+
+    /// Takes the arrays' extents from the column of this name, which holds a list of u64 for each.
+    pub fn with_shapes(self, column: &str) -> Result<ListColumn, ListColumnError> {
+        let fields = self.metadata.schema().fields();
+        let idx = named(fields, column)?;
+        let shapes = Some(root(idx, &fields[idx]));
+        Ok(ListColumn { shapes, ..self })
+    }
+
+    /// The columns of the file: the name of each, and the dtype of its elements if it holds lists.
+    pub fn columns(path: &Path) -> Result<Vec<(String, Option<Dtype>)>, ListColumnError> {
+        let metadata = load_metadata(&regular_file::open(path)?)?;
+        let fields = metadata.schema().fields().iter();
+        let described = fields.map(|field| (field.name().clone(), list_dtype(field).ok()));
+        Ok(described.collect())
     }
 
     /// The column's name.
@@ -146,18 +165,30 @@ impl ListColumn {
     }
 
     /// The items of these rows, in order, with their arrays. Several threads may do this at once.
-    pub fn rows(&self, rows: Range<u64>) -> Result<Rows, ListColumnError> {
-        Rows::new(self, rows)
+    pub fn rows(
+        &self,
+        rows: Range<u64>,
+    ) -> Result<impl Iterator<Item = Result<Item, ListColumnError>> + use<>, ListColumnError> {
+        Ok(rows::items(Batches::new(self, rows, true)?, Lists::array))
     }
 
-    /// The name and number of elements of every item. All the data pass through, none are kept;
+    /// The rows from this one to the end, some at a time and without their names.
+    pub fn batches(&self, first_row: u64) -> Result<Batches, ListColumnError> {
+        Batches::new(self, first_row..self.n_rows, false)
+    }
+
+    /// The name and extents of every item. All the data pass through, none are kept;
     /// two items of one name are refused.
-    pub fn survey(&self) -> Result<Vec<Item<usize>>, ListColumnError> {
-        let mut items: Vec<Item<usize>> = Vec::new();
+    pub fn survey(&self) -> Result<Vec<Item<Vec<usize>>>, ListColumnError> {
+        let mut items: Vec<Item<Vec<usize>>> = Vec::new();
         let mut row_by_name = HashMap::new();
-        for item in self.rows(0..self.n_rows)?.sizes() {
+        let batches = Batches::new(self, 0..self.n_rows, true)?;
+        for item in rows::items(batches, Lists::shape) {
             let item = item?;
-            if let Some(first_row) = row_by_name.insert(item.name.clone(), item.row) {
+            // Rows that are called by their numbers have names of their own.
+            if self.names.is_some()
+                && let Some(first_row) = row_by_name.insert(item.name.clone(), item.row)
+            {
                 return Err(ListColumnError::DuplicateName {
                     name: item.name,
                     first_row,
@@ -200,14 +231,18 @@ impl ListColumn {
 
     /// A decoder of its own for these rows: threads that share a file's position would disturb
     /// one another.
-    fn decoder(&self, rows: &Range<u64>) -> Result<ParquetRecordBatchReader, ListColumnError> {
+    fn decoder(
+        &self,
+        rows: &Range<u64>,
+        names: Option<&Root>,
+    ) -> Result<ParquetRecordBatchReader, ListColumnError> {
         let file = regular_file::open(&self.path)?;
         let now = file.metadata()?;
         if (now.len(), now.modified()?) != (self.file.len(), self.file.modified()?) {
             return Err(ListColumnError::FileChanged);
         }
         let (groups, first_row, batch_rows) = self.row_groups(rows);
-        let roots = [Some(&self.column), self.names.as_ref()];
+        let roots = [Some(&self.column), self.shapes.as_ref(), names];
         let mask = ProjectionMask::roots(
             self.metadata.parquet_schema(),
             roots.into_iter().flatten().map(|root| root.idx),
@@ -224,6 +259,13 @@ impl ListColumn {
     }
 }
 
+fn load_metadata(file: &std::fs::File) -> Result<ArrowReaderMetadata, ListColumnError> {
+    // Parquet's own schema says all that is needed. The Arrow schema that many writers add
+    // would only tell kinds of lists apart, and its decoder panics where it is damaged.
+    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+    guarded(|| Ok(ArrowReaderMetadata::load(file, options)?))
+}
+
 fn root(idx: usize, field: &FieldRef) -> Root {
     Root {
         idx,
@@ -237,17 +279,21 @@ fn named(fields: &[FieldRef], name: &str) -> Result<usize, ListColumnError> {
         .position(|field| field.name() == name)
         .ok_or_else(|| ListColumnError::NoSuchColumn {
             column: name.into(),
-            columns: fields.iter().map(|field| field.name().clone()).collect(),
+            columns: names_of(fields),
         })
+}
+
+fn names_of(fields: &[FieldRef]) -> Vec<String> {
+    fields.iter().map(|field| field.name().clone()).collect()
 }
 
 fn only_list(fields: &[FieldRef]) -> Result<usize, ListColumnError> {
     let lists: Vec<usize> = (0..fields.len())
-        .filter(|&idx| list_item(fields[idx].data_type()).is_some())
+        .filter(|&idx| matches!(fields[idx].data_type(), DataType::List(_)))
         .collect();
     match lists[..] {
         [] => Err(ListColumnError::NoListColumn {
-            columns: fields.iter().map(|field| field.name().clone()).collect(),
+            columns: names_of(fields),
         }),
         [idx] => Ok(idx),
         _ => Err(ListColumnError::SeveralListColumns {
@@ -259,29 +305,22 @@ fn only_list(fields: &[FieldRef]) -> Result<usize, ListColumnError> {
     }
 }
 
-fn list_item(list: &DataType) -> Option<&FieldRef> {
-    match list {
-        DataType::List(item) => Some(item),
-        _ => None,
-    }
-}
-
 fn list_dtype(field: &FieldRef) -> Result<Dtype, ListColumnError> {
-    let item = list_item(field.data_type()).ok_or_else(|| ListColumnError::NotAList {
-        column: field.name().clone(),
-        found: field.data_type().to_string(),
-    })?;
-    match item.data_type() {
-        DataType::UInt8 => Ok(Dtype::U8),
-        DataType::UInt32 => Ok(Dtype::U32),
-        DataType::UInt64 => Ok(Dtype::U64),
-        DataType::Float32 => Ok(Dtype::F32),
-        DataType::Float64 => Ok(Dtype::F64),
-        other => Err(ListColumnError::UnsupportedElements {
-            column: field.name().clone(),
-            found: other.to_string(),
-        }),
+    let column = || field.name().clone();
+    let mut data_type = field.data_type();
+    if !matches!(data_type, DataType::List(_)) {
+        return Err(ListColumnError::NotAList {
+            column: column(),
+            found: data_type.to_string(),
+        });
     }
+    while let DataType::List(item) = data_type {
+        data_type = item.data_type();
+    }
+    dtype_of(data_type).ok_or_else(|| ListColumnError::UnsupportedElements {
+        column: column(),
+        found: data_type.to_string(),
+    })
 }
 
 fn is_name(column: &DataType) -> bool {

@@ -32,7 +32,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use crate::regular_file;
-use swathe::array::{Array, volume};
+use swathe::array::{Array, Elements, volume};
 
 use crate::atomic_file::AtomicFile;
 
@@ -83,6 +83,11 @@ pub fn load_header(path: &Path) -> Result<Header, NpyError> {
 pub fn write(array: &Array, mut out: impl Write) -> io::Result<()> {
     out.write_all(&header::encode(array.shape(), array.dtype()))?;
     elements::write(array.elements(), out)
+}
+
+/// Writes elements as they stand in a file behind its header: little-endian.
+pub fn write_elements(elements: &Elements, out: impl Write) -> io::Result<()> {
+    elements::write(elements, out)
 }
 
 /// Writes `array` to `path`; the name appears only when the file is whole.

@@ -34,7 +34,7 @@ fn reading_and_surveying_hold_a_few_batches() {
     assert_eq!(n_items, 1024);
     assert!(peak < 16 << 20, "reading held {peak} bytes");
     let (survey, peak) = peak_bytes(|| column.survey().unwrap());
-    assert!(survey.iter().all(|item| item.content == Ok(8192)));
+    assert!(survey.iter().all(|item| item.content == Ok(vec![8192])));
     assert!(peak < 16 << 20, "surveying held {peak} bytes");
 }
 

@@ -125,13 +125,7 @@ fn saved_files_appear_whole_and_leave_nothing_else() {
 fn arrays() -> impl Strategy<Value = Array> {
     (
         prop::collection::vec(0usize..7, 0..5),
-        prop::sample::select(vec![
-            Dtype::U8,
-            Dtype::U32,
-            Dtype::U64,
-            Dtype::F32,
-            Dtype::F64,
-        ]),
+        prop::sample::select(Dtype::ALL),
         any::<u64>(),
     )
         .prop_map(|(shape, dtype, seed)| array(&shape, dtype, seed))
@@ -143,13 +137,13 @@ fn array(shape: &[usize], dtype: Dtype, seed: u64) -> Array {
             .wrapping_mul(0x9e37_79b9_7f4a_7c15)
             .rotate_left(29)
     });
-    let elements = match dtype {
-        Dtype::U8 => Elements::U8(words.map(|w| w as u8).collect()),
-        Dtype::U32 => Elements::U32(words.map(|w| w as u32).collect()),
-        Dtype::U64 => Elements::U64(words.collect()),
-        Dtype::F32 => Elements::F32(words.map(|w| f32::from_bits(w as u32)).collect()),
-        Dtype::F64 => Elements::F64(words.map(f64::from_bits).collect()),
-    };
+    let mut elements = Elements::empty(dtype);
+    match &mut elements {
+        // Any bits, those of NaN too.
+        Elements::F32(v) => *v = words.map(|w| f32::from_bits(w as u32)).collect(),
+        Elements::F64(v) => *v = words.map(f64::from_bits).collect(),
+        integers => swathe::with_elements!(integers, v => *v = words.map(|w| w as _).collect()),
+    }
     Array::new(shape.to_vec(), elements).unwrap()
 }
 

@@ -9,27 +9,35 @@ use std::process::Command;
 use swathe::array::{Array, Dtype, Elements};
 use swathe_formats::npy;
 use swathe_formats::npz::{Compression, Npz, NpzWriter};
+use swathe_testing::python;
 
 /// Scalars, vectors, matrices and more, with zero and one as extents and beyond one buffer.
 const SHAPES: [&str; 10] = [
     "", "0", "1", "7", "1x1", "3x5", "0x4", "2x3x4x5", "1x9x1", "217x331",
 ];
 
-const DTYPES: [(&str, Dtype); 5] = [
+const DTYPES: [(&str, Dtype); 10] = [
     ("u1", Dtype::U8),
+    ("u2", Dtype::U16),
     ("u4", Dtype::U32),
     ("u8", Dtype::U64),
+    ("i1", Dtype::I8),
+    ("i2", Dtype::I16),
+    ("i4", Dtype::I32),
+    ("i8", Dtype::I64),
     ("f4", Dtype::F32),
     ("f8", Dtype::F64),
 ];
 
 #[test]
 fn numpy_and_this_reader_agree() {
-    let Some(python) = python() else { return };
+    let Some(python) = python::with_numpy() else {
+        return;
+    };
     let folder = tempfile::tempdir().unwrap();
     let mut write = Command::new(&python);
     write.arg(script("write_arrays.py")).arg(folder.path());
-    run(write.args(SHAPES));
+    python::run(write.args(SHAPES));
 
     for shape in SHAPES {
         for (code, dtype) in DTYPES {
@@ -50,11 +58,13 @@ fn numpy_and_this_reader_agree() {
 
 #[test]
 fn numpys_archives_are_read_and_ours_by_numpy() {
-    let Some(python) = python() else { return };
+    let Some(python) = python::with_numpy() else {
+        return;
+    };
     let folder = tempfile::tempdir().unwrap();
     let mut write = Command::new(&python);
     write.arg(script("write_arrays.py")).arg(folder.path());
-    run(write.args(SHAPES));
+    python::run(write.args(SHAPES));
 
     for (file, compression) in [
         ("stored.npz", Compression::Stored),
@@ -80,7 +90,7 @@ fn numpys_archives_are_read_and_ours_by_numpy() {
         let mut compare = Command::new(&python);
         compare.arg(script("compare_archives.py"));
         compare.args([&theirs, &ours]).arg(n_members.to_string());
-        run(&mut compare);
+        python::run(&mut compare);
     }
 }
 
@@ -91,14 +101,9 @@ fn array(shape: &str, dtype: Dtype) -> Array {
         .filter(|n| !n.is_empty())
         .map(|n| n.parse().unwrap())
         .collect();
-    let values = (0..shape.iter().product::<usize>()).map(|i| (i * 37 + 11) % 251);
-    let elements = match dtype {
-        Dtype::U8 => Elements::U8(values.map(|v| v as u8).collect()),
-        Dtype::U32 => Elements::U32(values.map(|v| v as u32).collect()),
-        Dtype::U64 => Elements::U64(values.map(|v| v as u64).collect()),
-        Dtype::F32 => Elements::F32(values.map(|v| v as f32).collect()),
-        Dtype::F64 => Elements::F64(values.map(|v| v as f64).collect()),
-    };
+    let values = (0..shape.iter().product::<usize>()).map(|i| (i * 37 + 11) % 127);
+    let mut elements = Elements::empty(dtype);
+    swathe::with_elements!(&mut elements, v => *v = values.map(|x| x as _).collect());
     Array::new(shape, elements).unwrap()
 }
 
@@ -106,34 +111,4 @@ fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/python")
         .join(name)
-}
-
-/// An interpreter that has NumPy. Without one the test is skipped, but never where everything
-/// has to run.
-#[expect(clippy::print_stdout, reason = "a skipped test says so")]
-fn python() -> Option<PathBuf> {
-    let python = std::env::var_os("SWATHE_PYTHON").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.venv/bin/python"),
-        PathBuf::from,
-    );
-    let has_numpy = Command::new(&python)
-        .args(["-c", "import numpy"])
-        .output()
-        .is_ok_and(|output| output.status.success());
-    if has_numpy {
-        return Some(python);
-    }
-    let reason = format!("no NumPy with {}", python.display());
-    assert!(std::env::var_os("CI").is_none(), "{reason}");
-    println!("SKIPPED: {reason}");
-    None
-}
-
-fn run(command: &mut Command) {
-    let output = command.output().unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
 }

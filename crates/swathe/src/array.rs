@@ -1,44 +1,139 @@
 //! Arrays: a shape and the elements in row-major order.
 
+mod views;
+
+pub use views::{Element, OtherDtype};
+
 use std::fmt;
 
-/// The type of an array's elements.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Dtype {
-    /// Unsigned bytes.
-    U8,
-    /// Unsigned 32-bit integers.
-    U32,
-    /// Unsigned 64-bit integers.
-    U64,
-    /// IEEE single precision.
-    F32,
-    /// IEEE double precision.
-    F64,
+/// Defines [`Dtype`] and [`Elements`], and what is the same for all of their variants.
+macro_rules! dtypes {
+    ($($variant:ident $type:ident $numpy:literal $what:literal),*) => {
+        /// The type of an array's elements.
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+        )]
+        #[serde(rename_all = "lowercase")]
+        pub enum Dtype {
+            $(#[doc = $what] $variant,)*
+        }
+
+        impl Dtype {
+            /// All of them, in their order.
+            pub const ALL: &'static [Dtype] = &[$(Dtype::$variant),*];
+
+            /// Bytes one element occupies.
+            pub const fn size_bytes(self) -> usize {
+                match self {
+                    $(Dtype::$variant => size_of::<$type>(),)*
+                }
+            }
+
+            /// The name users see, as Rust spells it: `u8` is one byte, `f32` four.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Dtype::$variant => stringify!($type),)*
+                }
+            }
+
+            /// The name NumPy has for it: `uint8`, `float32`.
+            pub const fn numpy_name(self) -> &'static str {
+                match self {
+                    $(Dtype::$variant => $numpy,)*
+                }
+            }
+
+            /// The type that NumPy has this name for.
+            pub fn from_numpy_name(name: &str) -> Option<Dtype> {
+                Dtype::ALL.iter().copied().find(|dtype| dtype.numpy_name() == name)
+            }
+        }
+
+        /// The elements of an array, row-major.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Elements {
+            $(#[doc = $what] $variant(Vec<$type>),)*
+        }
+
+        impl Elements {
+            /// No elements of this type.
+            pub fn empty(dtype: Dtype) -> Elements {
+                match dtype {
+                    $(Dtype::$variant => Elements::$variant(Vec::new()),)*
+                }
+            }
+
+            /// The type of the elements.
+            pub fn dtype(&self) -> Dtype {
+                match self {
+                    $(Elements::$variant(_) => Dtype::$variant,)*
+                }
+            }
+
+            /// Puts copies of other elements of the same type behind these.
+            ///
+            /// # Panics
+            /// If they are of another type.
+            pub fn append(&mut self, more: &Elements) {
+                match (self, more) {
+                    $((Elements::$variant(v), Elements::$variant(more)) => v.extend_from_slice(more),)*
+                    (v, more) => panic!("{} behind {}", more.dtype(), v.dtype()),
+                }
+            }
+        }
+
+        $(
+            impl From<Vec<$type>> for Elements {
+                fn from(v: Vec<$type>) -> Elements {
+                    Elements::$variant(v)
+                }
+            }
+        )*
+    };
+}
+dtypes!(
+    U8 u8 "uint8" "Unsigned bytes.",
+    U32 u32 "uint32" "Unsigned 32-bit integers.",
+    U64 u64 "uint64" "Unsigned 64-bit integers.",
+    F32 f32 "float32" "IEEE single precision.",
+    F64 f64 "float64" "IEEE double precision.",
+    U16 u16 "uint16" "Unsigned 16-bit integers.",
+    I8 i8 "int8" "Signed bytes.",
+    I16 i16 "int16" "Signed 16-bit integers.",
+    I32 i32 "int32" "Signed 32-bit integers.",
+    I64 i64 "int64" "Signed 64-bit integers."
+);
+
+/// Evaluates an expression with the elements' vector, whatever their type.
+///
+/// ```
+/// use swathe::array::Elements;
+/// let elements = Elements::from(vec![1u16, 2]);
+/// let text = swathe::with_elements!(&elements, v => format!("{v:?}"));
+/// assert_eq!(text, "[1, 2]");
+/// ```
+#[macro_export]
+macro_rules! with_elements {
+    ($elements:expr, $v:ident => $body:expr) => {
+        match $elements {
+            $crate::array::Elements::U8($v) => $body,
+            $crate::array::Elements::U16($v) => $body,
+            $crate::array::Elements::U32($v) => $body,
+            $crate::array::Elements::U64($v) => $body,
+            $crate::array::Elements::I8($v) => $body,
+            $crate::array::Elements::I16($v) => $body,
+            $crate::array::Elements::I32($v) => $body,
+            $crate::array::Elements::I64($v) => $body,
+            $crate::array::Elements::F32($v) => $body,
+            $crate::array::Elements::F64($v) => $body,
+        }
+    };
 }
 
 impl Dtype {
-    /// Bytes one element occupies.
-    pub const fn size_bytes(self) -> usize {
-        match self {
-            Dtype::U8 => 1,
-            Dtype::U32 | Dtype::F32 => 4,
-            Dtype::U64 | Dtype::F64 => 8,
-        }
-    }
-
-    /// The name users see, as Rust spells it: `u8` is one byte, `f32` four.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Dtype::U8 => "u8",
-            Dtype::U32 => "u32",
-            Dtype::U64 => "u64",
-            Dtype::F32 => "f32",
-            Dtype::F64 => "f64",
-        }
+    /// Whether elements are whole numbers.
+    pub const fn is_integer(self) -> bool {
+        !matches!(self, Dtype::F32 | Dtype::F64)
     }
 }
 
@@ -48,31 +143,10 @@ impl fmt::Display for Dtype {
     }
 }
 
-/// The elements of an array, row-major.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Elements {
-    /// See [`Dtype::U8`].
-    U8(Vec<u8>),
-    /// See [`Dtype::U32`].
-    U32(Vec<u32>),
-    /// See [`Dtype::U64`].
-    U64(Vec<u64>),
-    /// See [`Dtype::F32`].
-    F32(Vec<f32>),
-    /// See [`Dtype::F64`].
-    F64(Vec<f64>),
-}
-
 impl Elements {
     /// How many elements there are.
     pub fn len(&self) -> usize {
-        match self {
-            Elements::U8(v) => v.len(),
-            Elements::U32(v) => v.len(),
-            Elements::U64(v) => v.len(),
-            Elements::F32(v) => v.len(),
-            Elements::F64(v) => v.len(),
-        }
+        with_elements!(self, v => v.len())
     }
 
     /// Whether there are none.
@@ -80,15 +154,9 @@ impl Elements {
         self.len() == 0
     }
 
-    /// The type of the elements.
-    pub fn dtype(&self) -> Dtype {
-        match self {
-            Elements::U8(_) => Dtype::U8,
-            Elements::U32(_) => Dtype::U32,
-            Elements::U64(_) => Dtype::U64,
-            Elements::F32(_) => Dtype::F32,
-            Elements::F64(_) => Dtype::F64,
-        }
+    /// Makes room for exactly so many more elements.
+    pub fn reserve_exact(&mut self, n_more: usize) {
+        with_elements!(self, v => v.reserve_exact(n_more));
     }
 }
 
@@ -170,14 +238,3 @@ pub fn volume(shape: &[usize]) -> Option<usize> {
         .iter()
         .try_fold(1usize, |n, &extent| n.checked_mul(extent))
 }
-
-macro_rules! elements_from {
-    ($($variant:ident $type:ty),*) => {$(
-        impl From<Vec<$type>> for Elements {
-            fn from(v: Vec<$type>) -> Elements {
-                Elements::$variant(v)
-            }
-        }
-    )*};
-}
-elements_from!(U8 u8, U32 u32, U64 u64, F32 f32, F64 f64);

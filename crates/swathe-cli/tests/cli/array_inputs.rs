@@ -163,13 +163,15 @@ fn operands_that_do_not_fit_fail_alone() {
     .expect(1);
     let failed = failures(&at("run"));
     let failed_names: Vec<&str> = failed.iter().map(|(_, id, _, _)| id.as_str()).collect();
-    assert_eq!(
-        failed_names,
-        ["long", "wide", "bytes", "alone"],
+    assert_eq!(failed_names, ["long", "bytes", "alone"], "{failed:?}");
+    assert!(
+        failed[1]
+            .3
+            .contains("add does not work on u8 elements; it takes f32 or f64; convert"),
         "{failed:?}"
     );
     assert!(
-        failed[3].3.contains("--with has no item called 'alone'"),
+        failed[2].3.contains("--with has no item called 'alone'"),
         "{failed:?}"
     );
     swathe(
@@ -177,7 +179,10 @@ fn operands_that_do_not_fit_fail_alone() {
         "array map add first.npz --with second.npz --out sums.npz",
     )
     .expect(1);
-    assert_eq!(names(&at("sums.npz")), ["good"]);
+    assert_eq!(names(&at("sums.npz")), ["good", "wide"]);
+    // Single and double precision give double.
+    let wide = Array::new(vec![2], vec![11.0f64, 22.0]).unwrap();
+    assert_eq!(read(&at("sums.npz"), "wide"), wide);
     assert_eq!(read(&at("sums.npz"), "good"), floats(&[11.0, 22.0]));
 }
 
@@ -255,13 +260,251 @@ fn short_keys_take_the_type_of_the_items() {
             expected
         );
     }
+    // Several widths together; what is too wide for one item is its failure alone.
+    let items = [
+        ("bytes", Elements::from(vec![1u8, 2])),
+        ("shorts", Elements::from(vec![-1i16, 2])),
+        ("longs", Elements::from(vec![1i64, -2])),
+    ];
+    let items =
+        items.map(|(name, elements)| (name.to_owned(), Array::new(vec![2], elements).unwrap()));
+    save(folder.path(), "mixed.npz", &items);
+    let ended = swathe(
+        folder.path(),
+        "array xor mixed.npz --key 256,1 --out mixed-out.npz",
+    )
+    .expect(1);
+    assert!(
+        ended
+            .stderr
+            .contains("failed: bytes: the key's number 256 does not fit in elements of 8 bits"),
+        "{}",
+        ended.stderr
+    );
+    let out = folder.path().join("mixed-out.npz");
+    assert_eq!(names(&out), ["shorts", "longs"]);
+    assert_eq!(
+        *read(&out, "shorts").elements(),
+        Elements::from(vec![-257i16, 3])
+    );
+    assert_eq!(
+        *read(&out, "longs").elements(),
+        Elements::from(vec![257i64, -1])
+    );
+}
+
+/// Arrays of every integer type, of one and of several axes.
+fn integers(random: &mut Random) -> Vec<(String, Array)> {
+    let integers = Dtype::ALL.iter().filter(|dtype| dtype.is_integer());
+    let arrays = integers.enumerate().map(|(k, &dtype)| {
+        let shape = [vec![40 + k], vec![3, 5 + k], vec![]][k % 3].clone();
+        let n = shape.iter().product();
+        let mut elements = Elements::empty(dtype);
+        swathe::with_elements!(&mut elements, v => *v = (0..n).map(|_| random.next() as _).collect());
+        (format!("{dtype}"), Array::new(shape, elements).unwrap())
+    });
+    arrays.collect()
+}
+
+#[test]
+fn a_run_folder_stands_for_its_arrays() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let mut random = Random(4);
+    let mixed = integers(&mut random);
+    let one: Vec<(String, Array)> = (0..9)
+        .map(|k| (format!("b{k}"), random.bytes(k * 37)))
+        .collect();
+    for (name, items) in [("one", one), ("mixed", mixed)] {
+        save(folder.path(), &format!("{name}.npz"), &items);
+        let run = |line: &str, code| swathe(folder.path(), &line.replace('@', name)).expect(code);
+        run("array xor @.npz --key-seed 42 --out @-hidden", 0);
+        // The folder, its table, the table elsewhere; without the seed and with it.
+        fs::copy(
+            at(&format!("{name}-hidden/items.parquet")),
+            at(&format!("{name}-moved.parquet")),
+        )
+        .unwrap();
+        for input in [
+            "@-hidden",
+            "@-hidden/items.parquet",
+            "@-moved.parquet",
+            "@-hidden --key-seed 42",
+        ] {
+            let out = format!("{name}-again.npz");
+            run(&format!("array xor {input} --out @-again.npz"), 0);
+            assert_eq!(
+                fs::read(at(&out)).unwrap(),
+                fs::read(at(&format!("{name}.npz"))).unwrap()
+            );
+        }
+        run("array xor @-hidden --out @-plain", 0);
+        let ended = run("array xor @-plain --out no.npz", 2);
+        assert!(ended.stderr.contains("xor needs a key"), "{}", ended.stderr);
+        let ended = run("array xor @-hidden --key-seed 7 --out no.npz", 2);
+        assert!(
+            ended
+                .stderr
+                .contains("the input is XORed with the seed 42 already"),
+            "{}",
+            ended.stderr
+        );
+        let ended = run("array xor @.npz @-hidden --out no.npz", 2);
+        assert!(
+            ended.stderr.contains("two items are called"),
+            "{}",
+            ended.stderr
+        );
+    }
+    let ended = swathe(folder.path(), "array xor one.npz mixed-hidden --out no.npz").expect(2);
+    assert!(
+        ended
+            .stderr
+            .contains("one.npz is not XORed with a seed, mixed-hidden is XORed with the seed 42"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn results_are_lists_in_the_table() {
+    use arrow::array::AsArray as _;
+    use arrow::datatypes::Float32Type;
+
+    let folder = tempfile::tempdir().unwrap();
+    let matrix = Array::new(vec![2, 2], vec![1.0f32, 4.0, 9.0, 16.0]).unwrap();
     save(
         folder.path(),
         "in.npz",
-        &[("x".to_owned(), Array::new(vec![1], vec![1u8]).unwrap())],
+        &[("a".to_owned(), matrix), ("b".to_owned(), floats(&[]))],
     );
-    let ended = swathe(folder.path(), "array xor in.npz --key 256 --out no.npz").expect(1);
-    assert!(ended.stderr.contains("failed: x: "), "{}", ended.stderr);
+    swathe(folder.path(), "array map sqrt in.npz --out run").expect(0);
+    let batches = crate::program::table(&folder.path().join("run/items.parquet"));
+    let data = batches[0].column_by_name("data").unwrap().as_list::<i64>();
+    assert_eq!(
+        data.value(0).as_primitive::<Float32Type>().values(),
+        &[1.0, 2.0, 3.0, 4.0]
+    );
+    assert_eq!(data.value_length(1), 0);
+    // And it is an input again, with its shapes.
+    swathe(folder.path(), "array map square run --out again.npz").expect(0);
+    assert_eq!(read(&folder.path().join("again.npz"), "a").shape(), [2, 2]);
+}
+
+#[test]
+fn several_list_columns_need_a_name() {
+    use arrow::array::{ArrayRef, ListArray, RecordBatch};
+    use arrow::datatypes::UInt32Type;
+    use parquet::arrow::ArrowWriter;
+    use std::sync::Arc;
+
+    let folder = tempfile::tempdir().unwrap();
+    let lists: ArrayRef = Arc::new(ListArray::from_iter_primitive::<UInt32Type, _, _>([Some(
+        vec![Some(1), Some(2)],
+    )]));
+    let columns = [("left", lists.clone()), ("right", lists)];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let file = fs::File::create(folder.path().join("two.parquet")).unwrap();
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let ended = swathe(folder.path(), "array xor two.parquet --key 1 --out x.npz").expect(2);
+    assert!(
+        ended
+            .stderr
+            .contains(r#"several columns hold lists, ["left", "right"]"#)
+            && ended.stderr.contains("--column left"),
+        "{}",
+        ended.stderr
+    );
+    swathe(
+        folder.path(),
+        "array xor two.parquet --key 1 --column right --out x.npz",
+    )
+    .expect(0);
+    let result = read(&folder.path().join("x.npz"), "0");
+    assert_eq!(*result.elements(), Elements::from(vec![0u32, 3]));
+}
+
+#[test]
+fn one_cut_file_among_many_fails_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    for name in ["a", "b", "c"] {
+        npy::save(&at(&format!("{name}.npy")), &floats(&[4.0, 9.0])).unwrap();
+    }
+    let bytes = fs::read(at("b.npy")).unwrap();
+    fs::write(at("b.npy"), &bytes[..bytes.len() - 3]).unwrap();
+    fs::write(at("d.npy"), b"no array").unwrap();
+    swathe(
+        folder.path(),
+        "array map sqrt a.npy b.npy c.npy d.npy --out run",
+    )
+    .expect(1);
+    let failed = failures(&at("run"));
+    let failed: Vec<_> = failed
+        .iter()
+        .map(|(row, id, kind, _)| (*row, id.as_str(), kind.as_str()))
+        .collect();
+    assert_eq!(failed, [(1, "b", "failed"), (3, "d", "failed")]);
+    swathe(
+        folder.path(),
+        "array map sqrt a.npy b.npy c.npy d.npy --out x.npz",
+    )
+    .expect(1);
+    assert_eq!(names(&at("x.npz")), ["a", "c"]);
+    swathe(folder.path(), "array map sqrt a.npy absent.npy --out y.npz").expect(2);
+}
+
+#[test]
+fn products_are_numpys() {
+    use swathe_testing::python;
+
+    let Some(interpreter) = python::with_numpy() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/write_products.py");
+    python::run(
+        std::process::Command::new(interpreter)
+            .arg(script)
+            .arg(folder.path()),
+    );
+    swathe(
+        folder.path(),
+        "array matmul left.npz --with right.npz --out out.npz",
+    )
+    .expect(0);
+    swathe(
+        folder.path(),
+        "array matmul left.npz --with right.npz --out run",
+    )
+    .expect(0);
+    let names = names(&at("expected.npz"));
+    assert_eq!(names.len(), 400);
+    for name in names {
+        assert_eq!(
+            read(&at("out.npz"), &name),
+            read(&at("expected.npz"), &name),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn what_is_not_written_is_refused_with_what_is() {
+    let folder = tempfile::tempdir().unwrap();
+    npy::save(&folder.path().join("a.npy"), &floats(&[4.0])).unwrap();
+    for out in ["x.npy", "x.parquet"] {
+        let ended = swathe(folder.path(), &format!("array map sqrt a.npy --out {out}")).expect(2);
+        assert!(
+            ended.stderr.contains("a name that ends in .npz"),
+            "{}",
+            ended.stderr
+        );
+        assert!(!folder.path().join(out).exists());
+    }
 }
 
 #[test]

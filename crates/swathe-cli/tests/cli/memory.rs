@@ -103,6 +103,105 @@ fn a_run_folder_is_made_within_the_memory() {
     }
 }
 
+/// One item takes so long that hundreds of results come before their turn: they may not pile up.
+#[test]
+fn early_results_wait_within_the_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let ones =
+        |shape: &[usize]| Array::new(shape.to_vec(), vec![1.0f32; shape.iter().product()]).unwrap();
+    let operands = |first: &[usize], others: &[usize]| -> Vec<(String, Array)> {
+        let shapes = std::iter::once(first).chain((0..600).map(|_| others));
+        let named = shapes
+            .enumerate()
+            .map(|(k, shape)| (format!("p{k}"), ones(shape)));
+        named.collect()
+    };
+    // A mebibyte each, from next to nothing.
+    save(
+        folder.path(),
+        "left.npz",
+        &operands(&[2048, 2048], &[512, 1]),
+    );
+    save(
+        folder.path(),
+        "right.npz",
+        &operands(&[2048, 2048], &[1, 512]),
+    );
+    let line = "array matmul left.npz --with right.npz --memory 128MiB --threads 2 --device cpu --out out.npz";
+    let (ended, peak_bytes) = peak_bytes(folder.path(), line);
+    ended.expect(0);
+    let peak_mib = peak_bytes >> 20;
+    assert!(peak_mib <= 128 + 64, "{peak_mib} MiB in the process");
+    let out = swathe_formats::npz::Npz::open(&folder.path().join("out.npz")).unwrap();
+    let names: Vec<&str> = out
+        .members()
+        .iter()
+        .map(|member| member.name.as_str())
+        .collect();
+    assert_eq!((names.len(), names[0], names[600]), (601, "p0", "p600"));
+    assert_eq!(out.read("p600").unwrap(), ones(&[512, 512]));
+}
+
+/// Every verb on arrays, into a folder and into a file. Bytes are what a list costs most for.
+#[test]
+fn every_verb_on_arrays_stays_within_the_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut random = Random(8);
+    let tile = random.bytes(1 << 20);
+    let bytes: Vec<(String, Array)> = (0..100).map(|k| (format!("b{k}"), tile.clone())).collect();
+    save(folder.path(), "bytes.npz", &bytes);
+    let floats = random.floats(&[512, 512]);
+    let floats: Vec<(String, Array)> = (0..100)
+        .map(|k| (format!("f{k}"), floats.clone()))
+        .collect();
+    save(folder.path(), "floats.npz", &floats);
+    for (name, line) in [
+        ("xor", "xor bytes.npz --key-seed 1"),
+        ("keyed", "xor bytes.npz --with bytes.npz"),
+        ("matmul", "matmul floats.npz --with floats.npz"),
+        ("map", "map exp floats.npz"),
+    ] {
+        for out in [name.to_owned(), format!("{name}.npz")] {
+            let line = format!("array {line} --memory 64MiB --out {out}");
+            let (ended, peak_bytes) = peak_bytes(folder.path(), &line);
+            ended.expect(0);
+            let peak_mib = peak_bytes >> 20;
+            assert!(peak_mib <= 64 + 64, "{line}: {peak_mib} MiB in the process");
+        }
+    }
+    // What was made is read again within the memory too.
+    let line = "array xor xor --memory 64MiB --out again.npz";
+    let (ended, peak_bytes) = peak_bytes(folder.path(), line);
+    ended.expect(0);
+    let peak_mib = peak_bytes >> 20;
+    assert!(peak_mib <= 64 + 64, "{line}: {peak_mib} MiB in the process");
+}
+
+#[test]
+fn lattices_stay_within_the_memory() {
+    use std::fmt::Write as _;
+
+    let folder = tempfile::tempdir().unwrap();
+    let mut table = "size,from,to,blocked\n".to_owned();
+    for k in 0..40 {
+        // Eight million vertices, of which some in the middle are blocked.
+        writeln!(table, "200x200x200,0,7999999,{} 20100", 4_020_000 + k).unwrap();
+    }
+    std::fs::write(folder.path().join("q.csv"), table).unwrap();
+    for verb in [
+        "path q.csv --out path",
+        "layers q.csv --out layers",
+        "analyze q.csv --out analyze",
+        "analyze q.csv --json",
+    ] {
+        let line = format!("lattice {verb} --memory 64MiB");
+        let (ended, peak_bytes) = peak_bytes(folder.path(), &line);
+        ended.expect(0);
+        let peak_mib = peak_bytes >> 20;
+        assert!(peak_mib <= 64 + 64, "{line}: {peak_mib} MiB in the process");
+    }
+}
+
 /// A thousand small pairs in large frames, maps and all.
 #[test]
 fn pairs_are_solved_within_the_memory() {

@@ -19,7 +19,7 @@ fn a_full_disk_costs_nothing_that_was_committed() {
         })
         .collect();
     save(folder.path(), "in.npz", &items);
-    let line = "array map square in.npz --threads 1 --batch-size 1 --memory 2MiB";
+    let line = "array map square in.npz --threads 1 --batch-size 1 --memory 3MiB";
     swathe(folder.path(), &format!("{line} --out whole")).expect(0);
     let hash = result_hash(&folder.path().join("whole"));
     // In blocks of 512 bytes: at 1 not even run.json fits, at 16 no part, at 560 not the part

@@ -70,7 +70,7 @@ pub enum ListColumnError {
     },
     /// Lists of something else.
     #[error(
-        "column {column:?} holds lists of {found}; u8, u32, u64, f32 and f64 are supported: cast it, e.g. to list<float>"
+        "column {column:?} holds lists of {found}; integers, f32 and f64 are supported: cast it, e.g. to list<float>"
     )]
     UnsupportedElements {
         /// The column.
@@ -137,6 +137,22 @@ pub enum ItemError {
         n_nulls: usize,
         /// Where the first stands, from 0.
         first_idx: usize,
+    },
+    /// Lists in a list that are not of one length.
+    #[error("its lists have {n} and {other} elements; an array needs lists of one length")]
+    Ragged {
+        /// The length of the first list.
+        n: usize,
+        /// Another length.
+        other: usize,
+    },
+    /// Extents that are not those of the list.
+    #[error("the shape {shape:?} does not describe the list's {n} elements")]
+    ShapeMismatch {
+        /// The extents that stand beside the list.
+        shape: Vec<usize>,
+        /// Elements of the list.
+        n: usize,
     },
     /// There is a column of names but no name.
     #[error("column {column:?} names the items but is null here; give the row a name")]

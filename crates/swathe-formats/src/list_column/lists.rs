@@ -2,59 +2,118 @@
 
 use std::ops::Range;
 
-use arrow::array::{Array as ArrowArray, AsArray, ListArray};
-use arrow::datatypes::{
-    ArrowPrimitiveType, Float32Type, Float64Type, UInt8Type, UInt32Type, UInt64Type,
-};
-use swathe::array::{Array, Dtype, Elements};
+use arrow::array::{Array as ArrowArray, ArrayRef, AsArray, ListArray};
+use arrow::datatypes::UInt64Type;
+use swathe::array::{Array, Dtype, volume};
 
 use super::ItemError;
+use crate::arrow_elements::{copy, dtype_of};
 
-/// Lists of numbers of one dtype.
+/// Lists, or lists of lists, of numbers of one dtype.
 #[derive(Debug)]
 pub(super) struct Lists {
-    pub(super) column: ListArray,
-    pub(super) dtype: Dtype,
+    /// The outermost lists, then the lists in them.
+    levels: Vec<ListArray>,
+    values: ArrayRef,
+    /// The arrays' extents, where a column of their own has them.
+    shapes: Option<ListArray>,
 }
 
 impl Lists {
-    /// How many elements the list of row `idx` of the batch has.
-    pub(super) fn size(&self, idx: usize) -> Result<usize, ItemError> {
-        Ok(self.range(idx)?.len())
-    }
-
-    /// The list of row `idx` of the batch.
-    pub(super) fn array(&self, idx: usize) -> Result<Array, ItemError> {
-        let range = self.range(idx)?;
-        let n = range.len();
-        let elements = match self.dtype {
-            Dtype::U8 => Elements::U8(self.copy::<UInt8Type>(range)),
-            Dtype::U32 => Elements::U32(self.copy::<UInt32Type>(range)),
-            Dtype::U64 => Elements::U64(self.copy::<UInt64Type>(range)),
-            Dtype::F32 => Elements::F32(self.copy::<Float32Type>(range)),
-            Dtype::F64 => Elements::F64(self.copy::<Float64Type>(range)),
+    /// `None` if the column is not what its schema says.
+    pub(super) fn new(column: &ArrayRef, dtype: Dtype, shapes: Option<&ArrayRef>) -> Option<Lists> {
+        let mut levels = Vec::new();
+        let mut values = column;
+        while let Some(list) = values.as_list_opt::<i32>() {
+            levels.push(list.clone());
+            values = levels.last()?.values();
+        }
+        let values = values.clone();
+        let shapes = match shapes {
+            Some(shapes) => {
+                let shapes = shapes.as_list_opt::<i32>()?;
+                shapes.values().as_primitive_opt::<UInt64Type>()?;
+                Some(shapes.clone())
+            }
+            None => None,
         };
-        Ok(Array::new(vec![n], elements).expect("the shape is the number of elements"))
+        let is_right = !levels.is_empty() && dtype_of(values.data_type()) == Some(dtype);
+        is_right.then_some(Lists {
+            levels,
+            values,
+            shapes,
+        })
     }
 
-    fn copy<T: ArrowPrimitiveType>(&self, range: Range<usize>) -> Vec<T::Native> {
-        self.column.values().as_primitive::<T>().values()[range].to_vec()
+    /// The extents of the array of row `idx` of the batch.
+    pub(super) fn shape(&self, idx: usize) -> Result<Vec<usize>, ItemError> {
+        Ok(self.place(idx)?.0)
     }
 
-    /// Where the elements of row `idx` stand, if all of them are there.
-    fn range(&self, idx: usize) -> Result<Range<usize>, ItemError> {
-        if self.column.is_null(idx) {
+    /// The array of row `idx` of the batch.
+    pub(super) fn array(&self, idx: usize) -> Result<Array, ItemError> {
+        let (shape, range) = self.place(idx)?;
+        let elements = copy(&self.values, range).expect("offsets lie inside of the values");
+        Ok(Array::new(shape, elements).expect("the shape has as many elements"))
+    }
+
+    /// The memory of all lists.
+    pub(super) fn size_bytes(&self) -> usize {
+        self.values.get_array_memory_size()
+    }
+
+    /// The extents of row `idx` and where its elements stand, if all of them are there.
+    fn place(&self, idx: usize) -> Result<(Vec<usize>, Range<usize>), ItemError> {
+        if self.levels[0].is_null(idx) {
             return Err(ItemError::NullList);
         }
-        let offsets = self.column.value_offsets();
-        let range = offsets[idx] as usize..offsets[idx + 1] as usize;
-        if let Some(nulls) = self.column.values().nulls() {
-            let n_nulls = nulls.slice(range.start, range.len()).null_count();
-            if n_nulls > 0 {
-                let first_idx = range.take_while(|&i| nulls.is_valid(i)).count();
-                return Err(ItemError::NullElements { n_nulls, first_idx });
+        let mut shape = Vec::with_capacity(self.levels.len());
+        let mut range = elements(&self.levels[0], idx..idx + 1);
+        shape.push(range.len());
+        for list in &self.levels[1..] {
+            check_nulls(list, &range)?;
+            let lengths = range.clone().map(|at| list.value_length(at) as usize);
+            let n = lengths.clone().next().unwrap_or(0);
+            if let Some(other) = lengths.clone().find(|&other| other != n) {
+                return Err(ItemError::Ragged { n, other });
             }
+            shape.push(n);
+            range = elements(list, range);
         }
-        Ok(range)
+        check_nulls(&self.values, &range)?;
+        if let Some(shapes) = &self.shapes {
+            shape = stored_shape(shapes, idx, range.len())?;
+        }
+        Ok((shape, range))
     }
+}
+
+/// Where the elements of these lists stand.
+fn elements(list: &ListArray, rows: Range<usize>) -> Range<usize> {
+    let offsets = list.value_offsets();
+    offsets[rows.start] as usize..offsets[rows.end] as usize
+}
+
+fn check_nulls(values: &dyn ArrowArray, range: &Range<usize>) -> Result<(), ItemError> {
+    let Some(nulls) = values.nulls().filter(|nulls| nulls.null_count() > 0) else {
+        return Ok(());
+    };
+    match nulls.slice(range.start, range.len()).null_count() {
+        0 => Ok(()),
+        n_nulls => Err(ItemError::NullElements {
+            n_nulls,
+            first_idx: range.clone().take_while(|&i| nulls.is_valid(i)).count(),
+        }),
+    }
+}
+
+/// The extents that stand beside an array of so many elements.
+fn stored_shape(shapes: &ListArray, idx: usize, n: usize) -> Result<Vec<usize>, ItemError> {
+    let range = elements(shapes, idx..idx + 1);
+    let extents = &shapes.values().as_primitive::<UInt64Type>().values()[range];
+    let shape: Vec<usize> = extents.iter().map(|&extent| extent as usize).collect();
+    if shapes.is_null(idx) || volume(&shape) != Some(n) {
+        return Err(ItemError::ShapeMismatch { shape, n });
+    }
+    Ok(shape)
 }

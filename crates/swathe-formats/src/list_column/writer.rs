@@ -5,10 +5,7 @@ use std::mem;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{
-    ArrayRef, Float32Array, Float64Array, ListArray, RecordBatch, StringArray, UInt8Array,
-    UInt32Array, UInt64Array,
-};
+use arrow::array::{ArrayRef, ListArray, RecordBatch, StringArray, UInt64Array};
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
@@ -18,6 +15,7 @@ use parquet::file::properties::WriterProperties;
 use swathe::array::{Array, Dtype, Elements};
 
 use super::ListColumnError;
+use crate::arrow_elements::{arrow_array, data_type};
 use crate::atomic_file::AtomicFile;
 use crate::described_field::described;
 
@@ -59,7 +57,7 @@ impl ListColumnWriter<AtomicFile> {
 impl<W: Write + Send> ListColumnWriter<W> {
     /// Begins a file with lists of `dtype` in the column `column`.
     pub fn new(out: W, column: &str, dtype: Dtype) -> Result<Self, ListColumnError> {
-        let item = Arc::new(Field::new("element", element_type(dtype), false));
+        let item = Arc::new(Field::new("element", data_type(dtype), false));
         let schema = Arc::new(Schema::new(vec![
             described("row", DataType::UInt64, "number of the input, from 0"),
             described("name", DataType::Utf8, "name of the input"),
@@ -96,7 +94,7 @@ impl<W: Write + Send> ListColumnWriter<W> {
             if n_bytes > ROW_GROUP_BYTES {
                 self.flush()?;
             }
-            append(&mut self.pending.values, array.elements());
+            self.pending.values.append(array.elements());
         }
         self.pending.rows.push(row);
         self.pending.names.push(name.into());
@@ -169,13 +167,7 @@ impl Pending {
         Pending {
             rows: Vec::new(),
             names: Vec::new(),
-            values: match dtype {
-                Dtype::U8 => Elements::U8(Vec::new()),
-                Dtype::U32 => Elements::U32(Vec::new()),
-                Dtype::U64 => Elements::U64(Vec::new()),
-                Dtype::F32 => Elements::F32(Vec::new()),
-                Dtype::F64 => Elements::F64(Vec::new()),
-            },
+            values: Elements::empty(dtype),
             ends: Vec::new(),
             is_valid: Vec::new(),
         }
@@ -183,37 +175,5 @@ impl Pending {
 
     fn size_bytes(&self) -> usize {
         self.values.len() * self.values.dtype().size_bytes()
-    }
-}
-
-fn element_type(dtype: Dtype) -> DataType {
-    match dtype {
-        Dtype::U8 => DataType::UInt8,
-        Dtype::U32 => DataType::UInt32,
-        Dtype::U64 => DataType::UInt64,
-        Dtype::F32 => DataType::Float32,
-        Dtype::F64 => DataType::Float64,
-    }
-}
-
-/// Puts `more` behind `values`; both have one dtype.
-fn append(values: &mut Elements, more: &Elements) {
-    match (values, more) {
-        (Elements::U8(values), Elements::U8(more)) => values.extend_from_slice(more),
-        (Elements::U32(values), Elements::U32(more)) => values.extend_from_slice(more),
-        (Elements::U64(values), Elements::U64(more)) => values.extend_from_slice(more),
-        (Elements::F32(values), Elements::F32(more)) => values.extend_from_slice(more),
-        (Elements::F64(values), Elements::F64(more)) => values.extend_from_slice(more),
-        (values, more) => unreachable!("{} behind {}", more.dtype(), values.dtype()),
-    }
-}
-
-fn arrow_array(values: Elements) -> ArrayRef {
-    match values {
-        Elements::U8(v) => Arc::new(UInt8Array::from(v)),
-        Elements::U32(v) => Arc::new(UInt32Array::from(v)),
-        Elements::U64(v) => Arc::new(UInt64Array::from(v)),
-        Elements::F32(v) => Arc::new(Float32Array::from(v)),
-        Elements::F64(v) => Arc::new(Float64Array::from(v)),
     }
 }

@@ -2,7 +2,8 @@
 
 use std::io::{self, Read, Write};
 
-use swathe::array::{Dtype, Elements};
+use swathe::array::Elements;
+use swathe::with_elements;
 
 use super::{ByteOrder, Header, NpyError};
 
@@ -25,24 +26,14 @@ pub(super) fn read(
     header: &Header,
     growth: Growth,
 ) -> Result<Elements, NpyError> {
-    Ok(match header.dtype {
-        Dtype::U8 => Elements::U8(read_as(reader, header, growth)?),
-        Dtype::U32 => Elements::U32(read_as(reader, header, growth)?),
-        Dtype::U64 => Elements::U64(read_as(reader, header, growth)?),
-        Dtype::F32 => Elements::F32(read_as(reader, header, growth)?),
-        Dtype::F64 => Elements::F64(read_as(reader, header, growth)?),
-    })
+    let mut elements = Elements::empty(header.dtype);
+    with_elements!(&mut elements, v => *v = read_as(reader, header, growth)?);
+    Ok(elements)
 }
 
 /// Writes the elements little-endian.
 pub(super) fn write(elements: &Elements, out: impl Write) -> io::Result<()> {
-    match elements {
-        Elements::U8(v) => write_as(v, out),
-        Elements::U32(v) => write_as(v, out),
-        Elements::U64(v) => write_as(v, out),
-        Elements::F32(v) => write_as(v, out),
-        Elements::F64(v) => write_as(v, out),
-    }
+    with_elements!(elements, v => write_as(v, out))
 }
 
 /// An element and its bytes.
@@ -74,7 +65,7 @@ macro_rules! element {
         }
     )*};
 }
-element!(u8, u32, u64, f32, f64);
+element!(u8, u16, u32, u64, i8, i16, i32, i64, f32, f64);
 
 fn read_as<T: Element>(
     reader: impl Read,

@@ -93,7 +93,7 @@ pub enum NpyError {
     },
     /// A type of element that arrays do not have here.
     #[error(
-        "elements of dtype {descr} are not supported (u8, u32, u64, f32 and f64 are); {advice}"
+        "elements of dtype {descr} are not supported (integers of 8 to 64 bits, f32 and f64 are); {advice}"
     )]
     UnsupportedDtype {
         /// The dtype as the header spells it, shortened.

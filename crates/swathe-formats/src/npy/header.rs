@@ -189,8 +189,13 @@ pub(crate) fn encode(shape: &[usize], dtype: Dtype) -> Vec<u8> {
 fn descr(dtype: Dtype) -> &'static str {
     match dtype {
         Dtype::U8 => "|u1",
+        Dtype::U16 => "<u2",
         Dtype::U32 => "<u4",
         Dtype::U64 => "<u8",
+        Dtype::I8 => "|i1",
+        Dtype::I16 => "<i2",
+        Dtype::I32 => "<i4",
+        Dtype::I64 => "<i8",
         Dtype::F32 => "<f4",
         Dtype::F64 => "<f8",
     }
@@ -315,7 +320,7 @@ pub(super) fn number_type(descr: Descr<'_>) -> Result<Element<NumberType>, NpyEr
     }
 }
 
-/// Accepts the five types that arrays have.
+/// Accepts the types that arrays have.
 pub(super) fn array_type(descr: Descr<'_>) -> Result<Element<Dtype>, NpyError> {
     let unsupported = |text, advice| NpyError::UnsupportedDtype {
         descr: shorten(text),
@@ -324,8 +329,13 @@ pub(super) fn array_type(descr: Descr<'_>) -> Result<Element<Dtype>, NpyError> {
     let (byte_order, code, text) = code_of(descr)?;
     let dtype = match code {
         b"u1" => Dtype::U8,
+        b"u2" => Dtype::U16,
         b"u4" => Dtype::U32,
         b"u8" => Dtype::U64,
+        b"i1" => Dtype::I8,
+        b"i2" => Dtype::I16,
+        b"i4" => Dtype::I32,
+        b"i8" => Dtype::I64,
         b"f4" => Dtype::F32,
         b"f8" => Dtype::F64,
         [b'O', ..] => {
@@ -334,10 +344,8 @@ pub(super) fn array_type(descr: Descr<'_>) -> Result<Element<Dtype>, NpyError> {
             });
         }
         b"b1" => return Err(unsupported(text, Advice::Convert("uint8"))),
-        b"u2" => return Err(unsupported(text, Advice::Convert("uint32"))),
-        b"i1" | b"i2" | b"f2" => return Err(unsupported(text, Advice::Convert("float32"))),
-        b"i4" => return Err(unsupported(text, Advice::Convert("float64"))),
-        b"i8" | b"f12" | b"f16" => {
+        b"f2" => return Err(unsupported(text, Advice::Convert("float32"))),
+        b"f12" | b"f16" => {
             return Err(unsupported(text, Advice::ConvertRounding("float64")));
         }
         [b'c', ..] => return Err(unsupported(text, Advice::SplitComplex)),

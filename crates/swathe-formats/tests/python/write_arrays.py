@@ -1,6 +1,6 @@
 """Writes arrays in every form that NumPy has for them, for the reader to be compared with.
 
-Element i of each array, counted row-major, is (i * 37 + 11) % 251.
+Element i of each array, counted row-major, is (i * 37 + 11) % 127.
 """
 
 import pathlib
@@ -13,8 +13,8 @@ members = {}
 for shape_text in sys.argv[2:]:
     shape = tuple(int(n) for n in shape_text.split("x") if n)
     count = int(np.prod(shape, dtype=int))
-    values = (np.arange(count) * 37 + 11) % 251
-    for dtype in ["u1", "u4", "u8", "f4", "f8"]:
+    values = (np.arange(count) * 37 + 11) % 127
+    for dtype in ["u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f4", "f8"]:
         plain = values.reshape(shape).astype("<" + dtype)
         name = f"{dtype}_{shape_text}"
         np.save(folder / f"{name}.npy", plain)

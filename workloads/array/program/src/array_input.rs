@@ -1,21 +1,29 @@
-//! Array inputs: the items of `.npy`, `.npz` and Parquet files, surveyed first and loaded later.
+//! Array inputs: the items of `.npy`, `.npz` and Parquet files and of run folders, surveyed first and
+//! loaded later.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use swathe::array::{Array, Dtype};
+use swathe::array::{Array, Dtype, Elements};
 use swathe_array::ArrayFailure;
 
-use swathe_formats::list_column::{Item, ListColumn, ListColumnError};
-use swathe_formats::npy::{self, NpyError};
+use crate::array_table::{ResultTable, result_table};
+use swathe_formats::list_column::{Batch, Batches, Item, ItemError, ListColumn, ListColumnError};
+use swathe_formats::npy;
 use swathe_formats::npz::{Npz, NpzError};
+
+/// A seeded XOR into an .npz file leaves its seed there under this name, so that the file alone is
+/// enough to restore the data.
+pub const SEED_MEMBER: &str = "swathe_xor_seed";
 
 /// Named arrays, still on disk.
 #[derive(Debug)]
 pub struct ArrayInput {
     items: Vec<ArrayItem>,
     files: Vec<OpenFile>,
+    /// For every path the seed that its data are XORed with.
+    seeds: Vec<Option<u64>>,
 }
 
 /// One array, without its elements.
@@ -39,14 +47,6 @@ enum OpenFile {
 /// Why a file named on the command line cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ArrayInputError {
-    /// It is no `.npy` file.
-    #[error("{path}: {source}", path = path.display())]
-    Npy {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: NpyError,
-    },
     /// It is no `.npz` file.
     #[error("{path}: {source}", path = path.display())]
     Npz {
@@ -64,7 +64,7 @@ pub enum ArrayInputError {
         source: ListColumnError,
     },
     /// Its name says nothing about its format.
-    #[error("{path} is neither .npy nor .npz nor .parquet", path = path.display())]
+    #[error("{path} is neither .npy nor .npz nor .parquet nor the folder of a finished run", path = path.display())]
     UnknownFormat {
         /// The file.
         path: PathBuf,
@@ -82,29 +82,44 @@ pub enum ArrayInputError {
 }
 
 impl ArrayInput {
+    /// Drops all items but these.
+    pub fn keep(&mut self, chosen: &[usize]) {
+        self.items = chosen.iter().map(|&at| self.items[at].clone()).collect();
+    }
+
     /// Opens files and learns the name, shape and type of every array in them, reading headers
     /// only (of a Parquet file, all its rows once). An array that is of no use is an item all the
-    /// same; a file that is of none is an error.
+    /// same; a file of many arrays that is of none is an error. A run folder and its table stand for
+    /// the arrays of its results, unless a column is named.
     pub fn open(paths: &[PathBuf], column: Option<&str>) -> Result<ArrayInput, ArrayInputError> {
         let mut input = ArrayInput {
             items: Vec::new(),
             files: Vec::new(),
+            seeds: Vec::new(),
         };
-        let mut file_by_name: HashMap<String, usize> = HashMap::new();
-        for path in paths {
+        let mut path_by_name: HashMap<String, usize> = HashMap::new();
+        for (at, path) in paths.iter().enumerate() {
             let first_new = input.items.len();
-            input.open_one(path, column)?;
-            for item in &input.items[first_new..] {
-                if let Some(file_idx) = file_by_name.insert(item.name.clone(), item.file_idx) {
+            let seed = input.open_one(&table_of(path), column)?;
+            input.seeds.push(seed);
+            // Names in one file were compared when it was opened.
+            let new = input.items[first_new..].iter().filter(|_| paths.len() > 1);
+            for item in new {
+                if let Some(first) = path_by_name.insert(item.name.clone(), at) {
                     return Err(ArrayInputError::DuplicateName {
                         name: item.name.clone(),
-                        first: paths[file_idx].clone(),
+                        first: paths[first].clone(),
                         second: path.clone(),
                     });
                 }
             }
         }
         Ok(input)
+    }
+
+    /// For every path the seed that its data are XORed with, if any.
+    pub fn seeds(&self) -> &[Option<u64>] {
+        &self.seeds
     }
 
     /// The items, in the order of the files and of the arrays in them.
@@ -128,162 +143,209 @@ impl ArrayInput {
         }
     }
 
-    fn open_one(&mut self, path: &Path, column: Option<&str>) -> Result<(), ArrayInputError> {
+    /// Returns the seed that the data are XORed with.
+    fn open_one(
+        &mut self,
+        path: &Path,
+        column: Option<&str>,
+    ) -> Result<Option<u64>, ArrayInputError> {
         let file_idx = self.files.len();
         let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase());
         match extension.as_deref() {
             Some("npy") => {
-                let header = npy::load_header(path).map_err(|source| ArrayInputError::Npy {
-                    path: path.to_owned(),
-                    source,
-                })?;
-                let name = path
-                    .file_stem()
-                    .unwrap_or_default()
-                    .to_string_lossy()
-                    .into_owned();
-                let header = Ok((header.shape, header.dtype));
+                let name = path.file_stem().unwrap_or_default().to_string_lossy();
+                let header = npy::load_header(path);
                 self.items.push(ArrayItem {
-                    name,
-                    header,
+                    name: name.into_owned(),
+                    header: header
+                        .map(|header| (header.shape, header.dtype))
+                        .map_err(|error| format!("{}: {error}", path.display())),
                     file_idx,
                     member: 0,
                 });
                 self.files.push(OpenFile::Npy(path.to_owned()));
+                Ok(None)
             }
             Some("npz") => {
                 let npz = Npz::open(path).map_err(|source| ArrayInputError::Npz {
                     path: path.to_owned(),
                     source,
                 })?;
-                for (member, described) in npz.members().iter().enumerate() {
+                let seed = stored_seed(&npz);
+                let members = npz.members().iter().enumerate();
+                for (member, described) in members {
+                    if seed.is_some() && described.name == SEED_MEMBER {
+                        continue;
+                    }
                     let header = npz
                         .header(&described.name)
                         .map(|header| (header.shape, header.dtype))
                         .map_err(|error| error.to_string());
-                    let name = described.name.clone();
                     self.items.push(ArrayItem {
-                        name,
+                        name: described.name.clone(),
                         header,
                         file_idx,
                         member,
                     });
                 }
                 self.files.push(OpenFile::Npz(npz));
+                Ok(seed)
             }
             Some("parquet") => {
-                let unusable = |source| ArrayInputError::Parquet {
-                    path: path.to_owned(),
-                    source,
-                };
-                let opened = ListColumn::open(path, column).map_err(unusable)?;
-                let survey = opened.survey().map_err(unusable)?;
-                let dtype = opened.dtype();
-                let file = ParquetFile::new(opened, &survey);
-                for item in survey {
-                    let header = item
-                        .content
-                        .map(|n| (vec![n], dtype))
-                        .map_err(|e| e.to_string());
-                    let member = item.row as usize;
-                    self.items.push(ArrayItem {
-                        name: item.name,
-                        header,
-                        file_idx,
-                        member,
-                    });
-                }
-                self.files.push(OpenFile::Parquet(Box::new(file)));
+                self.open_parquet(path, column)
+                    .map_err(|source| ArrayInputError::Parquet {
+                        path: path.to_owned(),
+                        source,
+                    })
             }
-            _ => {
-                return Err(ArrayInputError::UnknownFormat {
-                    path: path.to_owned(),
-                });
-            }
+            _ => Err(ArrayInputError::UnknownFormat {
+                path: path.to_owned(),
+            }),
         }
+    }
+
+    fn open_parquet(
+        &mut self,
+        path: &Path,
+        column: Option<&str>,
+    ) -> Result<Option<u64>, ListColumnError> {
+        let table = match column {
+            Some(_) => None,
+            None => result_table(path)?,
+        };
+        let Some(ResultTable { columns, seed }) = table else {
+            self.survey(ListColumn::open(path, column)?, |_| true)?;
+            return Ok(None);
+        };
+        let first_new = self.items.len();
+        let is_one = columns.len() == 1;
+        for column in columns {
+            let opened = ListColumn::open(path, Some(&column))?.with_shapes("shape")?;
+            // What is null in a column of one element type stands in another column.
+            self.survey(opened, |item| {
+                is_one || item.content != Err(ItemError::NullList)
+            })?;
+        }
+        self.items[first_new..].sort_by_key(|item| item.member);
+        Ok(seed)
+    }
+
+    fn survey(
+        &mut self,
+        column: ListColumn,
+        is_wanted: impl Fn(&Item<Vec<usize>>) -> bool,
+    ) -> Result<(), ListColumnError> {
+        let (file_idx, dtype) = (self.files.len(), column.dtype());
+        let survey = column.survey()?;
+        let items = survey.into_iter().filter(|item| is_wanted(item));
+        self.items.extend(items.map(|item| {
+            ArrayItem {
+                name: item.name,
+                header: item
+                    .content
+                    .map(|shape| (shape, dtype))
+                    .map_err(|error| error.to_string()),
+                file_idx,
+                member: item.row as usize,
+            }
+        }));
+        self.files.push(OpenFile::Parquet(Box::new(ParquetFile {
+            column,
+            reading: Mutex::default(),
+        })));
         Ok(())
     }
 }
 
-/// A Parquet file whose rows are decoded some at a time: to find one row, its whole row group may
-/// have to be gone through, so its neighbours are kept for those who come next.
+/// The file that a path stands for: of a run folder, its table.
+pub fn table_of(path: &Path) -> PathBuf {
+    let table = path.join("items.parquet");
+    match table.is_file() {
+        true => table,
+        false => path.to_owned(),
+    }
+}
+
+fn stored_seed(npz: &Npz) -> Option<u64> {
+    let header = npz.header(SEED_MEMBER).ok()?;
+    if !header.shape.is_empty() || header.dtype != Dtype::U64 {
+        return None;
+    }
+    match npz.read(SEED_MEMBER).ok()?.elements() {
+        Elements::U64(seed) => seed.first().copied(),
+        _ => None,
+    }
+}
+
+/// A Parquet file whose rows are decoded front to back, some at a time, as they are asked for.
 #[derive(Debug)]
 struct ParquetFile {
     column: ListColumn,
-    /// The first row of every block, and the number of rows at the end.
-    bounds: Vec<u64>,
-    /// The blocks decoded last, by number.
-    blocks: Mutex<Vec<(usize, Arc<Block>)>>,
+    reading: Mutex<Reading>,
 }
 
-type Block = Vec<Result<Array, String>>;
+#[derive(Debug, Default)]
+struct Reading {
+    batches: Option<Batches>,
+    /// The batches decoded last: workers ask for rows nearly in order.
+    kept: VecDeque<Arc<Batch>>,
+}
 
 impl ParquetFile {
-    /// Rows in a block at most …
-    const BLOCK_ROWS: u64 = 256;
-    /// … if they are not larger than this: what is kept stands in no budget. A larger row is a
-    /// block of its own, and not kept.
-    const BLOCK_BYTES: usize = 1 << 20;
-    const N_BLOCKS_KEPT: usize = 4;
-
-    fn new(column: ListColumn, survey: &[Item<usize>]) -> ParquetFile {
-        let element_bytes = column.dtype().size_bytes();
-        let mut bounds = vec![0];
-        let mut block_bytes = 0;
-        for item in survey {
-            let n_bytes = item.content.as_ref().map_or(0, |&n| n * element_bytes);
-            let n_rows = item.row - bounds[bounds.len() - 1];
-            let is_full = block_bytes + n_bytes > Self::BLOCK_BYTES || n_rows >= Self::BLOCK_ROWS;
-            if n_rows > 0 && is_full {
-                bounds.push(item.row);
-                block_bytes = 0;
-            }
-            block_bytes += n_bytes;
-        }
-        bounds.push(column.n_rows());
-        ParquetFile {
-            column,
-            bounds,
-            blocks: Mutex::default(),
-        }
-    }
+    const N_BATCHES_KEPT: usize = 4;
+    /// What is kept stands in no budget, so that larger batches are decoded again.
+    const KEPT_BYTES_MAX: usize = 16 << 20;
+    /// Rows farther ahead than this are not decoded on the way.
+    const N_ROWS_AHEAD: u64 = 16 << 10;
 
     fn load(&self, row: u64) -> Result<Array, String> {
-        let number = self.bounds.partition_point(|&first| first <= row) - 1;
-        let (from, to) = (self.bounds[number], self.bounds[number + 1]);
-        if to - from == 1 {
-            return self.decode(from, to)?.swap_remove(0);
-        }
-        let block = self.block(number)?;
-        block[(row - from) as usize].clone()
+        let batch = self.batch(row).map_err(|error| error.to_string())?;
+        batch.array(row).map_err(|error| error.to_string())
     }
 
-    fn block(&self, number: usize) -> Result<Arc<Block>, String> {
-        // Held while decoding: two workers that want one block should not both decode it.
-        let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, block)) = blocks.iter().find(|(kept, _)| *kept == number) {
-            return Ok(Arc::clone(block));
+    fn batch(&self, row: u64) -> Result<Arc<Batch>, ListColumnError> {
+        // Held while decoding: the next row that is asked for is in the same batch, mostly.
+        let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let reading = &mut *reading;
+        if let Some(batch) = reading
+            .kept
+            .iter()
+            .find(|batch| batch.rows().contains(&row))
+        {
+            return Ok(Arc::clone(batch));
         }
-        let block = Arc::new(self.decode(self.bounds[number], self.bounds[number + 1])?);
-        if blocks.len() >= Self::N_BLOCKS_KEPT {
-            blocks.remove(0);
+        let is_near = |batches: &Batches| {
+            (batches.next_row()..batches.next_row() + Self::N_ROWS_AHEAD).contains(&row)
+        };
+        if !reading.batches.as_ref().is_some_and(is_near) {
+            reading.batches = Some(self.column.batches(row)?);
         }
-        blocks.push((number, Arc::clone(&block)));
-        Ok(block)
-    }
-
-    fn decode(&self, from: u64, to: u64) -> Result<Block, String> {
-        let items = self.column.rows(from..to);
-        let items = items.map_err(|error| error.to_string())?;
-        let block: Block = items
-            .map(|item| match item {
-                Ok(item) => item.content.map_err(|error| error.to_string()),
-                Err(error) => Err(error.to_string()),
-            })
-            .collect();
-        if block.len() as u64 != to - from {
-            return Err(format!("rows {from} to {to} cannot be read"));
+        loop {
+            let batch = reading.batches.as_mut().and_then(Batches::next);
+            let batch = match batch {
+                Some(Ok(batch)) => Arc::new(batch),
+                ended => {
+                    reading.batches = None;
+                    return Err(match ended {
+                        Some(Err(error)) => error,
+                        _ => ListColumnError::RowOutOfRange {
+                            row,
+                            n_rows: self.column.n_rows(),
+                        },
+                    });
+                }
+            };
+            reading.kept.push_back(Arc::clone(&batch));
+            let is_too_much = |kept: &VecDeque<Arc<Batch>>| {
+                let bytes: usize = kept.iter().map(|batch| batch.size_bytes()).sum();
+                kept.len() > Self::N_BATCHES_KEPT || bytes > Self::KEPT_BYTES_MAX
+            };
+            while is_too_much(&reading.kept) {
+                reading.kept.pop_front();
+            }
+            if batch.rows().contains(&row) {
+                return Ok(batch);
+            }
         }
-        Ok(block)
     }
 }

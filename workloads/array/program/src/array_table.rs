@@ -1,22 +1,34 @@
 //! The table of array results: `items.parquet`.
 
-use std::io::Write as _;
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, LargeBinaryBuilder, ListBuilder, StringBuilder, UInt64Builder};
+use arrow::array::{ArrayRef, LargeListArray, ListBuilder, StringBuilder, UInt64Builder};
+use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use swathe::array::{Dtype, Elements};
 use swathe_array::Answer;
 
+use swathe_formats::arrow_elements::{arrow_array, data_type};
 use swathe_formats::described_field::{described, mark_values};
+use swathe_formats::list_column::{ListColumn, ListColumnError};
 use swathe_run::store::rows::Rows;
+use swathe_run::store::run_folder::FolderError;
+use swathe_run::store::table_reader::TableReader;
 
-/// Array results as rows: the name, type and shape of each, and its elements as bytes.
-///
-/// Bytes, not lists: a list column costs its writer a dozen bytes of bookkeeping for every element,
-/// several times what the elements themselves take.
+/// The column of the elements, or how the names of several of them begin.
+const DATA: &str = "data";
+
+/// The key of that column's metadata under which the seed of an XOR stands.
+const SEED_KEY: &str = "xor_seed";
+
+/// Array results as rows: the name, type and shape of each, and its elements as a list, in the column
+/// `data`. Where results have several types of elements each type has a column of its own
+/// (`data_uint8`, `data_float32`), which is null in the rows of the others.
 pub struct ArrayRows {
     names: Arc<Vec<String>>,
+    seed: Option<u64>,
     name: StringBuilder,
     dtype: StringBuilder,
     shape: ListBuilder<UInt64Builder>,
@@ -24,89 +36,158 @@ pub struct ArrayRows {
     inner_extents: Option<Vec<Option<u64>>>,
     inner: UInt64Builder,
     n_nan: UInt64Builder,
-    data: LargeBinaryBuilder,
+    columns: Vec<DataColumn>,
     n_bytes: usize,
     n_nan_in_all: u64,
 }
 
-impl ArrayRows {
-    /// Copies of a result that exist while it is stored: in the part, in its encoded page and in
-    /// its compressed page.
-    pub const N_COPIES: u64 = 3;
+/// The results of one element type.
+struct DataColumn {
+    name: String,
+    values: Elements,
+    /// Where each list ends.
+    ends: Vec<i64>,
+    is_valid: Vec<bool>,
+}
 
-    /// Rows for items of these names.
-    pub fn new(names: Arc<Vec<String>>) -> ArrayRows {
+impl ArrayRows {
+    /// Rows for items of these names, whose results have these element types.
+    pub fn new(names: Arc<Vec<String>>, dtypes: &BTreeSet<Dtype>) -> ArrayRows {
+        let column = |dtype: Dtype| DataColumn {
+            name: match dtypes.len() {
+                0 | 1 => DATA.to_owned(),
+                _ => format!("{DATA}_{}", dtype.numpy_name()),
+            },
+            values: Elements::empty(dtype),
+            ends: Vec::new(),
+            is_valid: Vec::new(),
+        };
+        let columns = match dtypes.is_empty() {
+            true => vec![column(Dtype::F32)],
+            false => dtypes.iter().map(|&dtype| column(dtype)).collect(),
+        };
         ArrayRows {
             names,
+            seed: None,
             name: StringBuilder::new(),
             dtype: StringBuilder::new(),
             shape: ListBuilder::new(UInt64Builder::new()).with_field(extent()),
             inner_extents: None,
             inner: UInt64Builder::new(),
             n_nan: UInt64Builder::new(),
-            data: LargeBinaryBuilder::with_capacity(0, 0),
+            columns,
             n_bytes: 0,
             n_nan_in_all: 0,
         }
     }
 
-    /// Notes with every product the extent that it sums over, which its result does not show:
-    /// without it nobody could tell how much work it was.
+    /// What storing an element takes besides the result itself: its copies in the part, in the
+    /// encoded page and in the compressed page, and the dozen bytes of the list's encoder.
+    pub fn storing_bytes(dtype: Dtype) -> u64 {
+        3 * dtype.size_bytes() as u64 + 12
+    }
+
+    /// Notes with every product the extent that it sums over, which its result does not show and
+    /// which its amount of work depends on.
     pub fn with_inner(self, extents: Vec<Option<u64>>) -> ArrayRows {
         ArrayRows {
             inner_extents: Some(extents),
             ..self
         }
     }
+
+    /// Keeps the seed with which the data are XORed, so that the table alone is enough to restore
+    /// them.
+    pub fn with_seed(self, seed: Option<u64>) -> ArrayRows {
+        ArrayRows { seed, ..self }
+    }
+}
+
+/// A table of results, to be read again.
+pub(crate) struct ResultTable {
+    /// The columns with elements.
+    pub(crate) columns: Vec<String>,
+    /// What they are XORed with.
+    pub(crate) seed: Option<u64>,
+}
+
+/// What a table of results has; `None` if a file is no such table.
+pub(crate) fn result_table(path: &Path) -> Result<Option<ResultTable>, ListColumnError> {
+    let columns = ListColumn::columns(path)?;
+    let has = |wanted: &str| columns.iter().any(|(name, _)| name == wanted);
+    let is_data = |name: &str| {
+        let rest = name.strip_prefix(DATA);
+        let dtype = rest.and_then(|rest| rest.strip_prefix('_'));
+        rest == Some("") || dtype.is_some_and(|name| Dtype::from_numpy_name(name).is_some())
+    };
+    let data = columns
+        .iter()
+        .filter(|(name, dtype)| dtype.is_some() && is_data(name));
+    let data: Vec<String> = data.map(|(name, _)| name.clone()).collect();
+    if data.is_empty() || !["row", "name", "dtype", "shape"].into_iter().all(has) {
+        return Ok(None);
+    }
+    let unreadable = |error: FolderError| ListColumnError::Io(std::io::Error::other(error));
+    let table = TableReader::open(path).map_err(unreadable)?;
+    let field = table.builder.schema().field_with_name(&data[0]).cloned();
+    let seed = field
+        .ok()
+        .and_then(|field| field.metadata().get(SEED_KEY)?.parse().ok());
+    Ok(Some(ResultTable {
+        columns: data,
+        seed,
+    }))
 }
 
 fn extent() -> Field {
-    Field::new("element", DataType::UInt64, false)
+    Field::new("extent", DataType::UInt64, false)
 }
 
-/// The name NumPy knows an element type by: `numpy.frombuffer(data, dtype).reshape(shape)`.
-fn numpy_name(dtype: Dtype) -> &'static str {
-    match dtype {
-        Dtype::U8 => "uint8",
-        Dtype::U32 => "uint32",
-        Dtype::U64 => "uint64",
-        Dtype::F32 => "float32",
-        Dtype::F64 => "float64",
-    }
+fn element(dtype: Dtype) -> Field {
+    Field::new("element", data_type(dtype), false)
 }
 
-/// Appends the elements' little-endian bytes as one value.
-fn append_bytes(data: &mut LargeBinaryBuilder, elements: &Elements) {
-    fn add<T: Copy, const N: usize>(
-        data: &mut LargeBinaryBuilder,
-        elements: &[T],
-        bytes: fn(T) -> [u8; N],
-    ) {
-        let mut buffer = [0u8; 4096];
-        for chunk in elements.chunks(buffer.len() / N) {
-            for (at, &element) in buffer.chunks_exact_mut(N).zip(chunk) {
-                at.copy_from_slice(&bytes(element));
+impl DataColumn {
+    fn append(&mut self, elements: &Elements) {
+        let is_here = elements.dtype() == self.values.dtype();
+        if is_here {
+            if self.values.is_empty() {
+                // Growing by doubling would take another copy of a large result.
+                self.values.reserve_exact(elements.len());
             }
-            data.write_all(&buffer[..chunk.len() * N])
-                .expect("a builder takes every byte");
+            self.values.append(elements);
         }
+        self.ends.push(self.values.len() as i64);
+        self.is_valid.push(is_here);
     }
-    match elements {
-        Elements::U8(elements) => data
-            .write_all(elements)
-            .expect("a builder takes every byte"),
-        Elements::U32(elements) => add(data, elements, u32::to_le_bytes),
-        Elements::U64(elements) => add(data, elements, u64::to_le_bytes),
-        Elements::F32(elements) => add(data, elements, f32::to_le_bytes),
-        Elements::F64(elements) => add(data, elements, f64::to_le_bytes),
-    }
-    // Ends the value that was written.
-    data.append_value([]);
-}
 
-/// The columns that `values_hash` is over. The list only grows at its end, and a column that is renamed
-/// keeps its place.
-const VALUES: &[&str] = &["name", "dtype", "shape", "n_nan", "data"];
+    fn take(&mut self) -> ArrayRef {
+        let dtype = self.values.dtype();
+        let values = std::mem::replace(&mut self.values, Elements::empty(dtype));
+        let offsets: Vec<i64> = std::iter::once(0).chain(self.ends.drain(..)).collect();
+        let lists = LargeListArray::new(
+            Arc::new(element(dtype)),
+            OffsetBuffer::new(offsets.into()),
+            arrow_array(values),
+            Some(NullBuffer::from(std::mem::take(&mut self.is_valid)))
+                .filter(|nulls| nulls.null_count() > 0),
+        );
+        Arc::new(lists)
+    }
+
+    fn field(&self, is_nullable: bool, seed: Option<u64>) -> Field {
+        let dtype = self.values.dtype();
+        let field = described(
+            &self.name,
+            DataType::LargeList(Arc::new(element(dtype))),
+            "the result's elements, row-major: numpy.reshape(data, shape)",
+        )
+        .with_nullable(is_nullable);
+        let mut metadata = field.metadata().clone();
+        metadata.extend(seed.map(|seed| (SEED_KEY.to_owned(), seed.to_string())));
+        field.with_metadata(metadata)
+    }
+}
 
 impl Rows for ArrayRows {
     type Solution = Answer;
@@ -116,7 +197,7 @@ impl Rows for ArrayRows {
     }
 
     fn schema(&self) -> SchemaRef {
-        let fields = vec![
+        let mut fields = vec![
             described("name", DataType::Utf8, "the item's name in the input"),
             described(
                 "dtype",
@@ -139,13 +220,14 @@ impl Rows for ArrayRows {
                 DataType::UInt64,
                 "elements that are NaN where no operand was",
             ),
-            described(
-                "data",
-                DataType::LargeBinary,
-                "the result's elements, little-endian, row-major: numpy.frombuffer(data, dtype).reshape(shape)",
-            ),
         ];
-        Arc::new(Schema::new(mark_values(fields, VALUES)))
+        let data = self.columns.iter();
+        fields.extend(data.map(|column| column.field(self.columns.len() > 1, self.seed)));
+        // The columns that `values_hash` is over. The list only grows at its end, and a column that
+        // is renamed keeps its place.
+        let mut values = vec!["name", "dtype", "shape", "n_nan"];
+        values.extend(self.columns.iter().map(|column| column.name.as_str()));
+        Arc::new(Schema::new(mark_values(fields, &values)))
     }
 
     fn id(&self, index: usize) -> String {
@@ -154,7 +236,7 @@ impl Rows for ArrayRows {
 
     fn append(&mut self, index: usize, answer: &Answer) -> usize {
         self.name.append_value(&self.names[index]);
-        self.dtype.append_value(numpy_name(answer.array.dtype()));
+        self.dtype.append_value(answer.array.dtype().numpy_name());
         for &extent in answer.array.shape() {
             self.shape.values().append_value(extent as u64);
         }
@@ -164,11 +246,9 @@ impl Rows for ArrayRows {
         self.inner.append_option(inner);
         self.n_nan.append_value(answer.n_nan);
         self.n_nan_in_all += answer.n_nan;
-        if self.n_bytes == 0 {
-            // Growing by doubling would take another copy of a large result.
-            self.data = LargeBinaryBuilder::with_capacity(1, answer.array.size_bytes());
+        for column in &mut self.columns {
+            column.append(answer.array.elements());
         }
-        append_bytes(&mut self.data, answer.array.elements());
         self.n_bytes += answer.array.size_bytes() + self.names[index].len() + 64;
         1
     }
@@ -183,49 +263,76 @@ impl Rows for ArrayRows {
 
     fn take(&mut self) -> Vec<ArrayRef> {
         self.n_bytes = 0;
-        vec![
+        let mut columns: Vec<ArrayRef> = vec![
             Arc::new(self.name.finish()),
             Arc::new(self.dtype.finish()),
             Arc::new(self.shape.finish()),
             Arc::new(self.inner.finish()),
             Arc::new(self.n_nan.finish()),
-            Arc::new(
-                std::mem::replace(&mut self.data, LargeBinaryBuilder::with_capacity(0, 0)).finish(),
-            ),
-        ]
+        ];
+        columns.extend(self.columns.iter_mut().map(DataColumn::take));
+        columns
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow::array::AsArray;
+    use arrow::array::{Array as _, AsArray};
+    use arrow::datatypes::{Float32Type, Float64Type};
     use swathe::array::Array;
 
+    fn answer(array: Array) -> Answer {
+        Answer {
+            array,
+            n_nan: 0,
+            error_max: 0.0,
+        }
+    }
+
     #[test]
-    fn elements_are_their_little_endian_bytes() {
+    fn each_element_type_has_a_column() {
         let names = Arc::new(vec!["a".to_owned(), "b".to_owned(), "c".to_owned()]);
-        let mut rows = ArrayRows::new(names);
-        let long: Vec<f64> = (0..3000).map(f64::from).collect();
+        let dtypes = BTreeSet::from([Dtype::F32, Dtype::F64]);
+        let mut rows = ArrayRows::new(Arc::clone(&names), &dtypes).with_seed(Some(7));
         let arrays = [
             Array::new(vec![2, 1], vec![1.5f32, -0.0]).unwrap(),
-            Array::new(vec![0], Vec::<u8>::new()).unwrap(),
-            Array::new(vec![3000], long.clone()).unwrap(),
+            Array::new(vec![0], Vec::<f64>::new()).unwrap(),
+            Array::new(vec![1], vec![2.5f64]).unwrap(),
         ];
         for (index, array) in arrays.into_iter().enumerate() {
-            let answer = Answer {
-                array,
-                n_nan: 0,
-                error_max: 0.0,
-            };
-            assert_eq!(rows.append(index, &answer), 1);
+            assert_eq!(rows.append(index, &answer(array)), 1);
         }
+        let schema = rows.schema();
+        let names: Vec<&str> = schema.fields()[5..]
+            .iter()
+            .map(|f| f.name().as_str())
+            .collect();
+        assert_eq!(names, ["data_float32", "data_float64"]);
+        assert_eq!(schema.field(5).metadata()[SEED_KEY], "7");
         let columns = rows.take();
-        let data = columns[5].as_binary::<i64>();
-        assert_eq!(data.value(0), [0, 0, 0xC0, 0x3F, 0, 0, 0, 0x80]);
-        assert_eq!(data.value(1), [0u8; 0]);
-        let bytes: Vec<u8> = long.iter().flat_map(|x| x.to_le_bytes()).collect();
-        assert_eq!(data.value(2), bytes);
+        let (singles, doubles) = (columns[5].as_list::<i64>(), columns[6].as_list::<i64>());
+        assert_eq!(
+            singles.value(0).as_primitive::<Float32Type>().values(),
+            &[1.5, -0.0]
+        );
+        assert!(singles.is_null(1) && singles.is_null(2) && doubles.is_null(0));
+        assert!(doubles.value(1).is_empty());
+        assert_eq!(
+            doubles.value(2).as_primitive::<Float64Type>().values(),
+            &[2.5]
+        );
         assert_eq!(columns[1].as_string::<i32>().value(2), "float64");
+        assert_eq!(rows.take()[5].len(), 0);
+    }
+
+    #[test]
+    fn one_element_type_needs_no_name() {
+        let rows = ArrayRows::new(Arc::default(), &BTreeSet::from([Dtype::I64]));
+        let schema = rows.schema();
+        assert_eq!(schema.field(5).name(), "data");
+        let lists = DataType::LargeList(Arc::new(element(Dtype::I64)));
+        assert_eq!(*schema.field(5).data_type(), lists);
+        assert!(!schema.field(5).is_nullable());
     }
 }

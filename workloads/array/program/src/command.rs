@@ -3,32 +3,29 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::PROGRAM;
-use crate::array_input::ArrayInput;
+use crate::array_input::{ArrayInput, ArrayInputError, ArrayItem, SEED_MEMBER, table_of};
 use crate::array_limits::Limits;
 use crate::array_table::ArrayRows;
 use crate::member_names::member_names;
 use serde_json::{Value, json};
-use swathe::array::{Array, Dtype, Elements};
+use swathe::array::{Array, Dtype};
 use swathe::{AsSolved, Outcome, Size, Source};
 use swathe_array::{
-    Answer, ArrayFailure, ArrayWorkload, Item, Key, MapKind, MapOperand, Operands, Operation,
+    ArrayFailure, ArrayWorkload, Item, Key, MapKind, MapOperand, Operands, Operation,
 };
-use swathe_formats::npz::{Compression, NpzWriter};
+use swathe_formats::list_column::ListColumnError;
 use swathe_run::store::run_folder::InputFile;
 
 use crate::flags::{ArrayFlags, ArrayVerb, MapName};
+use crate::npz_output::NpzOutput;
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::progress::Progress;
 use swathe_command::run_command::{Provenance, run_command};
 use swathe_command::settings::{RunSettings, number_value, resolve};
 use swathe_command::{error, status, warning};
-
-/// A seeded XOR into an .npz file leaves its seed there under this name, so that the file alone is
-/// enough to restore the data.
-const SEED_MEMBER: &str = "swathe_xor_seed";
 
 pub(crate) fn array(flags: &ArrayFlags) -> Result<Code, CliError> {
     let (items, with) = match &flags.verb {
@@ -38,43 +35,65 @@ pub(crate) fn array(flags: &ArrayFlags) -> Result<Code, CliError> {
     };
     let run = resolve(&items.run, &items.out, &PROGRAM)?;
     let asked = Asked::new(&flags.verb)?;
-    let is_npz = items
-        .out
-        .extension()
-        .is_some_and(|extension| extension == "npz");
+    let is_npz = check_out(&items.out)?;
     if is_npz && (run.output.resume || run.output.shard.is_some()) {
         return Err(CliError::usage(
             "--resume and --shard need a run folder, and --out is an .npz file",
         )
         .hint("give a folder to --out"));
     }
-    let input = open(&items.inputs, items.column.as_deref())?;
-    let input = Arc::new(input);
+    let mut input = open(&items.inputs, items.column.as_deref())?;
+    let names = input.items().iter().map(|item| item.name.as_str());
+    if let Some(chosen) = run.selection.choose("item", names)? {
+        input.keep(&chosen);
+    }
     let second = match with {
         Some(path) => Some(Second::open(path, items.column.as_deref())?),
         None => None,
     };
-    let (operation, mut kept) = asked.decide(&input)?;
-    let names = kept.iter().map(|&at| input.items()[at].name.as_str());
-    if let Some(chosen) = run.selection.choose("item", names)? {
-        kept = chosen.into_iter().map(|at| kept[at]).collect();
+    let (operation, seed) = asked.decide(stored_seed(&items.inputs, &input)?)?;
+    let is_folder = !is_npz || run.explain;
+    let settings = settings_of(&operation, with, items.column.as_deref());
+    let batch = Batch::new(input, second, operation, seed, is_folder);
+    if !is_folder {
+        return batch.into_npz(run);
     }
-    let files: Vec<&Path> = items
-        .inputs
-        .iter()
-        .map(PathBuf::as_path)
-        .chain(with)
-        .collect();
-    let provenance = Provenance {
-        settings: settings_of(&operation, with, items.column.as_deref()),
-        inputs: fingerprints(&files)?,
+    let files = items.inputs.iter().map(PathBuf::as_path).chain(with);
+    let inputs = fingerprints(files)?;
+    batch.into_folder(run, Provenance { settings, inputs })
+}
+
+/// Whether the output is an .npz file; other files are refused.
+fn check_out(out: &Path) -> Result<bool, CliError> {
+    let extension = out.extension().map(|e| e.to_string_lossy().to_lowercase());
+    match extension.as_deref() {
+        Some("npz") => Ok(true),
+        Some(other @ ("npy" | "parquet" | "csv" | "json")) => Err(CliError::usage(format!(
+            "--out is {}, and results are not written as .{other}",
+            out.display()
+        ))
+        .hint("give a name that ends in .npz, or a folder: its items.parquet is the table")),
+        _ => Ok(false),
+    }
+}
+
+/// The seed that all inputs are XORed with, if any is.
+fn stored_seed(paths: &[PathBuf], input: &ArrayInput) -> Result<Option<u64>, CliError> {
+    let described = |seed: Option<u64>| match seed {
+        Some(seed) => format!("XORed with the seed {seed}"),
+        None => "not XORed with a seed".to_owned(),
     };
-    let n_copies = if is_npz { 0 } else { ArrayRows::N_COPIES };
-    let batch = Batch::new(input, kept, second, operation, n_copies);
-    if is_npz && !run.explain {
-        batch.into_npz(run)
-    } else {
-        batch.into_folder(run, provenance)
+    let first = input.seeds().first().copied().flatten();
+    match input.seeds().iter().position(|&seed| seed != first) {
+        None => Ok(first),
+        Some(other) => Err(CliError::usage(format!(
+            "{} is {}, {} is {}",
+            paths[0].display(),
+            described(first),
+            paths[other].display(),
+            described(input.seeds()[other])
+        ))
+        .hint("give them to commands of their own")),
     }
 }
 
@@ -91,7 +110,7 @@ impl Asked {
             ArrayVerb::Matmul(_) => Operation::Matmul,
             ArrayVerb::Xor(xor) => match (&xor.with, &xor.key, &xor.key_seed) {
                 (Some(_), _, _) => Operation::Xor(Key::Second),
-                (None, Some(key), _) => Operation::Xor(Key::Cycle(Arc::new(parse_key(key)?))),
+                (None, Some(key), _) => Operation::Xor(Key::Numbers(Arc::new(parse_key(key)?))),
                 (None, None, Some(seed)) => {
                     Operation::Xor(Key::Seed(seed.parse().map_err(|_| {
                         CliError::usage(format!(
@@ -114,26 +133,23 @@ impl Asked {
         }))
     }
 
-    /// The operation, and which of the input's items it is for.
-    fn decide(self, input: &ArrayInput) -> Result<(Operation, Vec<usize>), CliError> {
-        let all = 0..input.items().len();
-        match self {
-            Asked::Operation(operation) => Ok((operation, all.collect())),
-            Asked::StoredSeed => {
-                let at = input
-                    .items()
-                    .iter()
-                    .position(|item| item.name == SEED_MEMBER);
-                let seed = at.and_then(|at| input.load(at).ok());
-                match seed.as_ref().map(Array::elements) {
-                    Some(Elements::U64(seed)) if seed.len() == 1 => {
-                        let kept = all.filter(|&index| Some(index) != at).collect();
-                        Ok((Operation::Xor(Key::Seed(seed[0])), kept))
-                    }
-                    _ => Err(CliError::usage("xor needs a key")
-                        .hint("add --key-seed 42, --key 1,2,255 or --with KEYS.npz")),
-                }
+    /// The operation, and the seed that its results are XORed with: none where they are plain again.
+    fn decide(self, stored: Option<u64>) -> Result<(Operation, Option<u64>), CliError> {
+        match (self, stored) {
+            (Asked::StoredSeed, Some(seed)) => Ok((Operation::Xor(Key::Seed(seed)), None)),
+            (Asked::StoredSeed, None) => Err(CliError::usage("xor needs a key")
+                .hint("add --key-seed 42, --key 1,2,255 or --with KEYS.npz")),
+            (Asked::Operation(Operation::Xor(Key::Seed(seed))), Some(stored)) if seed == stored => {
+                Ok((Operation::Xor(Key::Seed(seed)), None))
             }
+            (Asked::Operation(Operation::Xor(_)), Some(stored)) => Err(CliError::usage(format!(
+                "the input is XORed with the seed {stored} already"
+            ))
+            .hint("restore it first: the same command without a key does so")),
+            (Asked::Operation(Operation::Xor(Key::Seed(seed))), None) => {
+                Ok((Operation::Xor(Key::Seed(seed)), Some(seed)))
+            }
+            (Asked::Operation(operation), _) => Ok((operation, None)),
         }
     }
 }
@@ -165,18 +181,14 @@ fn map_kind(name: MapName, operand: Option<MapOperand>) -> Result<MapKind, CliEr
     }
 }
 
-/// A key of the narrowest type that holds its numbers; items of another type refuse it.
-fn parse_key(text: &str) -> Result<Array, CliError> {
+fn parse_key(text: &str) -> Result<Vec<u64>, CliError> {
     let numbers = text.split(',').map(|number| number.trim().parse::<u64>());
-    let numbers = numbers.collect::<Result<Vec<u64>, _>>().map_err(|_| {
+    numbers.collect::<Result<_, _>>().map_err(|_| {
         CliError::usage(format!(
             "--key is '{text}', which is not numbers joined by commas"
         ))
         .hint("write something like --key 17,42,255")
-    })?;
-    let shape = vec![numbers.len()];
-    let key = Array::new(shape, numbers);
-    Ok(key.expect("a list has its own length"))
+    })
 }
 
 /// The settings that the answers depend on.
@@ -189,11 +201,7 @@ fn settings_of(
     let mut add = |name: &str, value: Value| settings.insert(name.to_owned(), value);
     match operation {
         Operation::Xor(Key::Seed(seed)) => drop(add("key-seed", json!(seed))),
-        Operation::Xor(Key::Cycle(key) | Key::Array(key)) => {
-            if let Elements::U64(numbers) = key.elements() {
-                add("key", json!(numbers));
-            }
-        }
+        Operation::Xor(Key::Numbers(numbers)) => drop(add("key", json!(**numbers))),
         Operation::Map(
             MapKind::Add(MapOperand::Scalar(x)) | MapKind::Multiply(MapOperand::Scalar(x)),
         ) => {
@@ -214,22 +222,31 @@ fn open(paths: &[PathBuf], column: Option<&str>) -> Result<ArrayInput, CliError>
     for path in paths {
         if let Err(error) = std::fs::metadata(path) {
             return Err(
-                CliError::usage(format!("cannot read {}: {error}", path.display()))
-                    .hint("check the name; inputs are .npy, .npz or .parquet files"),
+                CliError::usage(format!("cannot read {}: {error}", path.display())).hint(
+                    "check the name; inputs are .npy, .npz or .parquet files, or run folders",
+                ),
             );
         }
     }
     ArrayInput::open(paths, column).map_err(|error| {
-        CliError::usage(error.to_string())
-            .hint("inputs are .npy, .npz or .parquet files with distinct names")
+        let hint = match &error {
+            ArrayInputError::Parquet {
+                source: ListColumnError::SeveralListColumns { columns },
+                ..
+            } => format!("name one with --column, e.g. --column {}", columns[0]),
+            ArrayInputError::UnknownFormat { path } if path.is_dir() => {
+                "a run that is not finished goes on with its own command and --resume".to_owned()
+            }
+            _ => "inputs are .npy, .npz or .parquet files with distinct names".to_owned(),
+        };
+        CliError::usage(error.to_string()).hint(hint)
     })
 }
 
-fn fingerprints(files: &[&Path]) -> Result<Vec<InputFile>, CliError> {
-    files
-        .iter()
+fn fingerprints<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<Vec<InputFile>, CliError> {
+    paths
         .map(|path| {
-            InputFile::of(path).map_err(|error| {
+            InputFile::of(&table_of(path)).map_err(|error| {
                 CliError::usage(format!("cannot read {}: {error}", path.display()))
             })
         })
@@ -276,6 +293,16 @@ impl Second {
         header.map_err(|message| ArrayFailure::Unreadable { message })
     }
 
+    fn dtype(&self, name: &str) -> Option<Dtype> {
+        match &self.only {
+            Some(only) => Some(only.dtype()),
+            None => {
+                let item = &self.input.items()[*self.by_name.get(name)?];
+                Some(item.header.as_ref().ok()?.1)
+            }
+        }
+    }
+
     fn load(&self, name: &str) -> Result<Arc<Array>, ArrayFailure> {
         match &self.only {
             Some(only) => Ok(Arc::clone(only)),
@@ -298,56 +325,54 @@ struct Batch {
     workload: Arc<ArrayWorkload>,
     source: Source<Item, ArrayFailure>,
     names: Arc<Vec<String>>,
+    /// The element types of the results.
+    dtypes: BTreeSet<Dtype>,
     /// Of products, the extent that each sums over.
     inner_extents: Option<Vec<Option<u64>>>,
-    keeps_seed: bool,
+    /// What the results are XORed with, if a seed restores them.
+    seed: Option<u64>,
 }
 
 impl Batch {
     fn new(
-        input: Arc<ArrayInput>,
-        kept: Vec<usize>,
+        input: ArrayInput,
         second: Option<Second>,
         operation: Operation,
-        n_copies: u64,
+        seed: Option<u64>,
+        is_folder: bool,
     ) -> Batch {
-        let keeps_seed = kept.len() == input.items().len();
-        let names: Vec<String> = kept
-            .iter()
-            .map(|&index| input.items()[index].name.clone())
-            .collect();
-        let headers = kept
-            .iter()
-            .filter_map(|&index| input.items()[index].header.as_ref().ok());
-        let dtypes = headers
-            .map(|(_, dtype)| *dtype)
-            .filter(|dtype| operation.accepts(*dtype))
-            .collect();
+        let items = input.items();
+        let names: Vec<String> = items.iter().map(|item| item.name.clone()).collect();
+        let result_dtype = |item: &ArrayItem| {
+            let (_, dtype) = item.header.as_ref().ok()?;
+            let second = second.as_ref().map(|second| second.dtype(&item.name));
+            operation.result_dtype(*dtype, second.flatten())
+        };
+        let dtypes = items.iter().filter_map(result_dtype).collect();
         let inner_extents = (operation == Operation::Matmul).then(|| {
-            let last = |&index: &usize| {
-                let (shape, _) = input.items()[index].header.as_ref().ok()?;
+            let last = |item: &ArrayItem| {
+                let (shape, _) = item.header.as_ref().ok()?;
                 shape.last().map(|&n| n as u64)
             };
-            kept.iter().map(last).collect()
+            items.iter().map(last).collect()
         });
-        let workload = ArrayWorkload::new(fitted(operation, &dtypes)).with_copies(n_copies);
-        let workload = Arc::new(workload);
-        let (kept, second) = (Arc::new(kept), second.map(Arc::new));
+        let mut workload = ArrayWorkload::new(operation);
+        if is_folder {
+            workload = workload.with_storing(ArrayRows::storing_bytes);
+        }
+        let (workload, input) = (Arc::new(workload), Arc::new(input));
+        let second = second.map(Arc::new);
         let source = Source::new(
-            kept.len(),
+            input.items().len(),
             {
-                let (workload, input, kept, second) = (
-                    Arc::clone(&workload),
-                    Arc::clone(&input),
-                    Arc::clone(&kept),
-                    second.clone(),
-                );
-                move |index| surveyed(&workload, &input, kept[index], second.as_deref())
+                let (workload, input) = (Arc::clone(&workload), Arc::clone(&input));
+                let second = second.clone();
+                move |index| surveyed(&workload, &input, index, second.as_deref())
             },
             move |index, _| {
-                let name = &input.items()[kept[index]].name;
+                let name = &input.items()[index].name;
                 Ok(Item {
-                    first: Arc::new(input.load(kept[index])?),
+                    first: Arc::new(input.load(index)?),
                     second: second
                         .as_ref()
                         .map(|second| second.load(name))
@@ -359,13 +384,14 @@ impl Batch {
             workload,
             source,
             names: Arc::new(names),
+            dtypes,
             inner_extents,
-            keeps_seed,
+            seed,
         }
     }
 
     fn into_folder(self, run: RunSettings, provenance: Provenance) -> Result<Code, CliError> {
-        let mut rows = ArrayRows::new(Arc::clone(&self.names));
+        let mut rows = ArrayRows::new(Arc::clone(&self.names), &self.dtypes).with_seed(self.seed);
         if let Some(extents) = self.inner_extents {
             rows = rows.with_inner(extents);
         }
@@ -397,45 +423,48 @@ impl Batch {
             .hint("check that the folder exists, may be written and has room")
         };
         let names = written_names(&self.names)?;
-        let mut writer = NpzWriter::create(&out, Compression::Stored)
+        // What waits for its turn in memory is memory like any other, but must not keep out a problem
+        // that would fit without it.
+        let held_bytes_max = (run.engine.memory.cap_bytes() / 16).min(64 << 20);
+        let held = run.engine.memory.try_reserve(held_bytes_max).ok();
+        let held = Mutex::new(held);
+        let _gives_way = run.engine.memory.on_shortage(move || {
+            drop(held.lock().unwrap_or_else(PoisonError::into_inner).take());
+        });
+        let mut output = NpzOutput::create(&out, held_bytes_max as usize)
             .map_err(|e| output_fault(e.to_string()))?;
-        // Not where the seed came from the input itself: then the data are plain again.
-        if let Operation::Xor(Key::Seed(seed)) = self.workload.operation()
-            && self.keeps_seed
-        {
-            let seed = Array::new(Vec::new(), vec![*seed]).expect("a scalar has one element");
-            writer
+        if let Some(seed) = self.seed {
+            let seed = Array::new(Vec::new(), vec![seed]).expect("a scalar has one element");
+            output
                 .add(SEED_MEMBER, &seed)
                 .map_err(|e| output_fault(e.to_string()))?;
         }
         let n_items = self.source.n_problems();
         let (progress, observer) = Progress::start(run.progress, "array", n_items as u64);
         run.engine.observer = observer;
-        // Outcomes come nearly in order: those that are early wait here for their turn.
-        let mut early: BTreeMap<usize, Outcome<Answer, ArrayFailure>> = BTreeMap::new();
-        let mut next = 0;
-        let mut failures: Vec<String> = Vec::new();
+        let mut failures: BTreeMap<usize, String> = BTreeMap::new();
         let mut n_nan = 0;
         let mut trouble = None;
         let report = swathe::run(&self.workload, &self.source, &run.engine, &mut |done| {
-            early.insert(done.index, done.outcome);
-            while let Some(outcome) = early.remove(&next) {
-                let name = &self.names[next];
-                match outcome {
-                    Outcome::Solved(answer) => {
-                        n_nan += answer.n_nan;
-                        if let Err(error) = writer.add(&names[next], &answer.array) {
-                            trouble = Some(error.to_string());
-                            return ControlFlow::Break(());
-                        }
-                    }
-                    outcome => {
-                        failures.push(format!("{name}: {}", outcome.message().unwrap_or_default()))
-                    }
+            let name = &self.names[done.index];
+            let array = match done.outcome {
+                Outcome::Solved(answer) => {
+                    n_nan += answer.n_nan;
+                    Some(answer.array)
                 }
-                next += 1;
+                outcome => {
+                    let message = outcome.message().unwrap_or_default();
+                    failures.insert(done.index, format!("{name}: {message}"));
+                    None
+                }
+            };
+            match output.push(done.index, &names[done.index], array) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    trouble = Some(error.to_string());
+                    ControlFlow::Break(())
+                }
             }
-            ControlFlow::Continue(())
         });
         drop(progress);
         if let Some(error) = trouble {
@@ -448,10 +477,10 @@ impl Batch {
             );
             return Ok(Code::Interrupted);
         }
-        let file = writer.finish().map_err(|e| output_fault(e.to_string()))?;
+        let file = output.finish().map_err(|e| output_fault(e.to_string()))?;
         file.commit().map_err(|e| output_fault(e.to_string()))?;
         swathe_command::run_command::draw_flame(&report, &run)?;
-        for failure in failures.iter().take(10) {
+        for failure in failures.values().take(10) {
             status!("failed: {failure}");
         }
         if failures.len() > 10 {
@@ -480,35 +509,6 @@ impl Batch {
         } else {
             Code::SomeFailed
         })
-    }
-}
-
-/// A short key was typed without a type: it takes the items', if they have one and it fits.
-fn fitted(operation: Operation, dtypes: &BTreeSet<Dtype>) -> Operation {
-    let (Operation::Xor(Key::Cycle(key)), Some(dtype), 1) =
-        (&operation, dtypes.first(), dtypes.len())
-    else {
-        return operation;
-    };
-    let Elements::U64(numbers) = key.elements() else {
-        return operation;
-    };
-    let elements = match dtype {
-        Dtype::U8 => numbers
-            .iter()
-            .map(|&n| u8::try_from(n).ok())
-            .collect::<Option<Vec<u8>>>()
-            .map(Elements::U8),
-        Dtype::U32 => numbers
-            .iter()
-            .map(|&n| u32::try_from(n).ok())
-            .collect::<Option<Vec<u32>>>()
-            .map(Elements::U32),
-        _ => None,
-    };
-    match elements.and_then(|elements| Array::new(key.shape().to_vec(), elements).ok()) {
-        Some(key) => Operation::Xor(Key::Cycle(Arc::new(key))),
-        None => operation,
     }
 }
 

@@ -8,8 +8,8 @@ use swathe_command::run_flags::RunFlags;
 
 /// XORs, multiplies or maps many arrays of different shapes.
 ///
-/// Inputs are .npy files (one item each), .npz files (each member an item) and Parquet files with
-/// a list column (each row an item). An item that cannot be used fails alone: the others are done,
+/// Inputs are .npy files (one item each), .npz files (each member an item), Parquet files with a list
+/// column (each row an item) and the folders of finished runs (each result an item). An item that cannot be used fails alone: the others are done,
 /// and the exit status is 1.
 #[derive(Debug, Args)]
 pub(crate) struct ArrayFlags {
@@ -19,10 +19,10 @@ pub(crate) struct ArrayFlags {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ArrayVerb {
-    /// XOR u8, u32 or u64 arrays with a key; the same key again restores them
+    /// XOR arrays of integers with a key; the same key again restores them
     #[command(after_help = XOR_EXAMPLES)]
     Xor(XorFlags),
-    /// Multiply matrices (f32 or f64), each item of IN by the item of its name in --with
+    /// Multiply matrices, vectors and stacks of matrices (f32 or f64) as NumPy's matmul does, each item of IN by the item of its name in --with
     #[command(after_help = MATMUL_EXAMPLES)]
     Matmul(MatmulFlags),
     /// Map every element of f32 or f64 arrays
@@ -34,13 +34,17 @@ const XOR_EXAMPLES: &str = "\
 Examples:
   swathe array xor data.npz --key-seed 42 --out hidden.npz
   swathe array xor hidden.npz --out data-again.npz      the seed is stored in hidden.npz
+  swathe array xor RUN --out data-again.npz              a run folder stands for its results
   swathe array xor a.npy b.npy --key 1,2,255 --out RUN   a short key, over and over
   swathe array xor data.npz --with keys.npz --out out.npz";
 
 const MATMUL_EXAMPLES: &str = "\
 Examples:
   swathe array matmul left.npz --with right.npz --out products.npz
-  swathe array matmul many.npz --with one.npy --out RUN  every item by the same matrix";
+  swathe array matmul many.npz --with one.npy --out RUN  every item by the same matrix
+
+Axes before the last two are stacks, which are broadcast; a vector on the left is a row, on the
+right a column. Single by double precision gives double.";
 
 const MAP_EXAMPLES: &str = "\
 Examples:
@@ -54,13 +58,13 @@ there are is counted.";
 /// What all three verbs take.
 #[derive(Debug, Args)]
 pub(crate) struct ItemFlags {
-    /// .npy, .npz or .parquet files
+    /// .npy, .npz or .parquet files, or folders of finished runs
     #[arg(value_name = "IN", required = true)]
     pub(crate) inputs: Vec<PathBuf>,
     /// A folder for a run that can be resumed and has a report, or a file ending in .npz
     #[arg(short, long, value_name = "OUT")]
     pub(crate) out: PathBuf,
-    /// The list column of Parquet inputs, if there are several
+    /// The list column of Parquet inputs; needed where there are several
     #[arg(long, value_name = "NAME")]
     pub(crate) column: Option<String>,
     #[command(flatten)]
@@ -74,7 +78,7 @@ pub(crate) struct XorFlags {
     /// Key arrays: the item of the same name, or the only one
     #[arg(long, value_name = "FILE", conflicts_with_all = ["key", "key_seed"])]
     pub(crate) with: Option<PathBuf>,
-    /// A short key that is used over and over: numbers joined by commas
+    /// A short key that is used over and over: numbers joined by commas, each of which fits in the items' elements
     #[arg(long, value_name = "NUMBERS", conflicts_with = "key_seed")]
     pub(crate) key: Option<String>,
     /// A key derived from a seed; the seed is stored with the result

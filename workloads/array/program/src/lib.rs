@@ -9,6 +9,7 @@ mod command;
 mod demo;
 mod flags;
 mod member_names;
+mod npz_output;
 mod page;
 
 use clap::{Args as _, FromArgMatches as _};

@@ -37,8 +37,13 @@ pub(crate) fn agree(
     }
     let at = match (expected.elements(), found.elements()) {
         (Elements::U8(a), Elements::U8(b)) => first_other(a, b, |a, b| a == b),
+        (Elements::U16(a), Elements::U16(b)) => first_other(a, b, |a, b| a == b),
         (Elements::U32(a), Elements::U32(b)) => first_other(a, b, |a, b| a == b),
         (Elements::U64(a), Elements::U64(b)) => first_other(a, b, |a, b| a == b),
+        (Elements::I8(a), Elements::I8(b)) => first_other(a, b, |a, b| a == b),
+        (Elements::I16(a), Elements::I16(b)) => first_other(a, b, |a, b| a == b),
+        (Elements::I32(a), Elements::I32(b)) => first_other(a, b, |a, b| a == b),
+        (Elements::I64(a), Elements::I64(b)) => first_other(a, b, |a, b| a == b),
         (Elements::F64(a), Elements::F64(b)) => {
             first_other(a, b, |a, b| a.to_bits() == b.to_bits())
         }
@@ -95,11 +100,9 @@ fn n_ulp(a: f32, b: f32) -> u64 {
 
 fn element(array: &Array, at: usize) -> String {
     match array.elements() {
-        Elements::U8(data) => data[at].to_string(),
-        Elements::U32(data) => data[at].to_string(),
-        Elements::U64(data) => data[at].to_string(),
         Elements::F32(data) => format!("{:e}", data[at]),
         Elements::F64(data) => format!("{:e}", data[at]),
+        integers => swathe::with_elements!(integers, data => data[at].to_string()),
     }
 }
 

@@ -3,7 +3,8 @@
 use crate::simd::{InstructionSet, Vector};
 use swathe::array::Dtype;
 
-/// An unsigned integer that can be XORed: `u8`, `u32` or `u64`.
+/// An unsigned integer that can be XORed: `u8`, `u16`, `u32` or `u64`. Signed ones of the same width
+/// have the same bits.
 pub trait Unsigned: UnsignedBits {
     /// The element type, as arrays name it.
     const DTYPE: Dtype;
@@ -22,6 +23,8 @@ pub trait UnsignedBits:
 {
     /// No bit set.
     const ZERO: Self;
+    /// The lowest bits.
+    fn truncate(x: u64) -> Self;
     /// The number whose little-endian bytes lie in `x`'s memory.
     fn from_le(x: Self) -> Self;
 }
@@ -72,6 +75,10 @@ macro_rules! unsigned {
         impl UnsignedBits for $type {
             const ZERO: $type = 0;
 
+            fn truncate(x: u64) -> $type {
+                x as $type
+            }
+
             #[inline(always)]
             fn from_le(x: $type) -> $type {
                 $type::from_le(x)
@@ -79,7 +86,7 @@ macro_rules! unsigned {
         }
     )*};
 }
-unsigned!(u8 U8, u32 U32, u64 U64);
+unsigned!(u8 U8, u16 U16, u32 U32, u64 U64);
 
 macro_rules! float {
     ($type:ident, $dtype:ident, $count:ident, $exp:path, $log:path) => {

@@ -4,16 +4,16 @@ use std::borrow::Borrow;
 
 use crate::element::{Float, Unsigned};
 use crate::map::{Map, Operand, check_operand};
-use crate::matmul::{ProductShape, check_operands};
+use crate::matmul::{StackShape, check_stack};
 use crate::operation::{Key, MapKind, MapOperand, Operation};
 use crate::workload::{ArrayFailure, ArrayWorkload, Item};
-use crate::xor::{XorKey, check_key};
+use crate::xor::{XorError, XorKey, check_key};
 use crate::{Array, Dtype, Elements};
 
 /// What is to be done to an item of floats, whose operands fit together.
 pub(crate) enum FloatWork<'a, T> {
     /// Multiply the first operand by this one.
-    Product { right: &'a [T], shape: ProductShape },
+    Product { right: &'a [T], stack: StackShape },
     /// Map the first operand's elements.
     Map(Map<'a, T>),
 }
@@ -35,6 +35,11 @@ impl<A: Borrow<Array>> ArrayWorkload<A> {
         if self.operation().takes_two() && second.is_none() {
             return Err(self.no_second());
         }
+        if let Some(second) = second
+            && !self.operation().accepts(second.dtype())
+        {
+            return Err(self.mismatch(first, second));
+        }
         Ok((first, second))
     }
 }
@@ -49,11 +54,21 @@ impl<A> ArrayWorkload<A> {
         let Operation::Xor(key) = self.operation() else {
             return Err(self.wrong_dtype(first.dtype()));
         };
-        let elements_of =
-            |key: &'a Array| T::slice(key.elements()).ok_or_else(|| self.mismatch(first, key));
+        let elements_of = |key: &'a Array| match T::slice(key.elements()) {
+            Some(elements) if key.dtype() == first.dtype() => Ok(elements),
+            _ => Err(self.mismatch(first, key)),
+        };
         let key = match (key, second) {
             (Key::Seed(seed), _) => XorKey::Seed(*seed),
             (Key::Cycle(key), _) => XorKey::Cycle(elements_of(key)?),
+            (Key::Numbers(numbers), _) => {
+                let n_bits = 8 * size_of::<T>() as u32;
+                let is_wide = |&&number: &&u64| number.checked_shr(n_bits).unwrap_or(0) != 0;
+                if let Some(&number) = numbers.iter().find(is_wide) {
+                    return Err(XorError::KeyNumber { number, n_bits }.into());
+                }
+                XorKey::Cycle(self.number_key())
+            }
             (Key::Array(key), _) => XorKey::Array(elements_of(key)?),
             (Key::Second, Some(second)) if second.shape() == first.shape() => {
                 XorKey::Array(elements_of(second)?)
@@ -80,9 +95,10 @@ impl<A> ArrayWorkload<A> {
         };
         match (self.operation(), second) {
             (Operation::Matmul, Some((second, right))) => {
-                let shape = self.product_shape(first, second)?;
-                check_operands(first.elements().len(), right.len(), shape)?;
-                Ok(FloatWork::Product { right, shape })
+                let stack = StackShape::of(first.shape(), second.shape())
+                    .ok_or_else(|| self.mismatch(first, second))?;
+                check_stack(first.elements().len(), right.len(), &stack)?;
+                Ok(FloatWork::Product { right, stack })
             }
             (Operation::Map(kind), second) => {
                 let map = self.map_of(*kind, first, second)?;
@@ -90,21 +106,6 @@ impl<A> ArrayWorkload<A> {
                 Ok(FloatWork::Map(map))
             }
             _ => Err(self.wrong_dtype(first.dtype())),
-        }
-    }
-
-    fn product_shape(&self, first: &Array, second: &Array) -> Result<ProductShape, ArrayFailure> {
-        match (first.shape(), second.shape()) {
-            (&[n_rows, n_inner], &[n_inner_too, n_cols])
-                if n_inner == n_inner_too && crate::volume(&[n_rows, n_cols]).is_some() =>
-            {
-                Ok(ProductShape {
-                    n_rows,
-                    n_inner,
-                    n_cols,
-                })
-            }
-            _ => Err(self.mismatch(first, second)),
         }
     }
 
@@ -135,10 +136,9 @@ impl<A> ArrayWorkload<A> {
     }
 
     fn wrong_dtype(&self, dtype: Dtype) -> ArrayFailure {
-        let takes = if matches!(self.operation(), Operation::Xor(_)) {
-            "u8, u32 or u64"
-        } else {
-            "f32 or f64"
+        let takes = match self.operation() {
+            Operation::Xor(_) => "integers; arr.view('uint8') shows the bytes of others as such",
+            _ => "f32 or f64; convert with arr.astype('float64')",
         };
         ArrayFailure::WrongDtype {
             operation: self.operation().to_string(),
@@ -168,24 +168,33 @@ impl<A> ArrayWorkload<A> {
     }
 }
 
-/// The elements of one type, if an array has that type.
+/// The elements of one type, if an array has that type. Signed integers are seen as unsigned ones
+/// of the same bits.
 pub(crate) trait Slice: Sized {
     fn slice(elements: &Elements) -> Option<&[Self]>;
+    fn slice_mut(elements: &mut Elements) -> Option<&mut [Self]>;
 }
 
 macro_rules! slice {
-    ($($variant:ident $type:ty),*) => {$(
+    ($($type:ty: $($variant:ident)+),*) => {$(
         impl Slice for $type {
             fn slice(elements: &Elements) -> Option<&[$type]> {
                 match elements {
-                    Elements::$variant(data) => Some(data),
+                    $(Elements::$variant(data) => Some(bytemuck::cast_slice(data)),)+
+                    _ => None,
+                }
+            }
+
+            fn slice_mut(elements: &mut Elements) -> Option<&mut [$type]> {
+                match elements {
+                    $(Elements::$variant(data) => Some(bytemuck::cast_slice_mut(data)),)+
                     _ => None,
                 }
             }
         }
     )*};
 }
-slice!(U8 u8, U32 u32, U64 u64, F32 f32, F64 f64);
+slice!(u8: U8 I8, u16: U16 I16, u32: U32 I32, u64: U64 I64, f32: F32, f64: F64);
 
 /// A scalar operand in an item's own precision.
 pub(crate) trait FromF64 {

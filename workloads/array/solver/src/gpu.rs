@@ -66,9 +66,12 @@ pub(crate) fn solve<A: Borrow<Array> + Send + Sync>(
     let dtype = items.first().map(|item| item.first.borrow().dtype());
     match (workload.operation(), dtype) {
         (_, None) => Ok(Vec::new()),
-        (Operation::Xor(_), Some(Dtype::U8)) => xor::solve::<A, u8>(workload, gpu, items, stop),
-        (Operation::Xor(_), Some(Dtype::U32)) => xor::solve::<A, u32>(workload, gpu, items, stop),
-        (Operation::Xor(_), Some(Dtype::U64)) => xor::solve::<A, u64>(workload, gpu, items, stop),
+        (Operation::Xor(_), Some(dtype)) if dtype.is_integer() => match dtype.size_bytes() {
+            1 => xor::solve::<A, u8>(workload, gpu, items, stop),
+            2 => xor::solve::<A, u16>(workload, gpu, items, stop),
+            4 => xor::solve::<A, u32>(workload, gpu, items, stop),
+            _ => xor::solve::<A, u64>(workload, gpu, items, stop),
+        },
         (Operation::Map(kind), Some(Dtype::F32)) => map::solve(workload, *kind, gpu, items, stop),
         (Operation::Matmul, Some(Dtype::F32)) => matmul::solve(workload, gpu, items, stop),
         (operation, Some(dtype)) => Err(GpuError::Unsupported {
@@ -100,6 +103,11 @@ impl<T> Lot<T> {
 
 /// An item of another element type than its batch.
 const OTHER_DTYPE: &str = "its element type is not its batch's";
+
+/// Whether the operands are of two types: their results are in double precision.
+fn is_mixed(first: &Array, second: Option<&Array>) -> bool {
+    second.is_some_and(|second| second.dtype() != first.dtype())
+}
 
 /// Refuses what no kernel could see of one buffer, before anything is packed.
 fn check_size(gpu: &Gpu, wanted_bytes: u64) -> Result<(), GpuError> {

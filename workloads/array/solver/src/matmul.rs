@@ -8,9 +8,12 @@
 //! which does not round.
 
 mod scratch;
+mod stack;
 mod tile;
 
 pub use scratch::Scratch;
+pub(crate) use stack::check_stack;
+pub use stack::{StackShape, ViewsMismatch, matmul_stack_into, matmul_views};
 
 use crate::element::Float;
 use crate::simd::{self, InstructionSet, Kernel, Vector};

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use crate::{Array, Dtype};
 
 /// What is done to every item. The element type of a result follows from it and the operands
-/// alone: XOR and maps keep the first operand's, a product has its operands'.
+/// alone (see [`result_dtype`](Operation::result_dtype)).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operation {
-    /// XORs unsigned integers with a key; the same again restores them.
+    /// XORs integers with a key; the same again restores them.
     Xor(Key),
     /// Multiplies the first operand by the second.
     Matmul,
@@ -26,6 +26,9 @@ pub enum Key {
     Array(Arc<Array>),
     /// All items with one short array, over and over.
     Cycle(Arc<Array>),
+    /// All items with these numbers, over and over, whatever the width of the items' elements; each
+    /// number must fit in it.
+    Numbers(Arc<Vec<u64>>),
     /// All items with the [`KeyStream`](crate::KeyStream) of this seed.
     Seed(u64),
 }
@@ -94,12 +97,22 @@ impl Operation {
         }
     }
 
+    /// The element type of the results of operands of these types, if it takes them. Single and double
+    /// precision together give double.
+    pub fn result_dtype(&self, first: Dtype, second: Option<Dtype>) -> Option<Dtype> {
+        let second = second.unwrap_or(first);
+        match (self.accepts(first) && self.accepts(second), first == second) {
+            (false, _) => None,
+            (true, true) => Some(first),
+            (true, false) => (!first.is_integer()).then_some(Dtype::F64),
+        }
+    }
+
     /// Whether items of this element type can be operated on.
     pub fn accepts(&self, dtype: Dtype) -> bool {
-        let float = matches!(dtype, Dtype::F32 | Dtype::F64);
         match self {
-            Operation::Xor(_) => !float,
-            Operation::Matmul | Operation::Map(_) => float,
+            Operation::Xor(_) => dtype.is_integer(),
+            Operation::Matmul | Operation::Map(_) => !dtype.is_integer(),
         }
     }
 }

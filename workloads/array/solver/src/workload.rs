@@ -1,6 +1,6 @@
 //! The workload: one operation over many items, through the engine.
 
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -10,8 +10,10 @@ use crate::agree::agree;
 use crate::element::{Float, Unsigned};
 use crate::fit::{FloatWork, FromF64, Slice};
 use crate::map::{MapError, map_into};
-use crate::matmul::{MatmulError, SCRATCH_BYTES_MAX, Scratch, matmul_into};
-use crate::operation::Operation;
+use crate::matmul::{
+    MatmulError, ProductShape, SCRATCH_BYTES_MAX, Scratch, StackShape, matmul_stack_into,
+};
+use crate::operation::{Key, Operation};
 use crate::xor::{XorError, xor_in_place};
 use crate::{Array, Dtype, Elements, Simd, gpu};
 
@@ -22,7 +24,9 @@ use crate::{Array, Dtype, Elements, Simd, gpu};
 pub struct ArrayWorkload<A = Arc<Array>> {
     operation: Operation,
     simd: Simd,
-    n_copies: u64,
+    storing: fn(Dtype) -> u64,
+    /// The numbers of a key, as elements of 1, 2, 4 and 8 bytes.
+    number_keys: Arc<[Elements]>,
     operands: PhantomData<fn() -> A>,
 }
 
@@ -71,7 +75,10 @@ pub enum ArrayFailure {
         takes: &'static str,
     },
     /// The operands have different element types.
-    #[error("the operands have different element types, {first} and {second}")]
+    #[error(
+        "the operands have different element types, {first} and {second}; convert the second with arr.astype('{to}')",
+        to = first.numpy_name()
+    )]
     DtypeMismatch {
         /// The first operand's.
         first: Dtype,
@@ -117,18 +124,37 @@ pub enum ArrayFailure {
 impl<A> ArrayWorkload<A> {
     /// This operation, with the best instructions of this processor.
     pub fn new(operation: Operation) -> ArrayWorkload<A> {
+        let number_keys: Arc<[Elements]> = match &operation {
+            Operation::Xor(Key::Numbers(numbers)) => Arc::new([
+                Elements::U8(truncated(numbers)),
+                Elements::U16(truncated(numbers)),
+                Elements::U32(truncated(numbers)),
+                Elements::U64(truncated(numbers)),
+            ]),
+            _ => Arc::new([]),
+        };
         ArrayWorkload {
             operation,
             simd: Simd::detect(),
-            n_copies: 0,
+            storing: |_| 0,
+            number_keys,
             operands: PhantomData,
         }
     }
 
-    /// Counts so many more copies of every result in [`need`](Workload::need): those that whoever
-    /// takes the results makes of them, before they are stored and the memory is free again.
-    pub fn with_copies(self, n_copies: u64) -> ArrayWorkload<A> {
-        ArrayWorkload { n_copies, ..self }
+    /// Counts so many more bytes for every element of a result in [`need`](Workload::need): what
+    /// storing the result takes, before its memory is free again.
+    pub fn with_storing(self, element_bytes: fn(Dtype) -> u64) -> ArrayWorkload<A> {
+        ArrayWorkload {
+            storing: element_bytes,
+            ..self
+        }
+    }
+
+    /// The numbers of the key as elements of this type.
+    pub(crate) fn number_key<T: Slice>(&self) -> &[T] {
+        let of_type = self.number_keys.iter().find_map(|key| T::slice(key));
+        of_type.unwrap_or_default()
     }
 
     /// The operation.
@@ -140,23 +166,39 @@ impl<A> ArrayWorkload<A> {
     pub fn size_of(&self, operands: &Operands<'_>) -> Size {
         let (first, dtype) = operands.first;
         let n_first = extent(first);
-        let shape = match (operands.second, &self.operation) {
-            (Some((second, _)), Operation::Matmul) => match (first, second) {
-                // Only what fits together has the three extents of a product.
-                (&[n_rows, n_inner], &[n_inner_too, n_cols]) if n_inner == n_inner_too => {
-                    Shape::new(&[extent(&[n_rows]), extent(&[n_inner]), extent(&[n_cols])])
-                }
-                _ => Shape::new(&[n_first, extent(second)]),
-            },
-            (Some((second, _)), _) => Shape::new(&[n_first, extent(second)]),
-            (None, _) => Shape::new(&[n_first]),
+        let stack = match (operands.second, &self.operation) {
+            (Some((second, _)), Operation::Matmul) => StackShape::of(first, second),
+            _ => None,
+        };
+        let shape = match (stack, operands.second) {
+            // Only what fits together has the extents of a product.
+            (Some(stack), _) => {
+                let ProductShape {
+                    n_rows,
+                    n_inner,
+                    n_cols,
+                } = stack.product();
+                let extents = [stack.n_products(), n_rows, n_inner, n_cols].map(|n| extent(&[n]));
+                Shape::new(&extents[usize::from(extents[0] == 1)..])
+            }
+            (None, Some((second, _))) => Shape::new(&[n_first, extent(second)]),
+            (None, None) => Shape::new(&[n_first]),
+        };
+        let is_mixed = operands.second.is_some_and(|(_, other)| other != dtype);
+        let number = match is_mixed && !dtype.is_integer() {
+            true => MIXED,
+            false => dtype as u32,
         };
         Size {
             shape,
-            class: self.operation.number() * N_DTYPES + dtype as u32,
+            class: self.operation.number() * N_DTYPES + number,
             affinity: 0,
         }
     }
+}
+
+fn truncated<T: Unsigned>(numbers: &[u64]) -> Vec<T> {
+    numbers.iter().map(|&number| T::truncate(number)).collect()
 }
 
 /// The number of elements; a plan needs no more than `u32` can say, as nothing so large fits.
@@ -168,12 +210,15 @@ fn extent(shape: &[usize]) -> u32 {
 
 /// Classes are numbered by operation, then by element type: different operations take different
 /// times, and nothing that is measured of one should be believed of another.
-const N_DTYPES: u32 = 8;
+const N_DTYPES: u32 = 16;
+
+/// In place of an element type: single and double precision together, computed in double.
+const MIXED: u32 = N_DTYPES - 1;
 
 fn dtype_of_class(class: u32) -> Dtype {
-    [Dtype::U8, Dtype::U32, Dtype::U64, Dtype::F32, Dtype::F64]
-        .into_iter()
-        .find(|dtype| *dtype as u32 == class % N_DTYPES)
+    let mut dtypes = Dtype::ALL.iter().copied();
+    dtypes
+        .find(|&dtype| dtype as u32 == class % N_DTYPES)
         .unwrap_or(Dtype::F64)
 }
 
@@ -206,20 +251,29 @@ impl<A: Borrow<Array> + Send + Sync> Workload for ArrayWorkload<A> {
         }
         /// The arrays' own extents and the bookkeeping around them.
         const OVERHEAD_BYTES: u64 = 256;
-        let element_bytes = dtype_of_class(size.class).size_bytes() as u64;
+        let dtype = dtype_of_class(size.class);
+        let element_bytes = dtype.size_bytes() as u64;
         let extents: Vec<u64> = size.shape.extents().iter().map(|&n| u64::from(n)).collect();
         let (n_in, n_out, scratch_bytes) = match extents[..] {
-            [n_rows, n_inner, n_cols] => {
-                let n_in = n_rows * n_inner + n_inner * n_cols;
-                (n_in, n_rows * n_cols, SCRATCH_BYTES_MAX as u64)
+            [.., n_rows, n_inner, n_cols] => {
+                let n_products = if extents.len() == 4 { extents[0] } else { 1 };
+                let n_in = n_products * (n_rows * n_inner + n_inner * n_cols);
+                let n_out = n_products * n_rows * n_cols;
+                (n_in, n_out, SCRATCH_BYTES_MAX as u64)
             }
             [n_first, n_second] => (n_first + n_second, n_first, 0),
             _ => (size.shape.volume(), size.shape.volume(), 0),
         };
+        // Of operands of two types one is converted.
+        let n_converted = if size.class % N_DTYPES == MIXED {
+            n_in
+        } else {
+            0
+        };
         Need {
-            lane_bytes: n_in * element_bytes + OVERHEAD_BYTES,
+            lane_bytes: (n_in + n_converted) * element_bytes + OVERHEAD_BYTES,
             scratch_bytes,
-            solution_bytes: n_out * element_bytes * (1 + self.n_copies) + OVERHEAD_BYTES,
+            solution_bytes: n_out * (element_bytes + (self.storing)(dtype)) + OVERHEAD_BYTES,
         }
     }
 
@@ -237,16 +291,27 @@ impl<A: Borrow<Array> + Send + Sync> Workload for ArrayWorkload<A> {
         stop: &Stop,
     ) -> Result<Answer, ArrayFailure> {
         let (first, second) = self.operands(item)?;
+        if let Some(second) = second
+            && first.dtype() != second.dtype()
+            && !first.dtype().is_integer()
+        {
+            // As NumPy does: the single precision becomes double.
+            let (first, second) = (in_double(first), in_double(second));
+            let data = f64::slice(first.elements()).unwrap_or_default();
+            return self.float(&first, data, Some(&second), scratch);
+        }
         match first.elements() {
-            Elements::U8(data) => self.xor(first, data, second, stop),
-            Elements::U32(data) => self.xor(first, data, second, stop),
-            Elements::U64(data) => self.xor(first, data, second, stop),
             Elements::F32(data) => self.float(first, data, second, scratch),
             Elements::F64(data) => self.float(first, data, second, scratch),
+            Elements::U8(_) | Elements::I8(_) => self.xor::<u8>(first, second, stop),
+            Elements::U16(_) | Elements::I16(_) => self.xor::<u16>(first, second, stop),
+            Elements::U32(_) | Elements::I32(_) => self.xor::<u32>(first, second, stop),
+            Elements::U64(_) | Elements::I64(_) => self.xor::<u64>(first, second, stop),
         }
     }
 
     fn launch_form(&self, size: &Size) -> Option<Shape> {
+        // Operands of two types are in double precision, for which there are no kernels.
         gpu::form(&self.operation, dtype_of_class(size.class), size.shape)
     }
 
@@ -282,28 +347,26 @@ impl<A: Borrow<Array> + Send + Sync> Workload for ArrayWorkload<A> {
     }
 
     fn class_name(&self, class: u32) -> String {
-        format!("{} {}", self.operation, dtype_of_class(class))
+        match class % N_DTYPES {
+            MIXED => format!("{} f32 with f64", self.operation),
+            _ => format!("{} {}", self.operation, dtype_of_class(class)),
+        }
     }
 }
 
 impl<A> ArrayWorkload<A> {
-    fn xor<T>(
+    fn xor<T: Unsigned + Slice>(
         &self,
         first: &Array,
-        data: &[T],
         second: Option<&Array>,
         stop: &Stop,
-    ) -> Result<Answer, ArrayFailure>
-    where
-        T: Unsigned + Slice,
-        Elements: From<Vec<T>>,
-    {
-        let key = self.xor_key(first, second)?;
+    ) -> Result<Answer, ArrayFailure> {
+        let key = self.xor_key::<T>(first, second)?;
         if stop.requested() {
             return Err(ArrayFailure::Stopped);
         }
-        let mut out = data.to_vec();
-        xor_in_place(&mut out, key, self.simd)?;
+        let mut out = first.elements().clone();
+        xor_in_place(T::slice_mut(&mut out).unwrap_or_default(), key, self.simd)?;
         Ok(Answer::new(first.shape(), out))
     }
 
@@ -319,10 +382,10 @@ impl<A> ArrayWorkload<A> {
         Elements: From<Vec<T>>,
     {
         match self.float_work(first, second)? {
-            FloatWork::Product { right, shape } => {
-                let mut out = vec![T::default(); shape.n_rows * shape.n_cols];
-                matmul_into(data, right, &mut out, shape, scratch, self.simd)?;
-                Ok(Answer::new(&[shape.n_rows, shape.n_cols], out))
+            FloatWork::Product { right, stack } => {
+                let mut out = vec![T::default(); stack.out_shape().iter().product()];
+                matmul_stack_into(data, right, &mut out, &stack, scratch, self.simd)?;
+                Ok(Answer::new(stack.out_shape(), out))
             }
             FloatWork::Map(map) => {
                 let mut out = vec![T::default(); data.len()];
@@ -336,12 +399,21 @@ impl<A> ArrayWorkload<A> {
     }
 }
 
+/// The same numbers in double precision.
+fn in_double(array: &Array) -> Cow<'_, Array> {
+    match array.elements() {
+        Elements::F32(data) => {
+            let data: Vec<f64> = data.iter().map(|&x| f64::from(x)).collect();
+            let converted = Array::new(array.shape().to_vec(), data);
+            Cow::Owned(converted.expect("it has as many elements"))
+        }
+        _ => Cow::Borrowed(array),
+    }
+}
+
 impl Answer {
     /// A result of this shape, without NaN that were made.
-    pub(crate) fn new<T>(shape: &[usize], out: Vec<T>) -> Answer
-    where
-        Elements: From<Vec<T>>,
-    {
+    pub(crate) fn new(shape: &[usize], out: impl Into<Elements>) -> Answer {
         let array = Array::new(shape.to_vec(), out).expect("an operation fills its result's shape");
         Answer {
             array,

@@ -30,6 +30,14 @@ pub enum XorError {
     /// A key to be cycled has no elements.
     #[error("an empty key cannot be cycled")]
     EmptyCycle,
+    /// A number of the key needs more bits than the elements have.
+    #[error("the key's number {number} does not fit in elements of {n_bits} bits")]
+    KeyNumber {
+        /// The number.
+        number: u64,
+        /// Bits of an element.
+        n_bits: u32,
+    },
 }
 
 /// XORs the key onto `data`.

@@ -182,7 +182,7 @@ fn bad_items_fail_alone() {
     };
     let mut items: Vec<Item> = (0..100).map(|_| good(&mut random)).collect();
     items[10].second = Some(Arc::new(random.floats(&[6, 3])));
-    items[20].second = Some(Arc::new(Array::new(vec![5, 3], vec![0.0f64; 15]).unwrap()));
+    items[20].second = Some(Arc::new(Array::new(vec![5, 3], vec![0i32; 15]).unwrap()));
     items[30].first = Arc::new(random.bytes(20));
     items[40].second = None;
     items[50].first = Arc::new(random.floats(&[4, 5, 1]));
@@ -209,14 +209,14 @@ fn failures_say_what_is_wrong() {
         .unwrap_err();
     assert_eq!(
         failure.to_string(),
-        "exp does not work on u8 elements; it takes f32 or f64"
+        "exp does not work on u8 elements; it takes f32 or f64; convert with arr.astype('float64')"
     );
     let failure = swathe_array::xor(&[array(true)], &Key::Seed(1))
         .remove(0)
         .unwrap_err();
     assert_eq!(
         failure.to_string(),
-        "xor does not work on f64 elements; it takes u8, u32 or u64"
+        "xor does not work on f64 elements; it takes integers; arr.view('uint8') shows the bytes of others as such"
     );
     let long = Array::new(vec![3], vec![0.0f64; 3]).unwrap();
     let failures =

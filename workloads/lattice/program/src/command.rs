@@ -133,17 +133,16 @@ impl<'a> Question<'a> {
             ))
         };
         let sizes = parse_sizes(self.shared.size.as_deref().unwrap_or("")).map_err(fault)?;
-        let blocked = match (&self.shared.blocked, &self.shared.blocked_file) {
-            (Some(ids), _) => parse_vertices(ids).map_err(fault)?,
-            (None, Some(path)) => {
-                let ids =
+        let blocked = match &self.shared.blocked_file {
+            None => parse_vertices(&self.shared.blocked.join(" "), &sizes).map_err(fault)?,
+            Some(path) => {
+                let vertices =
                     regular_file::read_to_string(path).map_err(|error| unreadable(path, &error))?;
-                parse_vertices(&ids).map_err(|error| {
+                parse_vertices(&vertices, &sizes).map_err(|error| {
                     CliError::usage(format!("{}: {error}", path.display()))
-                        .hint("write ids separated by spaces, commas or line breaks")
+                        .hint("write ids, or coordinates such as 0,0,9, separated by spaces or line breaks")
                 })?
             }
-            (None, None) => Vec::new(),
         };
         let described = LatticeDescription::new(&sizes, blocked);
         let lattice = described.map_err(|error| fault(error.into()))?;
@@ -161,9 +160,10 @@ impl<'a> Question<'a> {
         if let QueryKind::Layers { with_distances } = self.kind {
             set("distances", json!(with_distances));
         }
+        let blocked = Some(self.shared.blocked.join(" ")).filter(|text| !text.is_empty());
         let texts = [
             ("size", self.shared.size.as_deref()),
-            ("blocked", self.shared.blocked.as_deref()),
+            ("blocked", blocked.as_deref()),
             ("from", self.from),
             ("to", self.to),
         ];

@@ -28,16 +28,21 @@ pub(crate) enum LatticeVerb {
 }
 
 const LATTICE_EXAMPLES: &str = "\
-A lattice is a grid graph of 1 to 10 axes with 2 to 100 vertices each. Edges join vertices that
-differ by one along one axis; nothing wraps around. Vertices have ids in row-major order: the last
-axis runs fastest. Blocked vertices and their edges are no part of the graph.
+A lattice is a grid graph of 1 to 10 axes with 2 or more vertices each. Edges join vertices that
+differ by one along one axis; nothing wraps around. A vertex is named by its coordinates, such as
+0,0,9, or by its id in row-major order: the last axis runs fastest. Blocked vertices and their edges
+are no part of the graph.
+
+Where nothing is blocked all answers are closed forms: for analyze of up to 100^10 vertices, for
+path and layers of up to 2^64, where ids end. Lattices with blocked vertices are searched, and may
+have 2^32 vertices.
 
 One question is asked by flags, many by a table (CSV). The answers are printed, or go into a run
 folder with --out.
 
 Examples:
   swathe lattice analyze --size 10x10x10
-  swathe lattice path --size 20x20 --from 0,0 --to 19,19 --blocked 21,22,23
+  swathe lattice path --size 20x20 --from 0,0 --to 19,19 --blocked 1,1 1,2 1,3
   swathe lattice layers QUERIES.csv --out RUN";
 
 const ANALYZE_USAGE: &str = "\
@@ -60,7 +65,7 @@ Examples:
 
 QUERIES.csv has the columns
   size      such as 10x10x10
-  blocked   ids of blocked vertices, separated by spaces (may be left out)
+  blocked   ids, or coordinates such as 0,0,9, separated by spaces (may be left out)
   id        what the question is called (may be left out: the number of the row, from 0)
 
 Where nothing is blocked everything is in closed form. Otherwise the diameter is exact up to
@@ -78,7 +83,7 @@ Examples:
 QUERIES.csv has the columns
   size      such as 10x10x10
   from, to  ids, or coordinates such as 0 0 9
-  blocked   ids of blocked vertices, separated by spaces (may be left out)
+  blocked   ids, or coordinates such as 0,0,9, separated by spaces (may be left out)
   id        what the question is called (may be left out: the number of the row, from 0)
 
 That there is no path is an answer, not a failure. A line that makes no sense fails alone (exit
@@ -101,7 +106,7 @@ Examples:
 QUERIES.csv has the columns
   size      such as 10x10x10
   from      an id, or coordinates such as 0 0 9
-  blocked   ids of blocked vertices, separated by spaces (may be left out)
+  blocked   ids, or coordinates such as 0,0,9, separated by spaces (may be left out)
   id        what the question is called (may be left out: the number of the row, from 0)
 
 A line that makes no sense fails alone (exit status 1); a flag or a table that makes none is an
@@ -119,10 +124,10 @@ pub(crate) struct QuestionFlags {
     /// Vertices along each axis, such as 10x10x10
     #[arg(long, value_name = "SIZE", required_unless_present = "queries")]
     pub(crate) size: Option<String>,
-    /// Ids of blocked vertices, joined by commas
-    #[arg(long, value_name = "IDS", conflicts_with = "blocked_file")]
-    pub(crate) blocked: Option<String>,
-    /// A text file with ids of blocked vertices, separated by spaces, commas or line breaks
+    /// Blocked vertices, separated by spaces: ids, or coordinates such as 0,0,9
+    #[arg(long, value_name = "VERTEX", num_args = 1.., conflicts_with = "blocked_file")]
+    pub(crate) blocked: Vec<String>,
+    /// A text file with blocked vertices, separated by spaces or line breaks
     #[arg(long, value_name = "FILE")]
     pub(crate) blocked_file: Option<PathBuf>,
     /// A folder for a run that can be resumed and has a report [default: print the answers]

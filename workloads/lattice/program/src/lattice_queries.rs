@@ -118,7 +118,8 @@ impl LatticeQueries {
     ///
     /// Columns: `size` (such as `10x10x10`), `from` and `to` where the kind needs them (an id, or
     /// coordinates such as `0 0 9`), and if wanted `id` (else the number of the row, from 0) and
-    /// `blocked` (ids separated by spaces). Others are not looked at.
+    /// `blocked` (vertices separated by spaces, each an id or coordinates such as `0,0,9`). Others are
+    /// not looked at.
     pub fn read(path: &Path, kind: QueryKind) -> Result<LatticeQueries, QueriesError> {
         let reader = CsvReader::open(path)?;
         for &column in kind.columns_needed() {
@@ -254,39 +255,58 @@ pub fn sizes_text(sizes: &[u32]) -> String {
     sizes.join("x")
 }
 
-/// Ids separated by spaces, commas or line breaks.
-pub fn parse_vertices(text: &str) -> Result<Vec<u64>, QueryError> {
-    words(text)
-        .map(|word| {
-            word.parse()
-                .map_err(|_| meaningless("blocked", word, "the id of a vertex"))
+/// Vertices separated by spaces or line breaks: each an id, or coordinates joined by
+/// commas.
+pub fn parse_vertices(text: &str, sizes: &[u32]) -> Result<Vec<u64>, QueryError> {
+    // Not for every id: a maze has thousands of them.
+    let mut lattice = None;
+    text.split_ascii_whitespace()
+        .map(|word| match word.contains(',') {
+            false => word.parse().map_err(|_| no_vertex("blocked", word)),
+            true => {
+                let lattice = match &lattice {
+                    Some(lattice) => lattice,
+                    None => lattice.insert(Lattice::new(sizes)?),
+                };
+                let numbers = numbers("blocked", word)?;
+                match numbers.len() == sizes.len() {
+                    true => Ok(lattice.vertex_at(&coordinates(&numbers))?),
+                    false => Err(no_vertex("blocked", word)),
+                }
+            }
         })
         .collect()
 }
 
-/// An id, or as many coordinates as there are axes, separated by commas or spaces.
+/// An id, or as many coordinates as there are axes, joined by commas or separated by spaces.
 fn parse_vertex(field: &'static str, text: &str, sizes: &[u32]) -> Result<u64, QueryError> {
-    let wrong = || {
-        meaningless(
-            field,
-            text,
-            "the id of a vertex, or its coordinates such as 0,0,9",
-        )
-    };
-    let mut numbers = Vec::new();
-    for word in words(text) {
-        numbers.push(word.parse::<u64>().map_err(|_| wrong())?);
-    }
+    let numbers = numbers(field, text)?;
     match numbers.as_slice() {
-        [] => Err(wrong()),
+        [] => Err(no_vertex(field, text)),
         [vertex] => Ok(*vertex),
-        coordinates => {
-            // Beyond 32 bits is beyond every axis, and the axis is named in the error.
-            let narrow = |&number: &u64| u32::try_from(number).unwrap_or(u32::MAX);
-            let coordinates: Vec<u32> = coordinates.iter().map(narrow).collect();
-            Ok(Lattice::new(sizes)?.vertex_at(&coordinates)?)
-        }
+        numbers => Ok(Lattice::new(sizes)?.vertex_at(&coordinates(numbers))?),
     }
+}
+
+fn numbers(field: &'static str, text: &str) -> Result<Vec<u64>, QueryError> {
+    let numbers = words(text).map(|word| word.parse().map_err(|_| no_vertex(field, text)));
+    numbers.collect()
+}
+
+/// Beyond 32 bits is beyond every axis, and the axis is named in the error.
+fn coordinates(numbers: &[u64]) -> Vec<u32> {
+    let narrow = |&number: &u64| u32::try_from(number).unwrap_or(u32::MAX);
+    numbers.iter().map(narrow).collect()
+}
+
+fn no_vertex(field: &'static str, text: &str) -> QueryError {
+    let expected = match field {
+        "blocked" => {
+            "an id or the coordinates of a vertex, such as 0,0,9; separate vertices by spaces"
+        }
+        _ => "the id of a vertex, or its coordinates such as 0,0,9",
+    };
+    meaningless(field, text, expected)
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
@@ -344,7 +364,9 @@ impl Lattices {
         if let Some(lattice) = self.known.get(&key) {
             return Ok(Arc::clone(lattice));
         }
-        let description = LatticeDescription::new(&parse_sizes(size)?, parse_vertices(blocked)?)?;
+        let sizes = parse_sizes(size)?;
+        let blocked = parse_vertices(blocked, &sizes)?;
+        let description = LatticeDescription::new(&sizes, blocked)?;
         let lattice = Arc::new(description);
         self.known.insert(key, Arc::clone(&lattice));
         Ok(lattice)
@@ -364,10 +386,10 @@ mod tests {
     #[test]
     fn a_table_of_paths() {
         let text = "note,to,id,size,from,blocked\n\
-            x,8,first,3x3,0,4 4\n\
-            ,\"2,2\",second,3x3,0 1,4 4\n\
+            x,8,first,3x3,0,\"1,1 4\"\n\
+            ,\"2,2\",second,3x3,0 1,\"1,1 4\"\n\
             ,0,third,3xx,0,\n\
-            ,0,fourth,3x101,0,\n\
+            ,0,fourth,3x1,0,\n\
             ,5,fifth,3x3,nine,\n\
             ,\"3,0\",sixth,3x3,0,\n\
             ,8,seventh,3x3,0,4 four\n";
@@ -386,12 +408,13 @@ mod tests {
             why(2),
             "size has \"3xx\", which is not a lattice's size, such as 10x10x10"
         );
-        assert_eq!(why(3), "axis 1 has 101 vertices; 2 to 100 are possible");
+        assert_eq!(why(3), "axis 1 has 1 vertices; it needs at least 2");
         assert!(why(4).starts_with("from has \"nine\""));
         assert_eq!(why(5), "coordinate 3 on axis 0, which has 3 vertices");
         assert_eq!(
             why(6),
-            "blocked has \"four\", which is not the id of a vertex"
+            "blocked has \"four\", which is not an id or the coordinates of a vertex, such as 0,0,9; \
+             separate vertices by spaces"
         );
     }
 

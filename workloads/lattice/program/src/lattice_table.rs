@@ -75,7 +75,7 @@ impl Rows for LatticeRows {
 
 /// The names and values of a row, in the order of the table's columns.
 ///
-/// Counts beyond 64 bits are decimal strings, as in the table.
+/// Counts beyond 64 bits are decimal strings, as all are in the table.
 pub fn values(id: &str, asked: &Asked, answer: &Answer) -> Vec<(&'static str, Value)> {
     let mut values = vec![
         ("query_id", json!(id)),
@@ -92,8 +92,8 @@ pub fn values(id: &str, asked: &Asked, answer: &Answer) -> Vec<(&'static str, Va
     }
     match answer {
         Answer::Analysis(analysis) => values.extend([
-            ("n_vertices", json!(analysis.n_vertices.to_string())),
-            ("n_edges", json!(analysis.n_edges.to_string())),
+            ("n_vertices", count(analysis.n_vertices)),
+            ("n_edges", count(analysis.n_edges)),
             ("connected", json!(analysis.connected)),
             ("diameter", json!(analysis.diameter)),
             ("average_degree", json!(analysis.average_degree)),
@@ -127,6 +127,13 @@ pub fn values(id: &str, asked: &Asked, answer: &Answer) -> Vec<(&'static str, Va
         }
     }
     values
+}
+
+fn count(n: u128) -> Value {
+    match u64::try_from(n) {
+        Ok(n) => json!(n),
+        Err(_) => json!(n.to_string()),
+    }
 }
 
 fn reachable(distance: &u32) -> Option<u32> {
@@ -433,8 +440,7 @@ impl PathColumns {
         match path {
             PathAnswer::Found(vertices) => {
                 self.found.append_value(true);
-                let ids = vertices.iter().map(|&vertex| u64::from(vertex));
-                ids.for_each(|id| self.path.values().append_value(id));
+                self.path.values().append_slice(vertices);
                 self.path.append(true);
                 16 + 8 * vertices.len()
             }

@@ -1,6 +1,6 @@
 //! What can be wrong with a lattice or a question about one.
 
-use super::{AXIS_SIZE_MAX, N_DIMENSIONS_MAX};
+use super::{N_DIMENSIONS_MAX, N_VERTICES_MAX};
 
 /// Why a lattice cannot be made, or a question about it not be answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -11,16 +11,29 @@ pub enum LatticeError {
         /// How many axes were given.
         n_dimensions: usize,
     },
-    /// An axis with fewer than 2 or more than [`AXIS_SIZE_MAX`] vertices.
-    #[error("axis {axis} has {size} vertices; 2 to {AXIS_SIZE_MAX} are possible")]
+    /// An axis with fewer than 2 vertices.
+    #[error("axis {axis} has {size} vertices; it needs at least 2")]
     AxisSize {
         /// The axis, counted from 0.
         axis: usize,
         /// Its size.
         size: u32,
     },
-    /// The question needs ids or a walk, and the lattice is too large for them.
-    #[error("the lattice has {n_vertices} vertices; at most {n_vertices_max} can be walked")]
+    /// More than [`N_VERTICES_MAX`] vertices.
+    #[error("the lattice has more than {N_VERTICES_MAX} vertices")]
+    TooLarge,
+    /// The question needs ids, and 64 bits do not hold them.
+    #[error("the lattice has {n_vertices} vertices; ids of 64 bits end at 18446744073709551616")]
+    NoIds {
+        /// Vertices of the lattice.
+        n_vertices: u128,
+    },
+    /// The question needs a search, and the lattice is too large for it.
+    #[error(
+        "the lattice has {n_vertices} vertices, and a search through them needs {gib} GiB of memory; at most {n_vertices_max} vertices can be searched",
+        // Three bits a vertex: whether it is blocked, and how far it is.
+        gib = (n_vertices * 3 / 8) >> 30
+    )]
     TooManyVertices {
         /// Vertices of the lattice.
         n_vertices: u128,

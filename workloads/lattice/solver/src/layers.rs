@@ -12,7 +12,7 @@ pub const UNREACHABLE: u32 = u32::MAX;
 pub struct Layers {
     /// `counts[d]` vertices lie at distance `d`; the first is 1 and none is 0.
     ///
-    /// Only lattices of at most 2^32 vertices are walked, so that 64 bits hold every count.
+    /// Vertices have ids of 64 bits, so that 64 bits hold every count.
     pub counts: Vec<u64>,
     /// Free vertices that cannot be reached.
     pub n_unreachable: u64,
@@ -39,20 +39,20 @@ pub fn layers(
     stop: &dyn Fn() -> bool,
 ) -> Result<Layers, LatticeError> {
     let from = lattice.endpoint(from)?;
-    let grid = lattice.grid()?;
-    if grid.n_blocked() == 0 {
+    if lattice.n_blocked() == 0 {
         let distances = if with_distances {
-            Some(straight_distances(grid, from, stop)?)
+            Some(straight_distances(lattice.grid()?, from as u32, stop)?)
         } else {
             None
         };
         return Ok(Layers {
-            counts: straight_counts(grid, from),
+            counts: straight_counts(lattice, from),
             n_unreachable: 0,
             distances,
         });
     }
 
+    let (grid, from) = (lattice.grid()?, from as u32);
     let mut counts: Vec<u64> = Vec::new();
     let mut distances = if with_distances {
         Some(unreachable_distances(grid.n_vertices() as usize, stop)?)
@@ -77,31 +77,39 @@ pub fn layers(
 
 /// The memory [`layers`] needs on this lattice.
 pub fn layers_need(lattice: &Lattice, with_distances: bool) -> Result<MemoryNeed, LatticeError> {
-    let grid = lattice.grid()?;
     let mut need = MemoryNeed::default();
-    if grid.n_blocked() > 0 {
-        need = search_need(grid.n_vertices());
+    if lattice.n_blocked() > 0 {
+        need = search_need(lattice.grid()?.n_vertices());
     }
     // A list of counts that grows leaves up to half of itself empty, and while it moves, the old
     // one is there too; the product of polynomials has two lists as well.
-    need.answer_bytes = 3 * 8 * (grid.path_length_max() + 1).max(4);
+    need.answer_bytes = 3 * 8 * (lattice.path_length_max() + 1).max(4);
     if with_distances {
-        need.answer_bytes += 4 * grid.n_vertices();
+        need.answer_bytes += 4 * lattice.grid()?.n_vertices();
     }
     Ok(need)
 }
 
 /// A distance is a sum of one distance per axis, so that the counts are a product of polynomials.
-fn straight_counts(grid: &Grid, from: u32) -> Vec<u64> {
-    let mut counts = vec![1];
-    for axis in grid.axes() {
-        let coordinate = from / axis.stride % axis.size;
-        let farthest = coordinate.max(axis.size - 1 - coordinate) as usize;
-        let mut product = vec![0; counts.len() + farthest];
-        for end in 0..axis.size {
-            let shift = coordinate.abs_diff(end) as usize;
-            for (sum, count) in product[shift..].iter_mut().zip(&counts) {
-                *sum += count;
+fn straight_counts(lattice: &Lattice, from: u64) -> Vec<u64> {
+    let mut counts: Vec<u64> = vec![1];
+    for (size, stride) in lattice.strides() {
+        let coordinate = from / stride % size;
+        // So many vertices of the axis lie on either side, one at each distance.
+        let sides = [coordinate as usize, (size - 1 - coordinate) as usize];
+        let n = counts.len() + sides[0].max(sides[1]);
+        let mut product = Vec::with_capacity(n);
+        product.extend_from_slice(&counts);
+        product.resize(n, 0);
+        for n_side in sides {
+            // A window over the counts slides along: those 1 to `n_side` before.
+            let mut sum = 0;
+            for (at, total) in product.iter_mut().enumerate().skip(1) {
+                sum += counts.get(at - 1).copied().unwrap_or(0);
+                if let Some(left) = at.checked_sub(n_side + 1) {
+                    sum -= counts.get(left).copied().unwrap_or(0);
+                }
+                *total += sum;
             }
         }
         counts = product;

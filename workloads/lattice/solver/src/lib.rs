@@ -1,15 +1,15 @@
 //! Lattices: hypercubic grid graphs, what can be said of them, and the ways through them.
 //!
-//! A lattice has 1 to 10 axes of 2 to 100 vertices each, and an edge between any two vertices that
-//! differ by one along one axis. It is bounded (nothing wraps) and undirected. A vertex's id is
+//! A lattice has 1 to 10 axes of 2 or more vertices each, at most 10²⁰ (100¹⁰) in all, and an edge
+//! between any two vertices that differ by one along one axis. It is bounded (nothing wraps) and undirected. A vertex's id is
 //! its place in row-major order: the last axis runs fastest. Vertices can be *blocked*, which
 //! removes them and their edges from the graph.
 //!
 //! | function | what it answers | where nothing is blocked |
 //! |---|---|---|
 //! | [`analyze`] | vertices, edges, connected, diameter … | closed form, any size |
-//! | [`shortest_path`] | a shortest path between two vertices | closed form |
-//! | [`layers`] | how many vertices lie at each distance | closed form |
+//! | [`shortest_path`] | a shortest path between two vertices | closed form, up to 2⁶⁴ vertices |
+//! | [`layers`] | how many vertices lie at each distance | closed form, up to 2⁶⁴ vertices |
 //! | [`catalytic_path`] | a shortest path, found in borrowed memory | the same algorithm |
 //!
 //! Each has a function beside it that says how much memory it needs, takes a scratch that can be
@@ -62,12 +62,12 @@ use grid::Grid;
 /// The most axes a lattice can have.
 pub const N_DIMENSIONS_MAX: usize = 10;
 
-/// The most vertices along one axis; the fewest are 2.
-pub const AXIS_SIZE_MAX: u32 = 100;
+/// The most vertices of a lattice: 100¹⁰.
+pub const N_VERTICES_MAX: u128 = 100_u128.pow(10);
 
-/// The most vertices of a lattice that is walked, or in which vertices are blocked.
+/// The most vertices of a lattice that is searched, or in which vertices are blocked.
 ///
-/// Up to here an id fits in 32 bits. Larger lattices can only be analyzed in closed form.
+/// Up to here an id fits in 32 bits. Of larger lattices there are closed forms alone.
 pub const N_VERTICES_WALKED_MAX: u64 = 1 << 32;
 
 /// A bounded hypercubic grid graph, possibly with blocked vertices.
@@ -83,7 +83,7 @@ pub const N_VERTICES_WALKED_MAX: u64 = 1 << 32;
 pub struct Lattice {
     sizes: Vec<u32>,
     n_vertices: u128,
-    /// Absent above [`N_VERTICES_WALKED_MAX`], where vertices have no ids.
+    /// Absent above [`N_VERTICES_WALKED_MAX`].
     grid: Option<Grid>,
 }
 
@@ -105,12 +105,17 @@ impl Lattice {
             });
         }
         for (axis, &size) in sizes.iter().enumerate() {
-            if !(2..=AXIS_SIZE_MAX).contains(&size) {
+            if size < 2 {
                 return Err(LatticeError::AxisSize { axis, size });
             }
         }
-        // At most 100^10 = 10^20, which needs 67 bits.
-        let n_vertices = sizes.iter().map(|&size| u128::from(size)).product();
+        let n_vertices = sizes
+            .iter()
+            .try_fold(1_u128, |n, &size| {
+                let n = n * u128::from(size);
+                (n <= N_VERTICES_MAX).then_some(n)
+            })
+            .ok_or(LatticeError::TooLarge)?;
         let grid = (n_vertices <= u128::from(N_VERTICES_WALKED_MAX)).then(|| Grid::new(sizes));
         Ok(Self {
             sizes: sizes.to_vec(),
@@ -129,8 +134,9 @@ impl Lattice {
     ) -> Result<Self, LatticeError> {
         for vertex in vertices {
             let id = self.id(vertex)?;
+            self.grid()?;
             if let Some(grid) = &mut self.grid {
-                grid.block(id);
+                grid.block(id as u32);
             }
         }
         Ok(self)
@@ -158,8 +164,8 @@ impl Lattice {
 
     /// Whether a vertex is blocked; ids outside the lattice are not.
     pub fn is_blocked(&self, vertex: u64) -> bool {
-        self.id(vertex)
-            .is_ok_and(|id| self.grid.as_ref().is_some_and(|grid| !grid.is_free(id)))
+        let is_blocked = |grid: &Grid| !grid.is_free(vertex as u32);
+        self.id(vertex).is_ok() && self.grid.as_ref().is_some_and(is_blocked)
     }
 
     /// Bytes the lattice itself keeps on the heap.
@@ -183,7 +189,7 @@ impl Lattice {
                 n_dimensions: self.sizes.len(),
             });
         }
-        self.grid()?;
+        self.check_ids()?;
         let mut vertex = 0;
         for (axis, (&coordinate, &size)) in coordinates.iter().zip(&self.sizes).enumerate() {
             if coordinate >= size {
@@ -201,7 +207,10 @@ impl Lattice {
     /// The coordinates of the vertex with this id.
     pub fn coordinates_of(&self, vertex: u64) -> Result<Vec<u32>, LatticeError> {
         let id = self.id(vertex)?;
-        Ok(self.grid()?.coordinates(id))
+        let coordinates = self
+            .strides()
+            .map(|(size, stride)| (id / stride % size) as u32);
+        Ok(coordinates.collect())
     }
 
     /// [`analyze`] in fresh memory and without a stop.
@@ -227,24 +236,55 @@ impl Lattice {
         })
     }
 
-    /// A vertex as the 32 bits the algorithms use.
-    fn id(&self, vertex: u64) -> Result<u32, LatticeError> {
-        self.grid()?;
+    /// Vertices have ids where 64 bits hold them.
+    fn check_ids(&self) -> Result<(), LatticeError> {
+        match self.n_vertices > u128::from(u64::MAX) + 1 {
+            true => Err(LatticeError::NoIds {
+                n_vertices: self.n_vertices,
+            }),
+            false => Ok(()),
+        }
+    }
+
+    /// A vertex, if it is in the lattice. Where there is a grid it has at most 32 bits.
+    fn id(&self, vertex: u64) -> Result<u64, LatticeError> {
+        self.check_ids()?;
         if u128::from(vertex) >= self.n_vertices {
             return Err(LatticeError::OutOfRange {
                 vertex,
                 n_vertices: self.n_vertices,
             });
         }
-        Ok(vertex as u32)
+        Ok(vertex)
     }
 
     /// A vertex from or to which one can walk: within the lattice and not blocked.
-    fn endpoint(&self, vertex: u64) -> Result<u32, LatticeError> {
+    fn endpoint(&self, vertex: u64) -> Result<u64, LatticeError> {
         let id = self.id(vertex)?;
-        if !self.grid()?.is_free(id) {
-            return Err(LatticeError::Blocked { vertex });
+        match self.is_blocked(id) {
+            true => Err(LatticeError::Blocked { vertex }),
+            false => Ok(id),
         }
-        Ok(id)
+    }
+
+    /// Of each axis its size and how far apart the ids of neighbours are, where vertices have ids.
+    fn strides(&self) -> impl Iterator<Item = (u64, u64)> {
+        let mut stride = self.n_vertices;
+        self.sizes.iter().map(move |&size| {
+            stride /= u128::from(size);
+            (u64::from(size), stride as u64)
+        })
+    }
+
+    /// The edges of the longest shortest path where nothing is blocked.
+    fn across(&self) -> u64 {
+        self.sizes.iter().map(|&size| u64::from(size) - 1).sum()
+    }
+
+    /// No shortest path has more edges.
+    fn path_length_max(&self) -> u64 {
+        self.grid
+            .as_ref()
+            .map_or(self.across(), Grid::path_length_max)
     }
 }

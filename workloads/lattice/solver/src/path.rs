@@ -1,6 +1,5 @@
 //! A shortest path between two vertices.
 
-use super::grid::Grid;
 use super::guided::{guided_distance, guided_need, nearer};
 use super::{Lattice, LatticeError, MemoryNeed, SearchScratch};
 
@@ -8,7 +7,7 @@ use super::{Lattice, LatticeError, MemoryNeed, SearchScratch};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PathAnswer {
     /// The ids of the vertices of a shortest path, both ends included.
-    Found(Vec<u32>),
+    Found(Vec<u64>),
     /// The blocked vertices separate the two ends.
     NoPath,
 }
@@ -35,50 +34,54 @@ pub fn shortest_path(
 ) -> Result<PathAnswer, LatticeError> {
     let from = lattice.endpoint(from)?;
     let to = lattice.endpoint(to)?;
-    let grid = lattice.grid()?;
-    if grid.n_blocked() == 0 {
-        return Ok(PathAnswer::Found(straight_path(grid, from, to)));
+    if lattice.n_blocked() == 0 {
+        return Ok(PathAnswer::Found(straight_path(lattice, from, to)));
     }
 
+    let grid = lattice.grid()?;
+    let (from, to) = (from as u32, to as u32);
     // From the far end, so that following nearer vertices writes the path down forwards.
     let length = guided_distance(grid, to, from, scratch, stop)?;
     let Some(length) = length else {
         return Ok(PathAnswer::NoPath);
     };
     let mut vertices = Vec::with_capacity(length as usize + 1);
-    vertices.push(from);
+    vertices.push(u64::from(from));
     let mut vertex = from;
     for distance in (1..=length).rev() {
         vertex = nearer(grid, scratch, vertex, distance);
-        vertices.push(vertex);
+        vertices.push(u64::from(vertex));
     }
     Ok(PathAnswer::Found(vertices))
 }
 
 /// The memory [`shortest_path`] needs on this lattice.
 pub fn path_need(lattice: &Lattice) -> Result<MemoryNeed, LatticeError> {
-    let grid = lattice.grid()?;
     let mut need = MemoryNeed::default();
-    if grid.n_blocked() > 0 {
-        need = guided_need(grid.n_vertices());
+    if lattice.n_blocked() > 0 {
+        need = guided_need(lattice.grid()?.n_vertices());
     }
-    need.answer_bytes = 4 * (grid.path_length_max() + 1);
+    need.answer_bytes = 8 * (lattice.path_length_max() + 1);
     Ok(need)
 }
 
 /// Along the first axis first, then along the second, and so on.
-fn straight_path(grid: &Grid, from: u32, to: u32) -> Vec<u32> {
-    let mut vertices = Vec::with_capacity(grid.manhattan(from, to) as usize + 1);
+fn straight_path(lattice: &Lattice, from: u64, to: u64) -> Vec<u64> {
+    let axes = || {
+        lattice.strides().map(|(size, stride)| {
+            let of = |vertex: u64| vertex / stride % size;
+            (stride, of(from), of(to))
+        })
+    };
+    let length: u64 = axes().map(|(_, start, end)| start.abs_diff(end)).sum();
+    let mut vertices = Vec::with_capacity(length as usize + 1);
     let mut vertex = from;
     vertices.push(vertex);
-    for axis in grid.axes() {
-        let start = from / axis.stride % axis.size;
-        let end = to / axis.stride % axis.size;
+    for (stride, start, end) in axes() {
         for _ in 0..start.abs_diff(end) {
-            if start < end {
-                vertex += axis.stride;
-            } else {
-                vertex -= axis.stride;
+            match start < end {
+                true => vertex += stride,
+                false => vertex -= stride,
             }
             vertices.push(vertex);
         }

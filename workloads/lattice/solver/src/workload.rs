@@ -8,7 +8,7 @@ use swathe::{DeviceKind, Difference, Need, Shape, Size, Stop, Workload};
 use super::guided::guided_need;
 use super::search::search_need;
 use super::{
-    AXIS_SIZE_MAX, Analysis, Lattice, LatticeError, Layers, MemoryNeed, N_VERTICES_DIAMETER_MAX,
+    Analysis, Lattice, LatticeError, Layers, MemoryNeed, N_DIMENSIONS_MAX, N_VERTICES_DIAMETER_MAX,
     N_VERTICES_WALKED_MAX, PathAnswer, SearchScratch, analyze, layers, shortest_path,
 };
 
@@ -128,14 +128,26 @@ const NAMES: [&str; 4] = ["analyze", "path", "layers", "layers"];
 ///
 /// The shape's last extent is the number of blocked vertices; those before are the lattice's, the
 /// outer ones folded together beyond three. The class tells the operation and the number of axes.
+/// Lattices too large to be searched have classes of their own, and one extent: the vertices of the
+/// longest path.
 pub fn query_size(sizes: &[u32], n_blocked: u64, operation: &Operation) -> Size {
+    let n_vertices = sizes
+        .iter()
+        .fold(1_u64, |n, &size| n.saturating_mul(size.into()));
+    if n_vertices > N_VERTICES_WALKED_MAX {
+        let n_path: u64 = sizes.iter().map(|&size| u64::from(size) - 1).sum::<u64>() + 1;
+        return Size {
+            shape: Shape::new(&[u32::try_from(n_path).unwrap_or(u32::MAX)]),
+            class: operation.number() + N_OPERATIONS * (FIRST_LARGE + sizes.len() as u32),
+            affinity: 0,
+        };
+    }
     let n_folded = sizes.len().saturating_sub(3);
     let mut extents = [0; Shape::N_EXTENTS_MAX];
     let n_axes_kept = sizes.len() - n_folded;
     extents[..n_axes_kept].copy_from_slice(&sizes[n_folded..]);
     for &size in &sizes[..n_folded] {
-        // Lattices that can be walked have far fewer vertices along the outer axes than 2^32.
-        extents[0] = extents[0].saturating_mul(size);
+        extents[0] *= size;
     }
     extents[n_axes_kept] = u32::try_from(n_blocked).unwrap_or(u32::MAX);
     let shape = Shape::new(&extents[..=n_axes_kept]);
@@ -148,6 +160,9 @@ pub fn query_size(sizes: &[u32], n_blocked: u64, operation: &Operation) -> Size 
 }
 
 const N_OPERATIONS: u32 = NAMES.len() as u32;
+
+/// Classes of lattices too large to be searched count their axes from here.
+const FIRST_LARGE: u32 = N_DIMENSIONS_MAX as u32 + 1;
 
 impl Workload for LatticeWorkload {
     type Problem = Query;
@@ -220,7 +235,10 @@ impl Workload for LatticeWorkload {
     fn class_name(&self, class: u32) -> String {
         let n_axes = class / N_OPERATIONS;
         let name = NAMES[(class % N_OPERATIONS) as usize];
-        format!("{name}, {n_axes} axes and the blocked")
+        match n_axes.checked_sub(FIRST_LARGE) {
+            Some(n_axes) => format!("{name}, {n_axes} axes in closed form"),
+            None => format!("{name}, {n_axes} axes and the blocked"),
+        }
     }
 }
 
@@ -247,12 +265,26 @@ struct Extent {
 
 impl Extent {
     fn of(shape: &Shape, class: u32) -> Extent {
-        let n_axes = u64::from(class / N_OPERATIONS);
+        let n_axes = class / N_OPERATIONS;
+        if let Some(n_axes) = n_axes.checked_sub(FIRST_LARGE) {
+            return Extent {
+                operation_number: class % N_OPERATIONS,
+                n_axes: n_axes.into(),
+                n_vertices: u64::MAX,
+                n_blocked: 0,
+                across_max: shape.volume().saturating_sub(1),
+            };
+        }
+        let n_axes = u64::from(n_axes);
         let (n_blocked, axes) = shape.extents().split_last().unwrap_or((&0, &[]));
         let n_folded = n_axes.saturating_sub(axes.len() as u64);
-        // Of axes that are folded together only the number is known.
+        // Of axes that are folded together only the number and the product are known: the sum is
+        // greatest where all but one have two vertices.
         let (folded, plain) = axes.split_at(usize::from(n_folded > 0));
-        let folded_max = (n_folded + folded.len() as u64) * u64::from(AXIS_SIZE_MAX - 1);
+        let folded_max = match folded {
+            [n_vertices] => (u64::from(*n_vertices) >> n_folded) - 1 + n_folded,
+            _ => 0,
+        };
         let plain_max: u64 = plain
             .iter()
             .map(|&size| u64::from(size).saturating_sub(1))
@@ -273,8 +305,8 @@ impl Extent {
             scratch_bytes: 0,
             solution_bytes: size_of::<Answer>() as u64,
         };
-        // What is too large to be walked is refused, or has a closed form.
-        if self.n_vertices > N_VERTICES_WALKED_MAX {
+        // All distances of what is too large to be searched are refused.
+        if self.n_vertices > N_VERTICES_WALKED_MAX && matches!(self.operation_number, 0 | 3) {
             return need;
         }
         let n_vertices = self.n_vertices;
@@ -290,7 +322,7 @@ impl Extent {
         let n_path_max = self.path_length_max() + 1;
         match self.operation_number {
             0 => need.scratch_bytes += self.diameter_bytes(),
-            1 => need.solution_bytes += 4 * n_path_max,
+            1 => need.solution_bytes += 8 * n_path_max,
             with_distances => {
                 // Room to grow, and the old list while the new one is filled.
                 need.solution_bytes += 3 * 8 * n_path_max.max(4);
@@ -382,15 +414,28 @@ mod tests {
     }
 
     #[test]
-    fn lattices_too_large_to_walk_need_nothing_to_be_refused() {
-        for operation in [Operation::Analyze, Operation::Path { from: 0, to: 1 }] {
-            let query = query(&[100; 10], [], operation);
+    fn lattices_too_large_to_search_have_closed_forms() {
+        let to = 100_u64.pow(9) - 1;
+        let layers = |with_distances| Operation::Layers {
+            from: 0,
+            with_distances,
+        };
+        let path = Operation::Path { from: 0, to };
+        for operation in [Operation::Analyze, path, layers(false), layers(true)] {
+            let query = query(&[100; 9], [], operation);
             let size = LatticeWorkload.size(&query);
             let need = LatticeWorkload.need(&size, DeviceKind::Cpu);
-            assert!(need.total_bytes() < 4096);
+            assert!(need.total_bytes() < 64 << 10);
             let answer =
                 LatticeWorkload.solve(&query, &mut SearchScratch::default(), &mut (), &Stop::new());
-            assert_eq!(answer.is_ok(), operation == Operation::Analyze);
+            match answer {
+                Ok(Answer::Path(path)) => assert_eq!(path.length(), Some(9 * 99)),
+                Ok(Answer::Layers(layers)) => {
+                    assert_eq!(layers.counts.iter().sum::<u64>(), 100_u64.pow(9));
+                }
+                Ok(Answer::Analysis(_)) => {}
+                Err(_) => assert_eq!(operation, layers(true)),
+            }
         }
     }
 

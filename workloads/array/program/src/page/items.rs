@@ -4,6 +4,7 @@ use std::path::Path;
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::UInt64Type;
+use swathe::array::Dtype;
 
 use swathe_run::store::run_folder::FolderError;
 use swathe_run::store::table_reader::{TableReader, number_column, string_column};
@@ -84,8 +85,9 @@ pub(super) fn items(run: &Path, kind: Kind, timings: &Timings) -> Result<Vec<Ite
             if inner.is_valid(at) && kind == Kind::Product {
                 extents.insert(extents.len().min(1), inner.value(at));
             }
-            let element_bytes = element_bytes(dtype.value(at))
+            let element = Dtype::from_numpy_name(dtype.value(at))
                 .ok_or("it has elements of a type that is not known")?;
+            let element_bytes = element.size_bytes() as u64;
             let timing = timings.of(row.value(at));
             items.push(Item {
                 row: row.value(at),
@@ -101,16 +103,6 @@ pub(super) fn items(run: &Path, kind: Kind, timings: &Timings) -> Result<Vec<Ite
         Ok(())
     })?;
     Ok(items)
-}
-
-/// By the names NumPy has for them.
-fn element_bytes(dtype: &str) -> Option<u64> {
-    match dtype {
-        "uint8" => Some(1),
-        "uint32" | "float32" => Some(4),
-        "uint64" | "float64" => Some(8),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

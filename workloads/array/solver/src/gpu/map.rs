@@ -9,7 +9,7 @@ use std::borrow::Borrow;
 use swathe::{Access, Gpu, GpuError, Kernel, Lane, Need, Stop};
 
 use super::pack::{Packed, Words};
-use super::{BUFFER_BYTES_MIN, Lot, OTHER_DTYPE, check_size, held_bytes};
+use super::{BUFFER_BYTES_MIN, Lot, OTHER_DTYPE, check_size, held_bytes, is_mixed};
 use crate::Array;
 use crate::fit::{FloatWork, Slice};
 use crate::map::{Map, Operand};
@@ -96,6 +96,9 @@ impl<'a> Fitting<'a> {
         let Some(data) = f32::slice(first.elements()) else {
             return Ok(None);
         };
+        if is_mixed(first, second) {
+            return Ok(None);
+        }
         Ok(match workload.float_work(first, second)? {
             FloatWork::Map(map) => Some(Fitting {
                 shape: first.shape(),

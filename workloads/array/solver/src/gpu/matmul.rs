@@ -9,7 +9,7 @@ use std::borrow::Borrow;
 
 use swathe::{Access, Gpu, GpuError, Kernel, Lane, Need, Shape, Stop};
 
-use super::{BUFFER_BYTES_MIN, Lot, OTHER_DTYPE, check_size, held_bytes};
+use super::{BUFFER_BYTES_MIN, Lot, OTHER_DTYPE, check_size, held_bytes, is_mixed};
 use crate::Array;
 use crate::fit::{FloatWork, Slice};
 use crate::matmul::ProductShape;
@@ -34,6 +34,7 @@ const N_TILE: u64 = 32;
 const N_LANE_WORDS: usize = 8;
 
 const NOT_FINITE: &str = "an operand holds NaN or an infinity";
+const STACK: &str = "it is a stack of products";
 const TOO_LARGE: &str = "sums may overflow";
 
 /// Rows, inner extent and columns, if a shape is a product's.
@@ -79,7 +80,7 @@ pub(super) fn solve<A: Borrow<Array> + Send + Sync>(
             rest = others;
             Answer {
                 error_max: fitting.error_max,
-                ..Answer::new(&[n_rows, n_cols], own.to_vec())
+                ..Answer::new(&fitting.out_shape, own.to_vec())
             }
         })
     });
@@ -91,6 +92,7 @@ struct Fitting<'a> {
     left: &'a [f32],
     right: &'a [f32],
     shape: ProductShape,
+    out_shape: Vec<usize>,
     error_max: f64,
 }
 
@@ -103,9 +105,16 @@ impl<'a> Fitting<'a> {
         let Some(left) = f32::slice(first.elements()) else {
             return Ok(Lot::ToCpu(OTHER_DTYPE));
         };
-        let FloatWork::Product { right, shape } = workload.float_work(first, second)? else {
+        if is_mixed(first, second) {
+            return Ok(Lot::ToCpu(OTHER_DTYPE));
+        }
+        let FloatWork::Product { right, stack } = workload.float_work(first, second)? else {
             return Ok(Lot::ToCpu(OTHER_DTYPE));
         };
+        if stack.n_products() != 1 {
+            return Ok(Lot::ToCpu(STACK));
+        }
+        let shape = stack.product();
         let (Some(left_max), Some(right_max)) = (magnitude_max(left), magnitude_max(right)) else {
             return Ok(Lot::ToCpu(NOT_FINITE));
         };
@@ -116,6 +125,7 @@ impl<'a> Fitting<'a> {
             left,
             right,
             shape,
+            out_shape: stack.out_shape().to_vec(),
             error_max: error_max(shape.n_inner, left_max, right_max),
         }))
     }

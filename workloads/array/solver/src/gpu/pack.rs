@@ -82,6 +82,25 @@ impl Packed for u8 {
     }
 }
 
+impl Packed for u16 {
+    fn n_words(n_elements: usize) -> usize {
+        n_elements.div_ceil(2)
+    }
+
+    fn pack(data: &[u16], words: &mut Vec<u32>) {
+        let pairs = data.chunks(2);
+        words.extend(pairs.map(|pair| {
+            let high = pair.get(1).copied().unwrap_or(0);
+            u32::from(pair[0]) | u32::from(high) << 16
+        }));
+    }
+
+    fn unpack(words: &[u32], n_elements: usize) -> Vec<u16> {
+        let halves = words.iter().flat_map(|&x| [x as u16, (x >> 16) as u16]);
+        halves.take(n_elements).collect()
+    }
+}
+
 impl Packed for u32 {
     fn n_words(n_elements: usize) -> usize {
         n_elements
@@ -140,6 +159,13 @@ mod tests {
             u8::pack(&bytes, &mut words);
             assert_eq!(words.len(), u8::n_words(n));
             assert_eq!(u8::unpack(&words, n), bytes);
+        }
+        for n in [0, 1, 2, 5] {
+            let shorts: Vec<u16> = (0x0102..).take(n).collect();
+            let mut words = Vec::new();
+            u16::pack(&shorts, &mut words);
+            assert_eq!(words.len(), u16::n_words(n));
+            assert_eq!(u16::unpack(&words, n), shorts);
         }
         let longs = [0x0123_4567_89ab_cdef, u64::MAX];
         let mut words = Vec::new();

@@ -47,6 +47,10 @@ pub(super) fn need(key: &Key, lane_bytes: u64) -> Need {
             let key_bytes = 4 * key.size_bytes() as u64;
             (2, table_bytes, key_bytes.min(lane_bytes))
         }
+        Key::Numbers(numbers) => {
+            let key_bytes = 4 * size_of::<u64>() as u64 * numbers.len() as u64;
+            (2, table_bytes, key_bytes.min(lane_bytes))
+        }
     };
     const N_BUFFERS: u64 = 6;
     Need {
@@ -65,7 +69,6 @@ pub(super) fn solve<A, T>(
 where
     A: Borrow<Array> + Send + Sync,
     T: Unsigned + Slice + Packed,
-    Elements: From<Vec<T>>,
 {
     let lots: Vec<Lot<Fitting<'_, T>>> = items
         .iter()
@@ -82,7 +85,10 @@ where
             let n_elements = fitting.data.len();
             let (own, others) = rest.split_at(T::n_words(n_elements));
             rest = others;
-            Answer::new(fitting.shape, T::unpack(own, n_elements))
+            let mut elements = fitting.elements.clone();
+            let out = T::slice_mut(&mut elements).unwrap_or_default();
+            out.copy_from_slice(&T::unpack(own, n_elements));
+            Answer::new(fitting.shape, elements)
         })
     });
     Ok(lanes.collect())
@@ -91,6 +97,7 @@ where
 /// An item whose key fits.
 struct Fitting<'a, T> {
     shape: &'a [usize],
+    elements: &'a Elements,
     data: &'a [T],
     key: XorKey<'a, T>,
 }
@@ -108,6 +115,7 @@ impl<'a, T: Unsigned + Slice> Fitting<'a, T> {
         let key = workload.xor_key(first, second)?;
         Ok(Some(Fitting {
             shape: first.shape(),
+            elements: first.elements(),
             data,
             key,
         }))

@@ -129,11 +129,9 @@ fn assert_same(a: &Became, b: &Became) {
 
 fn bits(array: &Array) -> Vec<u64> {
     match array.elements() {
-        Elements::U8(v) => v.iter().map(|&x| u64::from(x)).collect(),
-        Elements::U32(v) => v.iter().map(|&x| u64::from(x)).collect(),
-        Elements::U64(v) => v.clone(),
         Elements::F32(v) => v.iter().map(|x| u64::from(x.to_bits())).collect(),
         Elements::F64(v) => v.iter().map(|x| x.to_bits()).collect(),
+        integers => swathe::with_elements!(integers, v => v.iter().map(|&x| x as _).collect()),
     }
 }
 

@@ -1,9 +1,9 @@
 //! Maps: the CPU's bits, except for exponentials and logarithms.
 
 use swathe::Gpu;
-use swathe_array::{Array, Elements, Item, MapKind, MapOperand, Operation};
+use swathe_array::{Array, ArrayWorkload, Elements, Item, MapKind, MapOperand, Operation};
 
-use crate::{Random, check, floats, gpu, one, two};
+use crate::{Became, Random, check, floats, gpu, launch, one, two};
 
 /// The exact ones, and those that may be a few units off.
 const UNARY: [MapKind; 6] = [
@@ -235,15 +235,20 @@ fn items_that_do_not_fit_fail_as_on_the_cpu() {
     let Some(gpu) = gpu() else { return };
     let mut random = Random(13);
     let doubles = Array::new(vec![4], vec![1.0f64; 4]).unwrap();
+    let integers = Array::new(vec![4], vec![1i32; 4]).unwrap();
     let items = vec![
         two(random.floats(&[4]), random.floats(&[4])),
         two(random.floats(&[4]), random.floats(&[2, 2])),
-        two(random.floats(&[4]), doubles),
+        two(random.floats(&[4]), integers),
         one(random.floats(&[4])),
         two(random.floats(&[0]), random.floats(&[0])),
     ];
     let add = Operation::Map(MapKind::Add(MapOperand::Second));
     assert_eq!(check(&add, &items, &gpu).len(), 2);
+    // What is computed in double precision is the CPU's.
+    let mixed = two(random.floats(&[4]), doubles);
+    let became = launch(&ArrayWorkload::new(add), &gpu, &[&mixed]);
+    assert!(matches!(became[0], Became::ToCpu(_)));
 }
 
 #[test]

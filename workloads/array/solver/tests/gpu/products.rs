@@ -164,15 +164,22 @@ fn items_that_do_not_fit_fail_as_on_the_cpu() {
     let Some(gpu) = gpu() else { return };
     let mut random = Random(26);
     let doubles = Array::new(vec![5, 3], vec![0.0f64; 15]).unwrap();
+    let integers = Array::new(vec![5, 3], vec![0i32; 15]).unwrap();
     let items = vec![
         pair([4, 5, 3], &mut random),
         two(random.floats(&[4, 5]), random.floats(&[6, 3])),
-        two(random.floats(&[4, 5]), doubles),
+        two(random.floats(&[4, 5]), integers),
         one(random.floats(&[4, 5])),
         two(random.floats(&[4, 5, 1]), random.floats(&[5, 3])),
         pair([2, 2, 2], &mut random),
     ];
     assert_eq!(check(&Operation::Matmul, &items, &gpu).len(), 2);
+    // What is computed in double precision, and stacks, are the CPU's.
+    let stack = two(random.floats(&[2, 4, 5]), random.floats(&[2, 5, 3]));
+    for item in [two(random.floats(&[4, 5]), doubles), stack] {
+        let became = launch(&ArrayWorkload::new(Operation::Matmul), &gpu, &[&item]);
+        assert!(matches!(became[0], Became::ToCpu(_)));
+    }
 }
 
 /// A wrong answer is found: the allowed difference is far below the elements.

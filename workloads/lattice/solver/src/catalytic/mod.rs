@@ -130,9 +130,9 @@ pub fn catalytic_path(
     settings: &CatalyticSettings,
     stop: &dyn Fn() -> bool,
 ) -> Result<CatalyticAnswer, LatticeError> {
-    let from = lattice.endpoint(from)?;
-    let to = lattice.endpoint(to)?;
     let grid = lattice.grid()?;
+    let from = lattice.endpoint(from)? as u32;
+    let to = lattice.endpoint(to)? as u32;
     if (borrowed.len() as u64) < grid.n_vertices() {
         return Err(LatticeError::ScratchTooSmall {
             n_words: borrowed.len(),

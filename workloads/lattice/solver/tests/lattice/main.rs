@@ -171,9 +171,9 @@ fn the_largest_lattice_is_analyzed_in_closed_form() {
     assert_eq!(analysis.average_degree, 19.8);
     assert!((analysis.density / 1.98e-19 - 1.0).abs() < 1e-15);
 
-    let refused = LatticeError::TooManyVertices {
+    // Ids of 64 bits end before.
+    let refused = LatticeError::NoIds {
         n_vertices: 10_u128.pow(20),
-        n_vertices_max: 1 << 32,
     };
     assert_eq!(lattice.path(0, 1), Err(refused));
     assert_eq!(lattice.layers(0), Err(refused));
@@ -197,12 +197,14 @@ fn four_thousand_million_vertices_are_walked_in_closed_form() {
     let layers = lattice.layers(last).unwrap();
     assert_eq!(layers.counts.iter().sum::<u64>(), 1 << 32);
     assert_eq!(layers.eccentricity(), 4 * 63 + 2 * 15);
-    assert!(
-        Lattice::new(&[64, 64, 64, 64, 16, 17])
-            .unwrap()
-            .path(0, 1)
-            .is_err()
-    );
+    // And beyond: nothing is blocked.
+    let lattice = Lattice::new(&[64, 64, 64, 64, 16, 17]).unwrap();
+    assert_eq!(lattice.path(0, 1).unwrap().length(), Some(1));
+    let refused = LatticeError::TooManyVertices {
+        n_vertices: 17 << 28,
+        n_vertices_max: 1 << 32,
+    };
+    assert_eq!(lattice.with_blocked([0]), Err(refused));
 }
 
 /// Ids up to the last of 32 bits are searched; memory is only touched where the search comes.
@@ -229,7 +231,13 @@ fn unusable_lattices_and_questions_are_named() {
     assert_eq!(error(&[]), Dimensions { n_dimensions: 0 });
     assert_eq!(error(&[2; 11]), Dimensions { n_dimensions: 11 });
     assert_eq!(error(&[2, 1]), AxisSize { axis: 1, size: 1 });
-    assert_eq!(error(&[101]), AxisSize { axis: 0, size: 101 });
+    assert_eq!(error(&[u32::MAX; 4]), TooLarge);
+    let vast = Lattice::new(&[100; 10]).unwrap();
+    let n_vertices = 10_u128.pow(20);
+    assert_eq!(vast.path(0, 1), Err(NoIds { n_vertices }));
+    let large = Lattice::new(&[1 << 17, 1 << 17]).unwrap();
+    let refused = large.with_blocked([0]).unwrap_err().to_string();
+    assert!(refused.contains("needs 6 GiB of memory"), "{refused}");
 
     let lattice = Lattice::new(&[3, 4]).unwrap();
     let outside = OutOfRange {
@@ -288,6 +296,49 @@ fn a_stop_ends_every_walk() {
     // The same scratch still answers.
     let answer = shortest_path(&lattice, 0, 215_997, &mut scratch, GO_ON).unwrap();
     assert_eq!(answer.length(), Some(3 * 59 - 2));
+}
+
+/// Axes of any extent, and lattices that are too large for anything but closed forms.
+#[test]
+fn closed_forms_are_those_of_a_search() {
+    for sizes in [&[7_u32, 5][..], &[2, 9, 4], &[513], &[3, 2, 2, 5]] {
+        let lattice = Lattice::new(sizes).unwrap();
+        let n_vertices = lattice.n_vertices() as u64;
+        for from in (0..n_vertices).step_by(1 + n_vertices as usize / 17) {
+            let mut counts = vec![0; lattice.layers(from).unwrap().counts.len()];
+            let here = lattice.coordinates_of(from).unwrap();
+            for to in 0..n_vertices {
+                let there = lattice.coordinates_of(to).unwrap();
+                let steps = here.iter().zip(&there).map(|(a, b)| a.abs_diff(*b));
+                counts[steps.sum::<u32>() as usize] += 1;
+            }
+            assert_eq!(
+                lattice.layers(from).unwrap().counts,
+                counts,
+                "{sizes:?} {from}"
+            );
+        }
+    }
+    let lattice = Lattice::new(&[1 << 20, 1000, 1 << 30]).unwrap();
+    let from = lattice.vertex_at(&[7, 999, 5]).unwrap();
+    let to = lattice.vertex_at(&[3, 990, (1 << 30) - 1]).unwrap();
+    assert_eq!(lattice.coordinates_of(to).unwrap(), [3, 990, (1 << 30) - 1]);
+    let near = lattice.vertex_at(&[3, 990, 15]).unwrap();
+    let PathAnswer::Found(path) = lattice.path(from, near).unwrap() else {
+        panic!("nothing is blocked")
+    };
+    assert_eq!((path.len(), path[0], path[23]), (24, from, near));
+    assert!(path_need(&lattice).unwrap().answer_bytes > 8 << 30);
+
+    // A maze of 512 × 512: walls with gaps at alternating ends.
+    let is_wall = |x: u64, y: u64| x % 2 == 1 && y != if x % 4 == 1 { 511 } else { 0 };
+    let walls = (0..512 * 512).filter(|id| is_wall(id / 512, id % 512));
+    let maze = Lattice::new(&[512, 512])
+        .unwrap()
+        .with_blocked(walls)
+        .unwrap();
+    let length = maze.path(0, 510 * 512).unwrap().length();
+    assert_eq!(length, Some(510 + 255 * 511 + 511));
 }
 
 /// Rings, for which the bounds of the diameter prune least, and shapes with corners.

@@ -132,7 +132,9 @@ impl Plain {
         sum / self.free.len().max(1) as f64
     }
 
-    pub(crate) fn check_path(&self, vertices: &[u32], from: u32, to: u32) {
+    pub(crate) fn check_path(&self, vertices: &[impl Copy + Into<u64>], from: u32, to: u32) {
+        let vertices = vertices.iter().map(|&vertex| vertex.into() as u32);
+        let vertices: Vec<u32> = vertices.collect();
         assert_eq!(vertices.first(), Some(&from));
         assert_eq!(vertices.last(), Some(&to));
         for edge in vertices.windows(2) {
