@@ -68,13 +68,11 @@ impl TableFile {
                     .set_column_statistics_enabled(column, EnabledStatistics::None);
             }
             // Bulk data: no two values are alike and their order means nothing, so a dictionary
-            // and statistics would only be more copies of them, and a thorough compression would
-            // take longer than writing them.
+            // and statistics would only be more copies of them.
             if let DataType::LargeList(element) = field.data_type() {
                 let parts = [field.name().as_str(), "list", element.name()];
                 let column = ColumnPath::new(parts.map(str::to_owned).to_vec());
                 properties = properties
-                    .set_column_compression(column.clone(), Compression::LZ4_RAW)
                     .set_column_dictionary_enabled(column.clone(), false)
                     .set_column_statistics_enabled(column, EnabledStatistics::None);
             }
