@@ -20,6 +20,8 @@ pub struct LatticeRows {
     schema: SchemaRef,
     question: QuestionColumns,
     answers: AnswerColumns,
+    /// Of small planes.
+    blocked: ListBuilder<UInt64Builder>,
     n_bytes: usize,
 }
 
@@ -32,6 +34,7 @@ impl LatticeRows {
             schema: Arc::new(Schema::new(mark_values(fields(kind), VALUES))),
             question: QuestionColumns::default(),
             answers: AnswerColumns::new(kind),
+            blocked: blocked_builder(),
             n_bytes: 0,
         }
     }
@@ -58,6 +61,9 @@ impl Rows for LatticeRows {
         let Ok(asked) = &query.asked else { return 0 };
         self.n_bytes += self.question.append(&query.id, asked);
         self.n_bytes += self.answers.append(answer);
+        if self.queries.kind() == QueryKind::Path {
+            self.n_bytes += append_blocked(&mut self.blocked, asked);
+        }
         1
     }
 
@@ -69,8 +75,32 @@ impl Rows for LatticeRows {
         self.n_bytes = 0;
         let mut columns = self.question.take(self.queries.kind());
         columns.extend(self.answers.take());
+        if self.queries.kind() == QueryKind::Path {
+            columns.push(Arc::new(self.blocked.finish()));
+        }
         columns
     }
+}
+
+/// Appends the blocked vertices of a plane that is small enough to be drawn, null otherwise; returns
+/// the bytes that took, roughly.
+fn append_blocked(column: &mut ListBuilder<UInt64Builder>, asked: &Asked) -> usize {
+    const N_DRAWN_MAX: u64 = 64 * 64;
+    let drawn = match *asked.lattice.sizes() {
+        [height, width] if u64::from(height) * u64::from(width) <= N_DRAWN_MAX => {
+            Some(asked.lattice.blocked())
+        }
+        _ => None,
+    };
+    for &vertex in drawn.unwrap_or_default() {
+        column.values().append_value(u64::from(vertex));
+    }
+    column.append(drawn.is_some());
+    8 * drawn.map_or(1, <[u32]>::len)
+}
+
+fn blocked_builder() -> ListBuilder<UInt64Builder> {
+    ListBuilder::new(UInt64Builder::new()).with_field(element(DataType::UInt64, false))
 }
 
 /// The names and values of a row, in the order of the table's columns.
@@ -227,6 +257,14 @@ fn fields(kind: QueryKind) -> Vec<Field> {
                 "path",
                 list_type(UInt64, false),
                 "the vertices of a shortest path, both ends included; null if there is none",
+                "id",
+            )
+            .with_nullable(true),
+            measured(
+                "blocked",
+                list_type(UInt64, false),
+                "the blocked vertices of a lattice of two axes with at most 4096 vertices, from which \
+                 it can be drawn; null for others",
                 "id",
             )
             .with_nullable(true),

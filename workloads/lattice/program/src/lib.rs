@@ -16,7 +16,7 @@ use swathe_run::kind::RunKind;
 pub static KIND: RunKind = RunKind {
     title: "Lattice operations",
     scripts: &[include_str!("page/assets/lattice.js")],
-    style: "",
+    style: include_str!("page/assets/lattice.css"),
     page: page::data,
     ..RunKind::plain("lattice")
 };

@@ -41,6 +41,7 @@ pub(crate) fn data(run: &Path) -> Result<Value, FolderError> {
         }
     }
     Ok(json!({
+        "mazes": mazes(run)?,
         "n": queries.len(),
         "queries": columns,
         "sizes": sizes(&queries),
@@ -127,6 +128,43 @@ fn answer(batch: &RecordBatch, at: usize) -> Vec<(&'static str, Value)> {
         Some((*name, value))
     });
     columns.collect()
+}
+
+/// Lattices of two axes with their blocked vertices and paths, the first few.
+fn mazes(run: &Path) -> Result<Vec<Value>, FolderError> {
+    const N_MAZES_MAX: usize = 12;
+    let mut mazes = Vec::new();
+    let table = TableReader::of_run(run, "queries")?;
+    if table.builder.schema().field_with_name("blocked").is_err() {
+        return Ok(mazes);
+    }
+    let table = table.columns(&["query_id", "sizes", "path", "blocked"]);
+    table.for_each(|batch| {
+        let (ids, sizes) = (
+            string_column(batch, "query_id")?,
+            string_column(batch, "sizes")?,
+        );
+        let list = |name: &str, at: usize| -> Option<Vec<u64>> {
+            let column = batch.column_by_name(name)?.as_list_opt::<i32>()?;
+            let values = column.is_valid(at).then(|| column.value(at))?;
+            Some(values.as_primitive_opt::<UInt64Type>()?.values().to_vec())
+        };
+        for at in 0..batch.num_rows() {
+            if mazes.len() == N_MAZES_MAX {
+                break;
+            }
+            if let Some(blocked) = list("blocked", at) {
+                mazes.push(json!({
+                    "id": ids.value(at),
+                    "sizes": sizes.value(at),
+                    "blocked": blocked,
+                    "path": list("path", at),
+                }));
+            }
+        }
+        Ok(())
+    })?;
+    Ok(mazes)
 }
 
 /// Times by the number of vertices, in steps of ten.

@@ -50,6 +50,11 @@ impl LatticeDescription {
         &self.sizes
     }
 
+    /// The blocked vertices, ascending.
+    pub fn blocked(&self) -> &[u32] {
+        &self.blocked
+    }
+
     /// Vertices that are blocked.
     pub fn n_blocked(&self) -> u64 {
         self.blocked.len() as u64

@@ -24,7 +24,7 @@
       { name: "farthest", key: "eccentricity", format: S.format.count, numeric: true, help: "the distance of the farthest vertex that can be reached" },
       { name: "out of reach", key: "n_unreachable", format: S.format.count, numeric: true, help: "free vertices that cannot be reached" },
     ];
-    return S.section("lattice", "Questions", summary(data, rows),
+    return S.section("lattice", "Questions", summary(data, rows), mazes(data.mazes ?? []),
       data.sizes.length ? S.chart.bars({
         title: "Time by the number of vertices", desc: "The median of the questions about lattices of a size, blocked vertices included.",
         bars: data.sizes.map((size) => ({
@@ -48,6 +48,20 @@
         rows,
       })));
   };
+
+  /** Planes with what is blocked and a shortest path: the first axis downwards, the second to the right. */
+  const mazes = (all) => all.length === 0 ? null : h("div", { class: "mazes" }, all.map((maze) => {
+    const [height, width] = maze.sizes.split("x").map(Number);
+    const place = (vertex) => [vertex % width, Math.floor(vertex / width)];
+    const middle = (vertex) => place(vertex).map((at) => at + 0.5).join(",");
+    const end = (vertex, name) => S.svg("circle", { class: `maze-${name}`, cx: place(vertex)[0] + 0.5, cy: place(vertex)[1] + 0.5, r: 0.3 });
+    const length = maze.path ? `${S.counted(maze.path.length - 1, "step")}` : "no path";
+    return h("figure", {}, h("figcaption", {}, h("strong", {}, maze.id), h("span", {}, ` ${maze.sizes}, ${length}`)),
+      S.svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${maze.id}: ${S.counted(maze.blocked.length, "blocked vertex", "blocked vertices")}, ${length}` },
+        S.svg("rect", { class: "maze-free", width, height }),
+        S.svg("path", { class: "maze-wall", d: maze.blocked.map((vertex) => `M${place(vertex).join(" ")}h1v1h-1z`).join("") }),
+        maze.path ? [S.svg("polyline", { class: "maze-path", points: maze.path.map(middle).join(" ") }), end(maze.path[0], "from"), end(maze.path[maze.path.length - 1], "to")] : null));
+  }));
 
   const summary = (data, rows) => {
     if (rows.length < data.n || data.queries.found === undefined) return `${S.counted(data.n, "question")} answered.`;
