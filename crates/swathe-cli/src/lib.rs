@@ -52,8 +52,10 @@ fn dispatch(matches: &ArgMatches) -> Result<Code, CliError> {
 /// Carries out a command as if it had been typed.
 fn type_in(words: Vec<String>) -> Result<Code, CliError> {
     let config = config_among(&words);
-    let parsed = flags::command(config.as_deref()).try_get_matches_from(&words);
-    let matches = parsed.map_err(|error| CliError::usage(error.to_string()))?;
+    let matches = match flags::command(config.as_deref()).try_get_matches_from(&words) {
+        Ok(matches) => matches,
+        Err(error) => return program::help_or_fault(&error),
+    };
     swathe_command::settings::set_words(words);
     dispatch(&matches)
 }

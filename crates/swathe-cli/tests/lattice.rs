@@ -104,7 +104,7 @@ fn flags_ask_one_question() {
     // The same kind of thing as an end of a path.
     let path = printed("lattice path --size 20x20 --from 1,1 --to 1,3 --blocked 1,2");
     assert!(
-        path.contains("length     4") && path.contains("from       21"),
+        path.contains("length       4") && path.contains("from_vertex  21"),
         "{path}"
     );
     let counts = printed("lattice analyze --size 100x100x100x100x100x100x100x100x100x100 --json");

@@ -388,7 +388,7 @@ fn a_run_ends_with_its_figures() {
     );
     let memory = bytes(report.memory.peak_bytes);
     assert!(
-        lines[1].ends_with(&format!("; memory {memory} of 1.00 GiB at most")),
+        lines[1].ends_with(&format!("; memory {memory} of 1 GiB at most")),
         "{}",
         ended.stderr
     );

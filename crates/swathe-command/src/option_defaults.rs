@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, Command};
+use swathe_formats::regular_file;
 
 use crate::program::Program;
 use crate::settings::SHARED_NAMES;
@@ -40,7 +41,7 @@ const OF_ONE_CALL: [&str; 9] = [
 pub fn with_defaults(program: &Program, config: Option<&Path>) -> Command {
     let path = config.map_or_else(|| PathBuf::from("swathe.toml"), Path::to_owned);
     let command = (program.command)();
-    let table = std::fs::read_to_string(path)
+    let table = regular_file::read_to_string(&path)
         .ok()
         .and_then(|text| text.parse::<toml::Table>().ok());
     let section = table

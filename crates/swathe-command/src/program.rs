@@ -129,7 +129,7 @@ fn words() -> Result<Vec<String>, CliError> {
 }
 
 /// Help goes to stdout and is no fault.
-fn help_or_fault(error: &clap::Error) -> Result<Code, CliError> {
+pub fn help_or_fault(error: &clap::Error) -> Result<Code, CliError> {
     if !error.use_stderr() {
         // A reader that has seen enough (`| head -1`) is no fault.
         let _ = error.print();

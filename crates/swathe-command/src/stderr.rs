@@ -38,6 +38,14 @@ pub fn set_quiet() {
     IS_QUIET.store(true, Ordering::Relaxed);
 }
 
+/// Carries something out of which only warnings and errors are told.
+pub fn quietly<T>(work: impl FnOnce() -> T) -> T {
+    let was_quiet = IS_QUIET.swap(true, Ordering::Relaxed);
+    let done = work();
+    IS_QUIET.store(was_quiet, Ordering::Relaxed);
+    done
+}
+
 /// Whether only warnings and errors are wanted.
 pub fn is_quiet() -> bool {
     IS_QUIET.load(Ordering::Relaxed)

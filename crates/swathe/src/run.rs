@@ -382,8 +382,7 @@ impl<F: Finish> Shared<F> {
         // Threads that were refused for want of address space leave none of it, and the problems
         // need some: this much is kept for them. It is never touched, so that it is no memory.
         const SPARED_BYTES: usize = 128 << 20;
-        let mut spared: Vec<u8> = Vec::new();
-        let _ = spared.try_reserve_exact(SPARED_BYTES);
+        let mut spared = memmap2::MmapMut::map_anon(SPARED_BYTES).ok();
         let n_gpus = shared.fleet.n_gpus();
         let gpus = (0..n_gpus).flat_map(|number| {
             std::iter::repeat_n(WorkerKind::Gpu(number), GpuPool::N_WORKERS_EACH)
@@ -397,7 +396,7 @@ impl<F: Finish> Shared<F> {
             let mut is_started = Shared::spawn_worker(shared, who);
             if !is_started && n_started[0] == 0 {
                 // One worker with little to spare is more than none.
-                spared = Vec::new();
+                spared = None;
                 is_started = Shared::spawn_worker(shared, who);
             }
             n_started[who.device()] += usize::from(is_started);

@@ -116,7 +116,7 @@ fn bad_pairs_fail_alone_and_by_name() {
         let line = format!("ot ./pairs.csv --fields npz --crop {crop} --out {crop}");
         let ended = swathe(folder.path(), &line).expect(1);
         assert!(
-            ended.stderr.contains("18 problems failed"),
+            ended.stderr.contains("18 problems without an answer"),
             "{}",
             ended.stderr
         );
@@ -260,7 +260,7 @@ fn settings_come_from_flags_variables_and_the_file() {
     // Balanced transport of unequal masses has no plan.
     let ended = swathe(folder.path(), "ot pairs.csv --out balanced").expect(1);
     assert!(
-        ended.stderr.contains("1 problems failed"),
+        ended.stderr.contains("1 problem without an answer"),
         "{}",
         ended.stderr
     );

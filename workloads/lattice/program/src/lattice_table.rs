@@ -552,7 +552,9 @@ mod tests {
         ] {
             let (batch, values) = table(kind);
             let schema = batch.schema();
-            let names: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
+            let mut names: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
+            // What the question said already is not printed again.
+            names.retain(|&name| name != "blocked");
             let keys: Vec<&str> = values.iter().map(|(name, _)| *name).collect();
             assert_eq!(names, keys);
             for field in schema.fields() {

@@ -392,7 +392,7 @@
     const bars = [...reasons.values()].sort((a, b) => b.value - a.value);
     const N_TOLD = 5;
     const told = h("ul", { class: "reasons" },
-      bars.slice(0, N_TOLD).map((reason) => h("li", {}, h("b", {}, format.count(reason.value)), ` ${reason.first.kind}: ${reason.first.message} `, h("span", { class: "note" }, `(first: ${reason.first.id})`))),
+      bars.slice(0, N_TOLD).map((reason) => h("li", {}, h("strong", {}, format.count(reason.value)), ` ${reason.first.kind}: ${reason.first.message} `, h("span", { class: "note" }, `(first: ${reason.first.id})`))),
       bars.length > N_TOLD ? h("li", {}, `and ${S.counted(bars.length - N_TOLD, "more reason")}`) : null);
     const some = n_rows > rows.length ? ` ${format.count(rows.length)} of ${format.count(n_rows)} rows are here; all of them are in failures.parquet.` : "";
     return section("failures", "Failures",
