@@ -13,6 +13,7 @@ use clap::{ArgMatches, FromArgMatches as _};
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::option_defaults::config_among;
 use swathe_command::program::{self, programs};
+use swathe_command::{stderr, stdout};
 
 use crate::flags::Command;
 
@@ -47,6 +48,11 @@ fn dispatch(matches: &ArgMatches) -> Result<Code, CliError> {
         Command::Watch(flags) => commands::watch::watch(&flags),
         Command::Completions(flags) => commands::completions::completions(&flags),
     }
+}
+
+/// Carries out a command as if it had been typed, of which only warnings and errors are told.
+fn type_in_quietly(words: Vec<String>) -> Result<Code, CliError> {
+    stderr::quietly(|| stdout::discarded(|| type_in(words)))
 }
 
 /// Carries out a command as if it had been typed.

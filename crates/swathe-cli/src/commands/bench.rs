@@ -10,7 +10,7 @@ use swathe::{Faults, Gpu};
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::gpus::DeviceChoice;
 use swathe_command::program::programs;
-use swathe_command::{stderr, stdout};
+use swathe_command::stdout;
 use swathe_run::explain::comparison::{ResultChanges, compare};
 use swathe_run::explain::quantity::{rate, time};
 use swathe_run::store::reported_run::ReportedRun;
@@ -132,7 +132,7 @@ fn run(command: &[String], flags: &str, out: &Path) -> Result<ReportedRun, CliEr
     words.extend(command.iter().cloned());
     words.extend(flags.split(' ').map(str::to_owned));
     words.extend(["--out".to_owned(), out.display().to_string()]);
-    match stderr::quietly(|| crate::type_in(words))? {
+    match crate::type_in_quietly(words)? {
         Code::Solved | Code::SomeFailed => {}
         code => return Err(CliError::new(code, "the run did not end")),
     }

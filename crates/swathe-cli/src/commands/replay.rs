@@ -4,7 +4,7 @@ use std::path::Path;
 
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::program::{Program, programs};
-use swathe_command::{status, stderr, stdout};
+use swathe_command::{status, stdout};
 use swathe_run::explain::comparison::{TableChanges, same_problems};
 use swathe_run::explain::quantity::{bytes, time};
 use swathe_run::store::reported_run::ReportedRun;
@@ -41,7 +41,7 @@ pub(crate) fn replay(flags: &ReplayFlags) -> Result<Code, CliError> {
     for (name, value) in &recorded.run.identity.settings {
         status!("  {name}: {value}");
     }
-    let code = stderr::quietly(|| crate::type_in(words)).map_err(|error| {
+    let code = crate::type_in_quietly(words).map_err(|error| {
         error.hint("replay where the run was made, with its inputs in their places")
     })?;
     if code == Code::Interrupted {

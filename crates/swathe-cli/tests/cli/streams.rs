@@ -119,6 +119,8 @@ fn threads_that_the_system_refuses_are_done_without() {
     let line = "array map sqrt in.npz --progress plain --prefetch 0 --memory 64MiB --threads 400";
     let limited = format!("ulimit -v 3000000; exec {program} {line} --out limited");
     let mut shell = in_folder(Command::new("sh"), folder.path());
+    // Threads that end at once would make room for the next.
+    shell.env(faults, "slow%100=300ms:seed=1");
     let output = shell.args(["-c", &limited]).output();
     let ended = Ended::of(output.unwrap()).expect(0);
     let said = "warning: the system refused to start ";

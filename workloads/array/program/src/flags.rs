@@ -73,8 +73,6 @@ pub(crate) struct ItemFlags {
 
 #[derive(Debug, Args)]
 pub(crate) struct XorFlags {
-    #[command(flatten)]
-    pub(crate) items: ItemFlags,
     /// Key arrays: the item of the same name, or the only one
     #[arg(long, value_name = "FILE", conflicts_with_all = ["key", "key_seed"])]
     pub(crate) with: Option<PathBuf>,
@@ -84,15 +82,17 @@ pub(crate) struct XorFlags {
     /// A key derived from a seed; the seed is stored with the result
     #[arg(long, value_name = "N")]
     pub(crate) key_seed: Option<String>,
+    #[command(flatten)]
+    pub(crate) items: ItemFlags,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct MatmulFlags {
-    #[command(flatten)]
-    pub(crate) items: ItemFlags,
     /// The right operands: the item of the same name, or the only one
     #[arg(long, value_name = "FILE")]
     pub(crate) with: PathBuf,
+    #[command(flatten)]
+    pub(crate) items: ItemFlags,
 }
 
 #[derive(Debug, Args)]
@@ -100,8 +100,6 @@ pub(crate) struct MapFlags {
     /// What to do to every element
     #[arg(value_enum, value_name = "OP")]
     pub(crate) map: MapName,
-    #[command(flatten)]
-    pub(crate) items: ItemFlags,
     /// The number to add or to multiply by
     #[arg(
         long,
@@ -113,6 +111,8 @@ pub(crate) struct MapFlags {
     /// The arrays to add or to multiply by: the item of the same name, or the only one
     #[arg(long, value_name = "FILE")]
     pub(crate) with: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) items: ItemFlags,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
