@@ -339,8 +339,7 @@ fn repeated_setbacks_are_folded_and_all_are_counted() {
                 .stderr
                 .lines()
                 .map(|line| serde_json::from_str::<Value>(line).unwrap())
-                .filter(|event| event["event"] == "progress")
-                .last()
+                .rfind(|event| event["event"] == "progress")
                 .unwrap();
             assert_eq!(last["n_setbacks"], report.n_setbacks);
             continue;
