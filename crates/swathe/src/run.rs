@@ -136,8 +136,8 @@ pub(crate) fn run_until<F: Finish>(
     let started = Instant::now();
     let n_cpu_workers =
         (settings.n_threads.max(1) + settings.n_prefetch).min(source.n_problems().max(1));
-    let fleet = GpuPool::new(settings);
-    let n_workers = n_cpu_workers + GpuPool::N_WORKERS_EACH * fleet.n_gpus();
+    let gpu_pool = GpuPool::new(settings);
+    let n_workers = n_cpu_workers + GpuPool::N_WORKERS_EACH * gpu_pool.n_gpus();
     let chosen = crate::seed::choose(source.n_problems(), settings.n_verify, settings.seed);
     let local_bytes = finish.workload().local_bytes() * n_workers as u64;
     let shared = Arc::new(Shared {
@@ -150,7 +150,7 @@ pub(crate) fn run_until<F: Finish>(
         scratches: ScratchPool::new(settings.n_threads.max(1), &settings.memory),
         costs: Mutex::new(settings.costs.clone()),
         cost_version: AtomicU64::new(1),
-        fleet,
+        gpu_pool,
         n_cpu_only: AtomicU64::new(0),
         slots: Mutex::default(),
         threads: Mutex::default(),
@@ -198,10 +198,10 @@ pub(crate) fn run_until<F: Finish>(
             n_threads: settings.n_threads.max(1),
             ..Cpu::detect()
         }))
-        .chain(shared.fleet.devices())
+        .chain(shared.gpu_pool.devices())
         .collect(),
         routes: shared
-            .fleet
+            .gpu_pool
             .routes(finish.workload(), &costs, settings.n_threads),
         n_cpu_only: shared.n_cpu_only.load(Ordering::Relaxed),
         cancelled: collected.counts.n_done() < collected.counts.n_problems,
@@ -326,7 +326,7 @@ struct Shared<F: Finish> {
     costs: Mutex<Costs>,
     /// Grows when something was learnt.
     cost_version: AtomicU64,
-    fleet: GpuPool,
+    gpu_pool: GpuPool,
     /// Problems that no kernel can do.
     n_cpu_only: AtomicU64,
     slots: Mutex<Vec<Arc<WorkerState<F>>>>,
@@ -383,7 +383,7 @@ impl<F: Finish> Shared<F> {
         // need some: this much is kept for them. It is never touched, so that it is no memory.
         const SPARED_BYTES: usize = 128 << 20;
         let mut spared = memmap2::MmapMut::map_anon(SPARED_BYTES).ok();
-        let n_gpus = shared.fleet.n_gpus();
+        let n_gpus = shared.gpu_pool.n_gpus();
         let gpus = (0..n_gpus).flat_map(|number| {
             std::iter::repeat_n(WorkerKind::Gpu(number), GpuPool::N_WORKERS_EACH)
         });
@@ -412,7 +412,7 @@ impl<F: Finish> Shared<F> {
             shared.send_setback(cause, 0, Remedy::FewerWorkers);
         }
         for number in (0..n_gpus).filter(|number| n_started[1 + number] == 0) {
-            shared.fleet.member(number).retire(NO_THREAD);
+            shared.gpu_pool.member(number).retire(NO_THREAD);
         }
         n_all
     }
@@ -464,7 +464,7 @@ impl<F: Finish> Shared<F> {
         match lost.who {
             _ if !others.is_empty() => {}
             WorkerKind::Gpu(number) => {
-                shared.fleet.member(number).retire(NO_THREAD);
+                shared.gpu_pool.member(number).retire(NO_THREAD);
                 shared.costs_changed();
             }
             WorkerKind::Cpu => {
@@ -504,7 +504,7 @@ impl<F: Finish> Shared<F> {
     /// decide differently now.
     fn costs_changed(&self) {
         self.cost_version.fetch_add(1, Ordering::Release);
-        if self.fleet.n_gpus() > 0 {
+        if self.gpu_pool.n_gpus() > 0 {
             self.queue.wake();
         }
     }
@@ -555,7 +555,7 @@ impl<F: Finish> Shared<F> {
                 worker: slot.worker,
                 device: match slot.who {
                     WorkerKind::Cpu => DeviceId::Cpu,
-                    WorkerKind::Gpu(number) => self.fleet.id(number),
+                    WorkerKind::Gpu(number) => self.gpu_pool.id(number),
                 },
                 phase: slot.phase(),
                 problem: current
@@ -600,7 +600,7 @@ impl<F: Finish> Shared<F> {
 
     /// How a problem can be launched on the devices of this run, if it can.
     fn gpu_lane(&self, size: &Size) -> Option<GpuLane> {
-        if self.fleet.n_gpus() == 0 || !may_launch(self.workload(), size, &self.settings) {
+        if self.gpu_pool.n_gpus() == 0 || !may_launch(self.workload(), size, &self.settings) {
             return None;
         }
         gpu_lane(self.workload(), size, GpuPool::kind(&self.settings))
@@ -611,7 +611,7 @@ impl<F: Finish> Shared<F> {
     fn is_for_devices(&self, class: u32) -> bool {
         let settings = &self.settings;
         let is_placed = settings.placement.is_some() && !self.workload().launch_is_exact(class);
-        (is_placed || settings.routing == Routing::Launch) && self.fleet.can(class)
+        (is_placed || settings.routing == Routing::Launch) && self.gpu_pool.can(class)
     }
 
     /// Whether a problem is to be solved twice: it was chosen, and there is room to hold it twice.

@@ -30,7 +30,7 @@ pub(crate) use check::verify_tables;
 pub use check::{Checked, check_run};
 pub use hash::is_supported as can_be_in_a_table;
 pub use identity::{Identity, InputFile, Made, RunJson, RunState, shard_problems};
-pub use manifest::{ManifestLine, RowFile, Seal, Spans, committed_counts, sum_counts};
+pub use manifest::{Checksum, ManifestLine, RowFile, Spans, committed_counts, sum_counts};
 pub use merge::{Merged, merge_shards};
 pub use on_threads::on_threads;
 pub use own_files::make_own_folder;

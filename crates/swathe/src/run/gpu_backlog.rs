@@ -67,7 +67,7 @@ impl GpuBacklog {
         };
         let volumes = problems.iter().filter_map(|planned| planned.gpu);
         let volume = volumes.map(|lane| lane.form.volume());
-        shared.fleet.count_planned(
+        shared.gpu_pool.count_planned(
             padded,
             first.size,
             problems.len() as u64,
@@ -89,7 +89,7 @@ impl GpuBacklog {
             });
             self.costs.push(Lot {
                 n_lanes: 0,
-                cost_by_device: vec![LaneCost::Unknown; 1 + shared.fleet.n_gpus()],
+                cost_by_device: vec![LaneCost::Unknown; 1 + shared.gpu_pool.n_gpus()],
             });
             self.kinds.len() - 1
         });
@@ -108,7 +108,7 @@ impl GpuBacklog {
         if self.version != shared.cost_version.load(Ordering::Acquire) {
             self.refresh(shared);
         }
-        let mut n_at_once = vec![1; 1 + shared.fleet.n_gpus()];
+        let mut n_at_once = vec![1; 1 + shared.gpu_pool.n_gpus()];
         n_at_once[0] = shared.settings.n_threads.max(1);
         let Choice::Take { lot, n_lanes } = choose(who.device(), &self.costs, &n_at_once) else {
             return None;
@@ -139,11 +139,11 @@ impl GpuBacklog {
         let kind = &self.kinds[lot];
         let padded = kind.padded;
         let settings = &shared.settings;
-        let member = shared.fleet.member(number);
+        let member = shared.gpu_pool.member(number);
         let n_max = match settings.batch_size {
             BatchSize::Fixed(n) => n.max(1),
             BatchSize::Auto => {
-                let device = shared.fleet.id(number);
+                let device = shared.gpu_pool.id(number);
                 let costs = lock(&shared.costs);
                 let best = costs.n_lanes_best(WorkloadOf::<F>::NAME, &padded, device);
                 let n_next = member.n_lanes_next(padded.class, padded.shape, best);
@@ -192,9 +192,13 @@ impl GpuBacklog {
                     }))
                 };
             }
-            for number in 0..shared.fleet.n_gpus() {
-                lot.cost_by_device[1 + number] = if shared.fleet.member(number).can(class) {
-                    takes(costs.lane(WorkloadOf::<F>::NAME, &kind.padded, shared.fleet.id(number)))
+            for number in 0..shared.gpu_pool.n_gpus() {
+                lot.cost_by_device[1 + number] = if shared.gpu_pool.member(number).can(class) {
+                    takes(costs.lane(
+                        WorkloadOf::<F>::NAME,
+                        &kind.padded,
+                        shared.gpu_pool.id(number),
+                    ))
                 } else {
                     LaneCost::Never
                 };

@@ -1,4 +1,4 @@
-//! The fleet: the graphics processors of a run, and what they turned out to be good for.
+//! The pool: the graphics processors of a run, and what they turned out to be good for.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Condvar, Mutex, PoisonError};

@@ -27,7 +27,7 @@ use crate::{
 
 pub(super) fn work<F: Finish>(shared: &Arc<Shared<F>>, slot: &WorkerState<F>, number: usize) {
     operation::listen();
-    let mut clock = Clock::new(slot, shared.fleet.id(number));
+    let mut clock = Clock::new(slot, shared.gpu_pool.id(number));
     let mut local: Local<F> = None;
     loop {
         clock.enter(Phase::Idle);
@@ -59,14 +59,14 @@ fn carry<F: Finish>(
     local: &mut Local<F>,
 ) -> Option<()> {
     let start = clock.enter(Phase::Memory);
-    let device = shared.fleet.id(number);
+    let device = shared.gpu_pool.id(number);
     let Some(padded) = range.padded else {
         // Nothing but launches comes here; the CPU takes anything.
         shared.queue.put_back([range]);
         return Some(());
     };
     let n_claimed = range.problems.len();
-    let member = shared.fleet.member(number);
+    let member = shared.gpu_pool.member(number);
     // With the scratch of one problem: workloads finish on the CPU what a device has begun. The
     // memory of a launch on the host is the run's own.
     let launch_bytes = match &member.device {
@@ -213,7 +213,7 @@ fn launch_loaded<F: Finish>(
     padded: Size,
     solve_start: Instant,
 ) -> Option<Vec<Requeue>> {
-    let device = shared.fleet.id(number);
+    let device = shared.gpu_pool.id(number);
     let (lanes, n_attempts) = {
         let mut hand = slot.hand();
         if hand.abandoned {
@@ -327,7 +327,7 @@ fn launch_loaded<F: Finish>(
     }
     drop(hand);
     shared
-        .fleet
+        .gpu_pool
         .count_done(number, padded.class, padded.shape, n_done);
     if let Some(reason) = reason {
         handed.push(hand_over(shared, device, to_cpu, reason));

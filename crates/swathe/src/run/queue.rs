@@ -141,7 +141,7 @@ impl<F: Finish> Queue<F> {
                 return Claim::End;
             }
             if let WorkerKind::Gpu(number) = who
-                && shared.fleet.member(number).is_retired()
+                && shared.gpu_pool.member(number).is_retired()
             {
                 return Claim::End;
             }
@@ -259,7 +259,7 @@ impl<F: Finish> State<F> {
 
     fn next_for_cpu(&mut self, shared: &Shared<F>) -> Option<Range> {
         // Launches that no graphics processor is left to take are problems like any other.
-        if !self.launches.is_empty() && !shared.fleet.is_alive() {
+        if !self.launches.is_empty() && !shared.gpu_pool.is_alive() {
             for mut range in self.launches.drain(..) {
                 range.padded = None;
                 self.todo.push_back(range);
@@ -401,7 +401,7 @@ fn plan_window<F: Finish>(shared: &Shared<F>, first: usize, last: usize) -> Wind
         }
     }
     let mut limits = limits(&shared.settings);
-    if !shared.fleet.is_alive() {
+    if !shared.gpu_pool.is_alive() {
         limits.gpu = None;
     }
     let costs = lock(&shared.costs).clone();
@@ -432,7 +432,7 @@ fn plan_window<F: Finish>(shared: &Shared<F>, first: usize, last: usize) -> Wind
             n_attempts: 1,
             padded: None,
         };
-        if shared.fleet.n_gpus() > 0 {
+        if shared.gpu_pool.n_gpus() > 0 {
             let n_problems = range.problems.len() as u64;
             shared.n_cpu_only.fetch_add(n_problems, Ordering::Relaxed);
         }

@@ -172,7 +172,7 @@ fn look_at<F: Finish>(
                 outcome: Outcome::TimedOut { after: limit },
                 device: match slot.who {
                     WorkerKind::Cpu => DeviceId::Cpu,
-                    WorkerKind::Gpu(number) => shared.fleet.id(number),
+                    WorkerKind::Gpu(number) => shared.gpu_pool.id(number),
                 },
                 took: spent,
                 n_attempts,
@@ -251,7 +251,7 @@ fn look_at_gpu<F: Finish>(
     drop(hand);
     shared.forget(slot.worker);
     shared
-        .fleet
+        .gpu_pool
         .member(launched.number)
         .retire("its driver does not come back");
     shared.costs_changed();
@@ -259,7 +259,7 @@ fn look_at_gpu<F: Finish>(
     let n_settled = if cancelled_at.is_some() {
         n_done + rest.len()
     } else {
-        let device = shared.fleet.id(launched.number);
+        let device = shared.gpu_pool.id(launched.number);
         let cause = SetbackCause::DeviceTimedOut;
         shared.send_setback_of(device, cause, rest.len(), Remedy::Retired);
         shared.queue.put_back([Range {

@@ -15,7 +15,7 @@ use crate::page::ViewFiles;
 use swathe_formats::atomic_file::temporary_target;
 use swathe_formats::described_field::described;
 use swathe_formats::npz::{Compression, NpzError, NpzWriter};
-use swathe_run::store::run_folder::{FolderError, RowFile, Seal, TableFile, make_own_folder};
+use swathe_run::store::run_folder::{Checksum, FolderError, RowFile, TableFile, make_own_folder};
 
 /// How maps are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,7 +178,7 @@ impl PairFiles {
     fn row_file(
         &self,
         path: String,
-        written: io::Result<Seal>,
+        written: io::Result<Checksum>,
     ) -> Result<RowFile, Arc<FolderError>> {
         match written {
             Ok(seal) => Ok(RowFile { path, seal }),
@@ -230,7 +230,7 @@ impl PairFiles {
     }
 
     /// Arrays of the frame's shape, row by row: the frame may be much larger than its live box.
-    fn write_npz(&self, path: &Path, geometry: &Geometry, fields: &Fields) -> io::Result<Seal> {
+    fn write_npz(&self, path: &Path, geometry: &Geometry, fields: &Fields) -> io::Result<Checksum> {
         let system_error = |error: NpzError| match error {
             NpzError::Io(error) => error,
             error => io::Error::other(error),
@@ -260,7 +260,7 @@ impl PairFiles {
             added.map_err(system_error)?;
         }
         writer.finish().map_err(system_error)?.commit()?;
-        Seal::of(path)
+        Checksum::of(path)
     }
 
     /// The rows of a frame with a map of its live box in it.
@@ -297,7 +297,12 @@ impl PairFiles {
     }
 
     /// A row for each pixel that is live in either frame.
-    fn write_rows(&self, path: &Path, geometry: &Geometry, fields: &Fields) -> io::Result<Seal> {
+    fn write_rows(
+        &self,
+        path: &Path,
+        geometry: &Geometry,
+        fields: &Fields,
+    ) -> io::Result<Checksum> {
         let number = if self.is_double {
             DataType::Float64
         } else {

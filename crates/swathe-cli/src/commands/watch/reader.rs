@@ -82,9 +82,9 @@ impl Snapshot {
 /// What was read last, so that files which do not change are not read again.
 struct Reader {
     run: PathBuf,
-    run_json: Kept<RunFacts>,
-    manifest: Kept<Counts>,
-    report: Kept<ReportFacts>,
+    run_json: Cached<RunFacts>,
+    manifest: Cached<Counts>,
+    report: Cached<ReportFacts>,
     pulse: Option<Pulse>,
 }
 
@@ -105,9 +105,9 @@ impl Reader {
     fn new(run: &Path) -> Reader {
         Reader {
             run: run.to_owned(),
-            run_json: Kept::new(RunFile::Run),
-            manifest: Kept::new(RunFile::Manifest),
-            report: Kept::new(RunFile::Report),
+            run_json: Cached::new(RunFile::Run),
+            manifest: Cached::new(RunFile::Manifest),
+            report: Cached::new(RunFile::Report),
             pulse: None,
         }
     }
@@ -200,14 +200,14 @@ fn since_unix_ms(then_ms: u64) -> Duration {
 }
 
 /// What a file held when it was last read.
-struct Kept<T> {
+struct Cached<T> {
     file: RunFile,
     held: Option<(Stamp, Result<T, String>)>,
 }
 
-impl<T: Clone> Kept<T> {
-    fn new(file: RunFile) -> Kept<T> {
-        Kept { file, held: None }
+impl<T: Clone> Cached<T> {
+    fn new(file: RunFile) -> Cached<T> {
+        Cached { file, held: None }
     }
 
     /// What the file holds; `None` with a word about the trouble if it cannot be read, and without

@@ -14,7 +14,7 @@ use parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader};
 use parquet::file::statistics::Statistics;
 
 use super::FolderError;
-use super::manifest::Seal;
+use super::manifest::Checksum;
 use super::table_file::TableFile;
 use crate::store::table_reader::{Batches, TableReader};
 
@@ -77,7 +77,7 @@ pub(super) fn merge_groups(
     out: &Path,
     schema: &SchemaRef,
     picked: Picked,
-) -> Result<(u64, Seal), FolderError> {
+) -> Result<(u64, Checksum), FolderError> {
     let write_error = |source| FolderError::Write {
         path: out.to_owned(),
         source,

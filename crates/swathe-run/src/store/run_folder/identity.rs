@@ -13,7 +13,7 @@ use serde_json::Value;
 use swathe::Cpu;
 
 use super::FolderError;
-use super::manifest::Seal;
+use super::manifest::Checksum;
 use crate::store::live_file::ProcessMark;
 use swathe_formats::regular_file;
 
@@ -275,7 +275,7 @@ pub struct RunJson {
     pub table: Option<String>,
     /// The files of the tables and what they were when they were written.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub tables: BTreeMap<String, Seal>,
+    pub tables: BTreeMap<String, Checksum>,
     /// BLAKE3 over the result columns in input order, once they are all there.
     pub result_hash: Option<String>,
     /// BLAKE3 over the values alone: independent of the names of columns and of columns that later

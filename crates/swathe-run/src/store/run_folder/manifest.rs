@@ -25,9 +25,9 @@ pub struct ManifestLine {
     /// The file of the table's rows in `parts/`.
     pub part: String,
     /// What that file was when it was written.
-    pub rows: Seal,
+    pub rows: Checksum,
     /// The same of the file beside it, which tells what became of the problems.
-    pub outcomes: Seal,
+    pub outcomes: Checksum,
     /// Rows of the table in it.
     pub n_rows: u64,
     /// The first of them; none if there are none.
@@ -51,27 +51,27 @@ pub struct RowFile {
     pub path: String,
     /// What it was when it was written.
     #[serde(flatten)]
-    pub seal: Seal,
+    pub seal: Checksum,
 }
 
 /// A file's length and contents, to know it again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seal {
+pub struct Checksum {
     /// Its length.
     pub n_bytes: u64,
     /// BLAKE3 of its contents, in hex.
     pub blake3: String,
 }
 
-impl Seal {
+impl Checksum {
     /// The seal of a file as it is now.
     ///
     /// # Errors
     /// If it cannot be read.
-    pub fn of(path: &Path) -> io::Result<Seal> {
+    pub fn of(path: &Path) -> io::Result<Checksum> {
         let mut hasher = blake3::Hasher::new();
         let n_bytes = io::copy(&mut File::open(path)?, &mut hasher)?;
-        Ok(Seal {
+        Ok(Checksum {
             n_bytes,
             blake3: hasher.finalize().to_hex().to_string(),
         })
@@ -489,7 +489,7 @@ mod tests {
     }
 
     fn line(number: u64) -> ManifestLine {
-        let seal = Seal {
+        let seal = Checksum {
             n_bytes: 1,
             blake3: "00".to_owned(),
         };

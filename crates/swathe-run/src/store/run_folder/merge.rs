@@ -13,7 +13,7 @@ use super::group::{Group, Picked, groups_of, merge_groups};
 use super::hash::{TableHashes, is_supported, table_hashes};
 use super::identity::{Made, RunJson, RunState, with_made};
 use super::lock::FolderLock;
-use super::manifest::{self, Manifest, ManifestLine, Seal, Spans};
+use super::manifest::{self, Checksum, Manifest, ManifestLine, Spans};
 use super::on_threads::on_threads;
 use super::own_files::{refuse_link, remove_temporary};
 use super::part::{FOLDER_NAME, check_line, outcomes_name, outcomes_schema};
@@ -136,7 +136,7 @@ fn without_shard(run: &RunJson) -> RunJson {
 pub(super) struct Tables {
     pub(super) table: PathBuf,
     /// The files and what they are.
-    pub(super) seals: BTreeMap<String, Seal>,
+    pub(super) seals: BTreeMap<String, Checksum>,
     n_rows: u64,
     n_failures: u64,
 }

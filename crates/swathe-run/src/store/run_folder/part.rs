@@ -18,7 +18,7 @@ use swathe::{Counts, FaultPoint, Faults, OutcomeKind};
 use super::FolderError;
 use super::hash::batch_hash;
 use super::identity::Identity;
-use super::manifest::{self, ManifestLine, RowFile, Seal, Spans};
+use super::manifest::{self, Checksum, ManifestLine, RowFile, Spans};
 use super::own_files::remove_where;
 use super::table_file::{TableFile, check, check_length, row_bytes};
 use crate::store::rows::Rows;
@@ -337,7 +337,7 @@ pub(super) fn write(
 /// What the file of a part's outcomes says of the part, so that a manifest can be made again.
 #[derive(Debug, Serialize, Deserialize)]
 struct PartNote {
-    rows: Seal,
+    rows: Checksum,
     first_row: Option<u64>,
     files: Vec<RowFile>,
     /// Of the outcomes themselves: the file cannot hold its own seal.
@@ -352,7 +352,7 @@ impl PartNote {
     fn line(
         self,
         part: String,
-        outcomes: Seal,
+        outcomes: Checksum,
         n_rows: u64,
         problems: Vec<u64>,
         kinds: impl Iterator<Item = OutcomeKind>,
@@ -427,7 +427,7 @@ fn line_of_part(parts: &Path, part: String) -> Result<ManifestLine, FolderError>
     let (problems, kinds) = read().map_err(FolderError::damaged(&path))?;
     let rows = TableReader::open(&rows_path)?.builder;
     let n_rows = rows.metadata().file_metadata().num_rows() as u64;
-    let seal = Seal::of(&path).map_err(FolderError::read(&path))?;
+    let seal = Checksum::of(&path).map_err(FolderError::read(&path))?;
     Ok(note.line(part, seal, n_rows, problems, kinds.into_iter()))
 }
 
@@ -498,7 +498,7 @@ pub(super) fn check_line(folder: &Path, at: usize, line: &ManifestLine) -> Resul
 }
 
 /// Network file systems say no for a moment; a part is worth asking again.
-fn retrying(faults: &Faults, write: impl Fn() -> io::Result<Seal>) -> io::Result<Seal> {
+fn retrying(faults: &Faults, write: impl Fn() -> io::Result<Checksum>) -> io::Result<Checksum> {
     const N_TRIES_MAX: u32 = 8;
     let mut n_tries = 0;
     loop {
@@ -530,7 +530,7 @@ fn write_batch(
     batch: &RecordBatch,
     cuts: &[usize],
     note: Option<&PartNote>,
-) -> io::Result<Seal> {
+) -> io::Result<Checksum> {
     let mut file = TableFile::create(path, batch.schema())?;
     let mut from = 0;
     for &to in cuts.iter().chain([&batch.num_rows()]) {

@@ -18,7 +18,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 
 use super::FolderError;
-use super::manifest::Seal;
+use super::manifest::Checksum;
 use swathe_formats::atomic_file::AtomicFile;
 
 /// A Parquet file in the making.
@@ -182,10 +182,10 @@ impl TableFile {
     }
 
     /// Syncs it and gives it its name.
-    pub fn commit(mut self) -> io::Result<Seal> {
+    pub fn commit(mut self) -> io::Result<Checksum> {
         self.end_group()?;
         let sealing = self.writer.into_inner().map_err(system_error)?;
-        let seal = Seal {
+        let seal = Checksum {
             n_bytes: sealing.n_bytes,
             blake3: sealing.hasher.finalize().to_hex().to_string(),
         };
@@ -211,9 +211,9 @@ pub(super) fn row_bytes(batch: &RecordBatch) -> usize {
 
 /// Whether a file is still what was written, to the last byte: a flipped bit in a Parquet file can
 /// pass for a number.
-pub(super) fn check(path: &Path, seal: &Seal) -> Result<(), FolderError> {
+pub(super) fn check(path: &Path, seal: &Checksum) -> Result<(), FolderError> {
     check_length(path, seal)?;
-    if Seal::of(path).map_err(FolderError::read(path))? != *seal {
+    if Checksum::of(path).map_err(FolderError::read(path))? != *seal {
         return Err(FolderError::Damaged {
             path: path.to_owned(),
             reason: "its contents are not what was written".to_owned(),
@@ -223,7 +223,7 @@ pub(super) fn check(path: &Path, seal: &Seal) -> Result<(), FolderError> {
 }
 
 /// The quick half of [`check`].
-pub(super) fn check_length(path: &Path, seal: &Seal) -> Result<(), FolderError> {
+pub(super) fn check_length(path: &Path, seal: &Checksum) -> Result<(), FolderError> {
     let damaged = |reason: String| FolderError::Damaged {
         path: path.to_owned(),
         reason,
