@@ -132,7 +132,7 @@ pub fn why_none(found: &Gpus) -> String {
     }
 }
 
-/// Whether somebody meant there to be a device, and there is none.
+/// Whether there was meant to be a device, and there is none.
 fn is_broken(found: &Gpus) -> bool {
     let refused = found.refused.iter().map(|refused| &refused.reason);
     let mut refused = refused.filter(|reason| **reason != RefusedReason::Software);

@@ -256,7 +256,7 @@ fn bar(
     bar
 }
 
-/// How long it will still take; before the first outcome nobody knows.
+/// How long it will still take; unknown before the first outcome.
 fn left_text(n_left: u64, n_now: u64, elapsed_ms: f64) -> String {
     match quantity::left_ms(n_left, n_now, elapsed_ms) {
         None => "no outcome yet".to_owned(),

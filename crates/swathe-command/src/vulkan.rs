@@ -13,7 +13,7 @@ const FOLDERS: [&str; 4] = [
     "/usr/local/etc/vulkan/icd.d",
 ];
 
-/// Whether somebody chose the drivers by hand.
+/// Whether the drivers were chosen by hand.
 pub(crate) fn is_set_by_hand() -> bool {
     VARIABLES
         .iter()

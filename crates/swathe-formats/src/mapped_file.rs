@@ -10,7 +10,7 @@ use memmap2::{MmapMut, MmapOptions};
 
 /// The beginning of a file as words of 64 bits, which can be changed in place.
 ///
-/// The words are not a copy. Whatever is written to them is in the file for everybody to see, at
+/// The words are not a copy. Whatever is written to them is in the file for all processes to see, at
 /// once, and stays there if the process is killed. A lock keeps other processes that ask for one
 /// away while this value lives.
 ///

@@ -263,7 +263,7 @@ pub struct Cpu {
 
 impl Cpu {
     /// The share of the available memory that a run takes without being told: the rest is for
-    /// everybody else and for what is not counted.
+    /// other programs and for what is not counted.
     const MEMORY_SHARE: f64 = 0.8;
 
     /// Looks at this machine.
@@ -275,7 +275,7 @@ impl Cpu {
         }
     }
 
-    /// The memory a run may use if nobody says otherwise.
+    /// The memory a run may use unless the user says otherwise.
     pub fn memory_default_bytes(&self) -> u64 {
         (self.memory_available_bytes as f64 * Self::MEMORY_SHARE) as u64
     }

@@ -39,7 +39,7 @@ pub struct Gpu(Arc<Inner>);
 struct Inner {
     adapter: wgpu::Adapter,
     info: GpuInfo,
-    /// The device as it is open now, for everybody who uses it; another one after a loss.
+    /// The device as it is open now, for all its users; another one after a loss.
     open: Arc<Mutex<Arc<Open>>>,
     /// Buffers that wait to be used again.
     shelf: Arc<BufferCache>,
@@ -296,7 +296,7 @@ impl Gpu {
         };
         let waited = self.wait(&open, submission, Duration::ZERO, stop, &is_mapped);
         if let Err(error) = waited {
-            // Whatever becomes of the mapping, nobody can use this buffer again.
+            // Whatever becomes of the mapping, this buffer cannot be used again.
             staging.discard();
             return Err(error);
         }

@@ -10,9 +10,9 @@ use crate::{PoolFigures, Stop};
 
 /// The memory that a run may use. A clone is the same budget.
 ///
-/// Whoever wants memory reserves it first and holds the [`Reservation`] as long as the memory
+/// Code that wants memory reserves it first and holds the [`Reservation`] as long as the memory
 /// lives. Those who keep memory only to be quick (caches, pools, idle scratch) register a
-/// [reclaimer](Budget::on_shortage) and are asked to give it back before anybody waits.
+/// [reclaimer](Budget::on_shortage) and are asked to give it back before a reservation waits.
 ///
 /// ```
 /// use swathe::Budget;
@@ -36,7 +36,7 @@ struct Inner {
 struct State {
     cap_bytes: u64,
     used_bytes: u64,
-    /// Of the used ones, those that nobody can be expected to give back.
+    /// Of the used ones, those that no reclaimer can give back.
     stranded_bytes: u64,
     peak_bytes: u64,
     n_reservations: u64,
@@ -120,7 +120,7 @@ impl Budget {
     /// Reserves, waiting for others to give memory back. Refused only if there will never be room
     /// (or a fault says so).
     ///
-    /// Whoever holds a reservation already, a loader for instance, should not wait for another:
+    /// A holder of a reservation, a loader for instance, should not wait for another:
     /// two who each wait for what the other holds wait for ever. [`Budget::try_reserve`] is for
     /// them.
     pub fn reserve(&self, bytes: u64, stop: &Stop) -> Result<Reservation, ReserveError> {
@@ -160,7 +160,7 @@ impl Budget {
                 self.0.moved.notify_all();
                 return Err(ReserveError::Stopped);
             }
-            // The time-out is for the stop, which nobody signals.
+            // The time-out is for the stop, which is polled.
             let (guard, _) = self
                 .0
                 .moved
@@ -170,7 +170,7 @@ impl Budget {
         }
     }
 
-    /// Registers somebody who can give memory back when it is short, for as long as the returned
+    /// Registers a function that can give memory back when it is short, for as long as the returned
     /// guard lives. It is called without any lock of the budget held, from any thread.
     pub fn on_shortage(&self, reclaim: impl Fn() + Send + Sync + 'static) -> ReclaimerGuard {
         let mut state = self.state();
@@ -183,7 +183,7 @@ impl Budget {
         }
     }
 
-    /// Whether somebody is waiting for memory right now.
+    /// Whether a reservation waits for memory right now.
     pub fn is_short(&self) -> bool {
         !self.state().line.is_empty()
     }

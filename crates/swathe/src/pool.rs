@@ -15,7 +15,7 @@ use crate::memory::{Budget, ReclaimerGuard, Reservation};
 /// Buffers of `T` that are used again. A clone is the same pool.
 ///
 /// Idle buffers count against the budget and are given up as soon as it runs short; a buffer in
-/// use is counted by whoever took it.
+/// use is counted by its taker.
 ///
 /// ```
 /// use swathe::{Budget, Pool};

@@ -2,8 +2,8 @@
 //!
 //! The devices of a run work from one queue. Problems that several of them could solve lie in
 //! [`Lot`]s; a device that has nothing to do asks which lot to take from, and how much. Three
-//! rules make the whole run short: everybody takes what they are best at *compared with the
-//! others*; nobody takes more than would last until the end; and what is left at the end is not
+//! rules make the whole run short: each device takes what it is best at *compared with the
+//! others*; none takes more than would last until the end; and what is left at the end is not
 //! taken by a device that would still be at it when another had done it all.
 
 use std::time::Duration;
@@ -206,7 +206,7 @@ mod tests {
             let taken = free
                 .iter()
                 .position(|&(_, device)| choose(device, &lots, n_at_once) != Choice::Leave);
-            let at = taken.expect("somebody takes what is left");
+            let at = taken.expect("some device takes what is left");
             let (now, device) = free[at];
             let Choice::Take { lot, n_lanes } = choose(device, &lots, n_at_once) else {
                 unreachable!()
@@ -327,12 +327,12 @@ mod tests {
         };
         assert_eq!(choose(1, &lot(1000, ms(1.0)), &[1, 1]), probe);
         assert_eq!(choose(1, &lot(1000, LaneCost::Never), &[1, 1]), probe);
-        // Ten milliseconds' worth is left to the CPU, and so is what nobody has measured.
+        // Ten milliseconds' worth is left to the CPU, and so is what was not measured.
         assert_eq!(choose(1, &lot(10, ms(1.0)), &[1, 1]), Choice::Leave);
         let unknown = lot(1000, LaneCost::Unknown);
         assert_eq!(choose(1, &unknown, &[1, 1]), Choice::Leave);
         assert_eq!(choose(0, &unknown, &[1, 1]), probe);
-        // Two devices that nobody knows do not wait for each other.
+        // Two devices of unknown cost do not wait for each other.
         let cost_by_device = vec![LaneCost::Never, LaneCost::Unknown, LaneCost::Unknown];
         let lots = [Lot {
             n_lanes: 20,

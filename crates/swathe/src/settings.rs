@@ -25,7 +25,7 @@ pub struct Settings {
     pub n_prefetch: usize,
     /// Problems in a batch.
     pub batch_size: BatchSize,
-    /// Problems in a batch at most, whoever chooses.
+    /// Problems in a batch at most, chosen or fixed.
     pub batch_size_max: usize,
     /// How shapes are padded for launches that need equal ones.
     pub padding: Padding,

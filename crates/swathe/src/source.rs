@@ -10,7 +10,7 @@ use crate::{Size, Stop, Workload};
 /// run's memory does not grow with its input. Both functions are called from many threads, and
 /// more than once for one problem if a device fails or its answer is verified. They are owned
 /// (`Arc`), not borrowed: a solver that never returns is left behind, and must not hold anything
-/// that somebody else wants to drop.
+/// that its owner wants to drop.
 pub struct Source<P, E> {
     n_problems: usize,
     size: Arc<SizeFn<E>>,

@@ -44,7 +44,7 @@ pub fn spawn<W: OwnedWorkload>(
     source: Source<W::Problem, W::Failure>,
     settings: Settings,
 ) -> Run<W::Solution, W::Failure> {
-    // Few: whoever takes the outcomes decides the pace.
+    // Few: the receiver of the outcomes decides the pace.
     let (sender, receiver) = sync_channel(64);
     let stop = settings.stop.for_run();
     let its_stop = stop.clone();
@@ -111,7 +111,7 @@ pub struct Run<S, E> {
     stop: Stop,
     waker: Arc<Mutex<Option<Waker>>>,
     n_problems: usize,
-    /// What the future has gathered; empty until it is first polled, because whoever iterates
+    /// What the future has gathered; empty until it is first polled, because a caller that iterates
     /// does not want the memory of all outcomes taken.
     outcomes: Vec<Option<Outcome<S, E>>>,
 }

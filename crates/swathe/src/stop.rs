@@ -17,16 +17,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
-    /// Set by whoever made the stop.
+    /// Set by the caller.
     cancelled: Arc<AtomicBool>,
-    /// Set by the run itself, when nobody wants its outcomes any more.
+    /// Set by the run itself, when its outcomes are no longer wanted.
     run_over: Arc<AtomicBool>,
     /// Set when this problem's time is over.
     expired: Arc<AtomicBool>,
 }
 
 impl Stop {
-    /// A stop nobody has requested yet.
+    /// A stop that is not requested yet.
     pub fn new() -> Stop {
         Stop::default()
     }

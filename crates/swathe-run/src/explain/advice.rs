@@ -2,7 +2,7 @@
 //!
 //! Nothing here guesses what another machine or another setting would do: a cost is time that was
 //! measured to go elsewhere than into solving, and the advice names the setting that decides it.
-//! Words are found by whoever shows it.
+//! The caller puts it into words.
 
 mod padding;
 mod tail;

@@ -103,5 +103,5 @@ impl PageData {
     }
 }
 
-/// More names of inputs than anybody reads; all of them are in `run.json`.
+/// More names of inputs than a reader looks at; all of them are in `run.json`.
 const N_INPUTS_MAX: usize = 1_000;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::store::run_folder::FolderError;
 use crate::store::table_reader::TableReader;
 
-/// More rows than anybody pages through; all of them are in the file.
+/// More rows than a reader pages through; all of them are in the file.
 const N_ROWS_MAX: usize = 20_000;
 /// What names and messages may take of the page.
 const N_BYTES_MAX: usize = 3 << 20;

@@ -1,7 +1,7 @@
 //! The cost file: what problems were measured to take on this machine, kept for the next run.
 //!
 //! It is a guide, never a truth: a file that cannot be read, or that another version or another
-//! processor wrote, is as good as none, and one that cannot be written harms nobody.
+//! processor wrote, is as good as none, and one that cannot be written does no harm.
 
 use std::collections::BTreeMap;
 use std::fs;

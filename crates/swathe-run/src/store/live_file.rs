@@ -1,7 +1,7 @@
-//! The live file: what a run is doing right now, for whoever watches it from outside.
+//! The live file: what a run is doing right now, for programs that watch it.
 //!
 //! A run writes `live.json` into its folder about twice a second, by a thread of its own, and
-//! takes it away when it ends. Whoever watches reads this small file and nothing else, so that
+//! takes it away when it ends. A watcher reads this small file and nothing else, so that
 //! watching costs the run nothing however many do. A file whose process is gone tells of a run
 //! that died.
 
@@ -134,7 +134,7 @@ const WRITE_EVERY: Duration = Duration::from_millis(500);
 
 impl LiveFile {
     /// Begins to write into a run folder. What cannot be written is not: a run must not fail
-    /// because nobody can watch it.
+    /// because it cannot be watched.
     pub fn start(
         run: &Path,
         workload: &str,
@@ -307,7 +307,7 @@ impl Shared {
         }
     }
 
-    /// Not synced: after a crash of the machine nobody watches.
+    /// Not synced: after a crash of the machine there is no watcher.
     fn write(&self, live: &Live) -> io::Result<()> {
         let mut file = AtomicFile::create(&self.path)?;
         file.write_all(&serde_json::to_vec(live)?)?;

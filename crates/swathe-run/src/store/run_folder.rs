@@ -431,7 +431,7 @@ impl RunFolder {
 impl Drop for RunFolder {
     fn drop(&mut self) {
         if let Some(committing) = self.committing.take() {
-            // Whoever drops it has another error to tell.
+            // The caller that drops it has another error to tell.
             let _ = committing.join();
         }
     }
@@ -485,7 +485,7 @@ pub fn check_shards_folder(run: &Path) -> Result<(), FolderError> {
     }
 }
 
-/// A typo in `--out` must not scatter a run over somebody's documents.
+/// A typo in `--out` must not scatter a run over a user's documents.
 fn refuse_foreign_files(path: &Path) -> Result<(), FolderError> {
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries,

@@ -198,7 +198,7 @@ fn instance() -> &'static wgpu::Instance {
     static INSTANCE: OnceLock<wgpu::Instance> = OnceLock::new();
     INSTANCE.get_or_init(|| {
         let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
-        // Debug builds would ask for validation layers, which nobody has.
+        // Debug builds would ask for validation layers, which are rarely installed.
         descriptor.flags = wgpu::InstanceFlags::empty();
         wgpu::Instance::new(descriptor)
     })

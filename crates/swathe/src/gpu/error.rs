@@ -44,7 +44,7 @@ pub enum GpuError {
         /// What the driver or the validator said.
         message: String,
     },
-    /// Nobody wants the results any more.
+    /// The results are no longer wanted.
     #[error("stopped")]
     Stopped,
 }

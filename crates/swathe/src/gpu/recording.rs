@@ -50,7 +50,7 @@ impl<'a> Recording<'a> {
     ///
     /// # Panics
     /// If there are not as many buffers as the kernel has bindings, or more parameters than fit:
-    /// mistakes of whoever wrote the call.
+    /// mistakes in the calling code.
     pub fn launch(
         &mut self,
         kernel: &Kernel,

@@ -96,11 +96,11 @@ impl GpuBacklog {
         self.n_lanes += problems.len();
         self.costs[at].n_lanes += problems.len();
         self.kinds[at].problems.extend(problems);
-        // Looked up when somebody next asks: a window adds many.
+        // Looked up when a worker next asks: a window adds many.
         self.version = 0;
     }
 
-    /// A range for whoever asks, if it should take one.
+    /// A range for the worker that asks, if it should take one.
     pub(super) fn take<F: Finish>(&mut self, shared: &Shared<F>, who: WorkerKind) -> Option<Range> {
         if self.n_lanes == 0 {
             return None;

@@ -76,7 +76,7 @@ impl<M> Mailbox<M> {
         Some(message)
     }
 
-    /// Nobody receives any more: senders that wait return.
+    /// The receiver is gone: senders that wait return.
     pub(super) fn close(&self) {
         let mut state = lock(&self.state);
         state.is_closed = true;

@@ -302,7 +302,7 @@ pub(super) fn n_claimed<'a, F: Finish>(
     if let BatchSize::Fixed(n) = shared.settings.batch_size {
         return n_problems.min(n.max(1));
     }
-    // Near the end everybody gets less, so that all workers end at about the same time.
+    // Near the end every worker gets less, so that all workers end at about the same time.
     let n_fair = match shared.settings.n_threads {
         0 | 1 => n_rest,
         n_threads => n_rest.div_ceil(2 * n_threads),

@@ -8,7 +8,7 @@ use crate::{OwnedWorkload, Stop, Workload};
 
 /// A scratch and the memory it holds.
 pub(super) struct ScratchLease<W: Workload> {
-    /// Made by whoever first solves with it: a workload whose scratch cannot be made panics there,
+    /// Made by the first worker that solves with it: a workload whose scratch cannot be made panics there,
     /// where panics are caught.
     pub(super) scratch: Option<W::Scratch>,
     pub(super) reservation: Reservation,
@@ -84,7 +84,7 @@ impl<W: OwnedWorkload> ScratchPool<W> {
         })
     }
 
-    /// Puts a scratch back, unless somebody waits for memory.
+    /// Puts a scratch back, unless a reservation waits for memory.
     pub(super) fn give_back(&self, held: ScratchLease<W>) {
         if self.shared.budget.is_short() {
             drop(held);

@@ -155,7 +155,7 @@ fn carry<F: Finish>(
         let Some(held) = solve_all(shared, slot, held, local, solve_start, delay) else {
             return CarryResult::Abandoned;
         };
-        // Before the turn is given away: whoever gets it may be on this core the next moment.
+        // Before the turn is given away: its next holder may be on this core the next moment.
         let end = clock.enter(Phase::Deliver);
         shared.scratches.give_back(held);
         end

@@ -19,7 +19,7 @@ pub(super) struct WorkerState<F: Finish> {
     pub(super) who: WorkerKind,
     /// Told to the solver; expires with the problem in hand.
     pub(super) stop: Stop,
-    /// What it does right now, for whoever looks.
+    /// What it does right now, for samples.
     phase: AtomicU8,
     hand: Mutex<InFlight<F>>,
 }

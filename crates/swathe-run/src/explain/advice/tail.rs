@@ -4,7 +4,7 @@ use swathe::{Launch, Report, Shape};
 
 use super::turns::Turns;
 
-/// The launch that everybody waited for.
+/// The launch that all workers waited for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TailLaunch {
     /// How many problems it had.
@@ -19,7 +19,7 @@ pub struct TailLaunch {
 pub(super) struct Tail {
     /// How long not all turns were taken.
     pub(super) tail_ms: f64,
-    /// The time of turns that nobody had.
+    /// The time of turns that no worker had.
     pub(super) lost_ms: f64,
     /// The time of workers that had nothing to do meanwhile.
     pub(super) idle_ms: f64,

@@ -73,7 +73,7 @@ fn trimmed(path: &str) -> Option<String> {
     Some(text.trim().to_owned())
 }
 
-/// When a process began; `None` if there is none of this number, or it has ended and nobody has
+/// When a process began; `None` if there is none of this number, or it has ended and no process has
 /// asked how yet.
 fn start_ticks(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;

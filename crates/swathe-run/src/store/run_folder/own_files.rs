@@ -1,5 +1,5 @@
 //! Own files: what a run folder makes, opens and removes inside itself. No link is followed there:
-//! one that somebody else put into a run folder must not lead to files outside of it.
+//! one that another program put into a run folder must not lead to files outside of it.
 
 use std::fs::{self, DirEntry, File, OpenOptions};
 use std::io;
