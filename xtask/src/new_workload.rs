@@ -83,15 +83,15 @@ fn make(root: &Path, name: &str) -> io::Result<()> {
     )?;
     insert(
         &root.join(REGISTER),
-        "    &swathe_lattice_program::PROGRAM,\n",
+        "_program::PROGRAM,\n",
         &format!("    &swathe_{name}_program::PROGRAM,\n"),
     )
 }
 
-/// Puts a line after another one.
+/// Puts a line after the last place that reads so.
 fn insert(path: &Path, after: &str, line: &str) -> io::Result<()> {
     let text = fs::read_to_string(path)?;
-    let Some(at) = text.find(after) else {
+    let Some(at) = text.rfind(after) else {
         let place = path.display();
         return Err(io::Error::other(format!("{place} has no line {after:?}")));
     };

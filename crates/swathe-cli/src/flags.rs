@@ -1,9 +1,9 @@
 //! Flags: what can be typed. What it means is decided in `settings`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
-use swathe_command::option_defaults::with_defaults;
+use swathe_command::option_defaults::{config_among, with_defaults};
 use swathe_command::program::programs;
 
 pub(crate) use report::ReportFlags;
@@ -26,9 +26,10 @@ struct Cli {
 
 /// The whole command line: the workloads' commands first, then those that they share.
 ///
-/// What `swathe.toml` says of a workload's options are its defaults; `config` is the file, if these
-/// are not in `./swathe.toml`.
-pub(crate) fn command(config: Option<&Path>) -> clap::Command {
+/// What variables and `swathe.toml` say of the options of the workload among these words are its
+/// defaults.
+pub(crate) fn command(words: &[String]) -> clap::Command {
+    let config = config_among(words);
     let shared = Cli::command();
     let names: Vec<String> = shared
         .get_subcommands()
@@ -38,7 +39,11 @@ pub(crate) fn command(config: Option<&Path>) -> clap::Command {
     let programs = programs().iter().enumerate();
     let mut command = shared.subcommands(programs.map(|(at, program)| {
         // clap numbers what has no place of its own from 0 on.
-        with_defaults(program, config).display_order(at)
+        let command = match words.iter().any(|word| word == program.kind.name) {
+            true => with_defaults(program, config.as_deref()),
+            false => (program.command)(),
+        };
+        command.display_order(at)
     }));
     for (at, name) in names.into_iter().enumerate() {
         command = command.mut_subcommand(name, |its| its.display_order(n_programs + at));

@@ -11,7 +11,6 @@ use std::process::ExitCode;
 
 use clap::{ArgMatches, FromArgMatches as _};
 use swathe_command::cli_error::{CliError, Code};
-use swathe_command::option_defaults::config_among;
 use swathe_command::program::{self, programs};
 use swathe_command::{stderr, stdout};
 
@@ -26,8 +25,7 @@ pub fn main() -> ExitCode {
     let words: Vec<String> = std::env::args_os()
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
-    let config = config_among(&words);
-    program::carry_out(flags::command(config.as_deref()), dispatch)
+    program::carry_out(flags::command(&words), dispatch)
 }
 
 /// Carries out one command.
@@ -57,8 +55,7 @@ fn type_in_quietly(words: Vec<String>) -> Result<Code, CliError> {
 
 /// Carries out a command as if it had been typed.
 fn type_in(words: Vec<String>) -> Result<Code, CliError> {
-    let config = config_among(&words);
-    let matches = match flags::command(config.as_deref()).try_get_matches_from(&words) {
+    let matches = match flags::command(&words).try_get_matches_from(&words) {
         Ok(matches) => matches,
         Err(error) => return program::help_or_fault(&error),
     };

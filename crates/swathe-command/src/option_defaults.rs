@@ -1,12 +1,12 @@
-//! Options of a command that `swathe.toml` gives a value: they become the command line's defaults.
+//! Options of a command that a variable or `swathe.toml` gives a value: they become the command
+//! line's defaults.
 
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, Command};
-use swathe_formats::regular_file;
 
 use crate::program::Program;
-use crate::settings::SHARED_NAMES;
+use crate::settings::{Layers, SHARED_NAMES};
 
 /// The long names of all options of a command and its verbs, besides those that are settings
 /// already and those that belong to one call alone.
@@ -36,44 +36,33 @@ const OF_ONE_CALL: [&str; 9] = [
     "help", "config", "resume", "shard", "explain", "only", "out", "flame", "version",
 ];
 
-/// The program's command, with the values that its section of the settings file has as defaults. A
-/// file that cannot be understood changes nothing here: a run says what is wrong with it.
+/// The program's command, with what variables and its section of the settings file say of its
+/// options as defaults. A file that cannot be understood changes nothing here: a run says what is
+/// wrong with it.
 pub fn with_defaults(program: &Program, config: Option<&Path>) -> Command {
-    let path = config.map_or_else(|| PathBuf::from("swathe.toml"), Path::to_owned);
     let command = (program.command)();
-    let table = regular_file::read_to_string(&path)
-        .ok()
-        .and_then(|text| text.parse::<toml::Table>().ok());
-    let section = table
-        .as_ref()
-        .and_then(|table| table.get(program.kind.name)?.as_table());
-    match section {
-        Some(section) => apply(command, section, &option_names(program)),
-        None => command,
+    match Layers::read(config, program) {
+        Ok(layers) => apply(command, &layers, &option_names(program)),
+        Err(_) => command,
     }
 }
 
-fn apply(mut command: Command, section: &toml::Table, names: &[String]) -> Command {
+fn apply(mut command: Command, layers: &Layers, names: &[String]) -> Command {
     let verbs: Vec<String> = command
         .get_subcommands()
         .map(|verb| verb.get_name().to_owned())
         .collect();
     for verb in verbs {
-        command = command.mut_subcommand(verb, |its| apply(its, section, names));
+        command = command.mut_subcommand(verb, |its| apply(its, layers, names));
     }
     command.mut_args(|arg| {
-        let value = arg.get_long().and_then(|long| {
-            let is_ours = names.iter().any(|name| name == long);
-            section.get(long).filter(|_| is_ours)
-        });
-        let text = match value {
-            None | Some(toml::Value::Table(_) | toml::Value::Array(_)) => return arg,
-            Some(toml::Value::String(text)) => text.clone(),
-            Some(other) => other.to_string(),
-        };
-        // Once in a process, so that nothing is lost by never freeing it.
-        let text: &'static str = String::leak(text);
-        arg.default_value(text)
+        let long = arg.get_long().unwrap_or_default();
+        let is_ours = names.iter().any(|name| name == long);
+        match layers.find(long, &None) {
+            // Once in a process, so that nothing is lost by never freeing it.
+            Ok(Some(found)) if is_ours => arg.default_value(&*String::leak(found.value)),
+            _ => arg,
+        }
     })
 }
 

@@ -10,14 +10,15 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use swathe::{
-    Costs, Device, DeviceId, Finish, GpuInfo, Padding, Placement, Routing, Settings, Shape, Size,
-    Source, Stop, Workload,
+    Costs, Device, DeviceId, Finish, GpuInfo, Padding, PlacedOn, Placement, Routing, Settings,
+    Shape, Size, Source, Stop, Workload,
 };
 use swathe_run::store::cost_file;
 use swathe_run::store::execute::Output;
 use swathe_run::store::run_folder::{RunJson, check_shards_folder};
 
 use crate::cli_error::{CliError, Code};
+use crate::warning;
 
 /// The name of the setting in `run.json`.
 pub(crate) const SETTING: &str = "placement";
@@ -45,11 +46,18 @@ pub(crate) fn decide<F: Finish>(
     output: &Output,
     is_explained: bool,
 ) -> Result<(), CliError> {
-    if let Some(recorded) = recorded(output) {
-        engine.placement = Some(recorded);
+    if let Some(begun_with) = recorded(output) {
+        let rows = begun_with.iter().flat_map(Placement::rows);
+        let mut on = rows.map(|row| row.on);
+        if engine.devices.is_empty() && on.any(|on| on == PlacedOn::Devices) {
+            warning!(
+                "the run solved problems on devices that are not used now: floats may differ in the last bits"
+            );
+        }
+        engine.placement = begun_with;
         return Ok(());
     }
-    if engine.devices.is_empty() || engine.routing != Routing::Measured || is_resumed(output) {
+    if engine.devices.is_empty() || engine.routing != Routing::Measured {
         return Ok(());
     }
     let workload = finish.workload();
@@ -122,21 +130,18 @@ pub(crate) fn setting(placement: &Placement) -> Value {
     serde_json::to_value(placement).unwrap_or(Value::Null)
 }
 
-fn is_resumed(output: &Output) -> bool {
-    output.resume && RunJson::read(&output.folder()).is_ok()
-}
-
-/// What the run that is resumed, or the run that this is a shard of, was begun with.
-fn recorded(output: &Output) -> Option<Placement> {
+/// What the run that is resumed, or the run that this is a shard of, was begun with: none, or a
+/// placement; `None` if nothing was begun.
+fn recorded(output: &Output) -> Option<Option<Placement>> {
     if output.resume
         && let Ok(run) = RunJson::read(&output.folder())
     {
-        let value = run.identity.settings.get(SETTING)?;
-        return serde_json::from_value(value.clone()).ok();
+        let value = run.identity.settings.get(SETTING);
+        return Some(value.and_then(|value| serde_json::from_value(value.clone()).ok()));
     }
     output.shard?;
     let text = std::fs::read(output.folder().with_file_name(SHARED_FILE)).ok()?;
-    serde_json::from_slice(&text).ok()
+    Some(Some(serde_json::from_slice(&text).ok()?))
 }
 
 /// Writes the placement for all shards, or takes the one that another shard wrote first.

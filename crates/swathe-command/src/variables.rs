@@ -1,7 +1,9 @@
 //! The `SWATHE_*` variables: which there are, besides those that stand for a setting.
 
+use std::ffi::OsString;
+
 use crate::program::programs;
-use crate::settings::SHARED_NAMES;
+use crate::settings::names;
 use crate::warning;
 
 /// Variables that are no settings; the last three are for tests.
@@ -19,8 +21,11 @@ const PREFIX: &str = "SWATHE_";
 /// Warns of variables that look like ours and mean nothing: a setting that is misspelt would be
 /// ignored otherwise.
 pub(crate) fn warn_of_unknown() {
-    let settings = programs().iter().flat_map(|program| program.settings);
-    let settings = settings.chain(&SHARED_NAMES);
+    let is_ours = |(name, _): (OsString, _)| name.to_string_lossy().starts_with(PREFIX);
+    if !std::env::vars_os().any(is_ours) {
+        return;
+    }
+    let settings = programs().iter().flat_map(|program| names(program));
     let mut known: Vec<String> = settings
         .map(|name| name.replace('-', "_").to_uppercase())
         .chain(OTHER_NAMES.map(str::to_owned))

@@ -7,6 +7,7 @@
 //! behind with its one problem, and a new worker goes on with the rest.
 
 mod clock;
+mod collect;
 mod finishing;
 mod gpu_backlog;
 mod gpu_pool;
@@ -24,7 +25,7 @@ mod worker_state;
 use std::any::Any;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -32,9 +33,10 @@ use std::time::{Duration, Instant};
 
 pub use guarded::{guarded, is_guarded, panic_message};
 
+use collect::collect;
 use gpu_backlog::WorkerKind;
 use gpu_pool::GpuPool;
-use ledger::{Entry, Ledger};
+use ledger::Entry;
 use mailbox::Mailbox;
 use queue::Queue;
 pub use samples::Samples;
@@ -45,8 +47,8 @@ use crate::device::{Cpu, DeviceUse};
 use crate::finish::AsSolved;
 use crate::memory::Reservation;
 use crate::report::{
-    Counts, EndCause, Event, MemoryFigures, Mismatch, Report, Sample, Setback, SetbackCause,
-    Verification, WorkerFigures, WorkerNow,
+    EndCause, Event, MemoryFigures, Mismatch, Report, Sample, Setback, SetbackCause, WorkerFigures,
+    WorkerNow,
 };
 use crate::{
     Costs, DeviceId, DeviceKind, FaultPoint, Finish, GpuLane, Limits, Need, Outcome, OwnedWorkload,
@@ -622,123 +624,6 @@ impl<F: Finish> Shared<F> {
             bytes <= self.settings.memory.cap_bytes()
         }
     }
-}
-
-/// What the caller's thread gathers.
-#[derive(Default)]
-struct Collected {
-    counts: Counts,
-    workers: Vec<WorkerFigures>,
-    ledger: Ledger,
-    setbacks: Vec<Setback>,
-    n_setbacks: u64,
-    verification: Verification,
-    ended_by: Option<EndCause>,
-}
-
-/// How often the caller and its observer hear of a run in which nothing happens.
-const TICK: Duration = Duration::from_millis(100);
-
-/// Takes messages until the last worker has ended.
-fn collect<F: Finish>(
-    shared: &Shared<F>,
-    n_workers: usize,
-    take: &mut dyn FnMut(Delivery<F::Finished, F::Failure>) -> ControlFlow<()>,
-) -> Collected {
-    let mut collected = Collected::default();
-    collected.counts.n_problems = shared.source.n_problems() as u64;
-    let tell = |event: Event| {
-        if let Some(observer) = &shared.settings.observer {
-            observer.tell(&event);
-        }
-    };
-    let mut n_live = n_workers;
-    let mut wanted = true;
-    let mut take = |delivery: Delivery<F::Finished, F::Failure>, wanted: &mut bool| {
-        if *wanted && take(delivery).is_break() {
-            *wanted = false;
-            shared.stop.end_run();
-            shared.queue.wake();
-        }
-    };
-    let mut ticked = shared.started;
-    while n_live > 0 {
-        let message = shared
-            .mailbox
-            .receive(TICK.saturating_sub(ticked.elapsed()));
-        if ticked.elapsed() >= TICK {
-            ticked = Instant::now();
-            if shared.settings.observer.is_some() {
-                tell(shared.sampled());
-            }
-            take(Delivery::Tick, &mut wanted);
-        }
-        let Some(message) = message else { continue };
-        match message {
-            Message::Outcomes {
-                done,
-                launch,
-                checked,
-                _held,
-            } => {
-                for done in done {
-                    if !wanted {
-                        break;
-                    }
-                    collected.counts.add(done.outcome.kind());
-                    take(Delivery::Done(done), &mut wanted);
-                }
-                let counts = &collected.counts;
-                shared.n_done.store(counts.n_done(), Ordering::Relaxed);
-                shared
-                    .n_unsolved
-                    .store(counts.n_unsolved(), Ordering::Relaxed);
-                shared.sample();
-                collected.verification.n_checked += checked.n_checked;
-                for mismatch in checked.mismatches {
-                    tell(Event::Mismatch(mismatch.clone()));
-                    collected.verification.mismatches.push(mismatch);
-                }
-                tell(Event::Progress {
-                    counts: collected.counts,
-                    elapsed: shared.started.elapsed(),
-                });
-                if let Some(entry) = launch {
-                    if shared.settings.observer.is_some() {
-                        tell(Event::Launched(entry.launch.clone()));
-                    }
-                    let class_name = |class| shared.workload().class_name(class);
-                    collected.ledger.enter(entry, class_name);
-                }
-            }
-            Message::Setback(setback) => {
-                collected.n_setbacks += 1;
-                tell(Event::Setback(setback.clone()));
-                if collected.setbacks.len() < Report::N_SETBACKS_KEPT {
-                    collected.setbacks.push(setback);
-                }
-            }
-            Message::WorkerSpawned => n_live += 1,
-            Message::Abandoned => n_live -= 1,
-            Message::EndedBy(cause) => collected.ended_by = Some(cause),
-            Message::Broken(panic) => resume_unwind(panic),
-            Message::Ended(figures) => {
-                n_live -= 1;
-                collected.workers.push(figures);
-            }
-        }
-    }
-    if n_workers == 0 && collected.counts.n_problems > 0 {
-        collected.ended_by = Some(EndCause::NoThread);
-    }
-    collected.verification.n_skipped =
-        shared.verify.len() as u64 - collected.verification.n_checked;
-    collected.workers.sort_by_key(|figures| figures.worker);
-    collected
-        .verification
-        .mismatches
-        .sort_by_key(|mismatch| mismatch.problem);
-    collected
 }
 
 /// Threads that wait for work or for their turn are woken when there is some; this bounds the wait

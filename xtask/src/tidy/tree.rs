@@ -23,7 +23,7 @@ pub(crate) enum TreeError {
 pub(crate) fn files(root: &Path) -> Result<Vec<String>, TreeError> {
     let output = Command::new("git")
         .arg("-c")
-        // In a container the checkout often belongs to somebody else.
+        // In a container the checkout often belongs to another user.
         .arg(format!("safe.directory={}", root.display()))
         .args([
             "ls-files",

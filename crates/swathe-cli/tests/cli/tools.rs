@@ -155,6 +155,11 @@ fn settings_are_shown_with_where_they_come_from() {
         json(&folder.join("all/run.json"))["settings"]["pairing"],
         "all"
     );
+    let line = format!("{arc} --out variable");
+    let ended = swathe_with(folder, "SWATHE_PAIRING", "all", &line).expect(0);
+    assert!(!ended.stderr.contains("not known"), "{}", ended.stderr);
+    let settings = json(&folder.join("variable/run.json"))["settings"].clone();
+    assert_eq!(settings["pairing"], "all");
     fs::write(folder.join("swathe.toml"), "[arc]\nparing = \"own\"\n").unwrap();
     let ended = swathe(folder, "config arc").expect(2);
     assert!(

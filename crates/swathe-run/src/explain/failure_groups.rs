@@ -3,13 +3,11 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use serde::Serialize;
-
 use crate::store::run_folder::FolderError;
 use crate::store::table_reader::{TableReader, string_column};
 
 /// Problems that failed for the same reason.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailureGroup {
     /// How many.
     pub n: u64,
@@ -99,7 +97,9 @@ pub fn lines(groups: &[FailureGroup]) -> Vec<String> {
         })
         .collect();
     if groups.len() > N_LINES {
-        lines.push(format!("and {} more reasons", groups.len() - N_LINES));
+        let n_more = groups.len() - N_LINES;
+        let reasons = if n_more == 1 { "reason" } else { "reasons" };
+        lines.push(format!("and {n_more} more {reasons}"));
     }
     lines
 }
@@ -131,6 +131,6 @@ mod tests {
         let lines = lines(&[group(9), group(8), group(7), group(6), group(5), group(4)]);
         assert_eq!(lines.len(), 6);
         assert!(lines.iter().all(|line| line.chars().count() < 200));
-        assert_eq!(lines[5], "and 1 more reasons");
+        assert_eq!(lines[5], "and 1 more reason");
     }
 }

@@ -7,6 +7,7 @@ use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::UInt64Type;
 use serde_json::{Value, json};
 
+use crate::explain::failure_groups::failure_groups;
 use crate::store::run_folder::FolderError;
 use crate::store::table_reader::TableReader;
 
@@ -16,6 +17,8 @@ const N_ROWS_MAX: usize = 20_000;
 const N_BYTES_MAX: usize = 3 << 20;
 /// A message is a sentence or two; what is longer is a dump of something.
 const N_CHARS_MAX: usize = 600;
+/// Reasons that are told above the rows.
+const N_REASONS_MAX: usize = 5;
 
 /// The columns of `failures.parquet`, as far as they have room; null if a run has no such file
 /// because it was interrupted.
@@ -28,7 +31,7 @@ pub(super) fn columns(run: &Path) -> Result<Value, FolderError> {
     }
     let table = TableReader::open(&path)?;
     let n_rows = table.builder.metadata().file_metadata().num_rows();
-    let mut kept = Kept::default();
+    let mut kept = KeptRows::default();
     let mut batches = table.batches()?;
     while let Some(batch) = batches.next().transpose()? {
         let took = kept.take(&batch);
@@ -36,7 +39,22 @@ pub(super) fn columns(run: &Path) -> Result<Value, FolderError> {
             break;
         }
     }
+    let groups = failure_groups(run)?;
+    let told: Vec<Value> = groups
+        .iter()
+        .take(N_REASONS_MAX)
+        .map(|group| {
+            json!({
+                "n": group.n,
+                "kind": group.kind,
+                "id": shortened(&group.id),
+                "message": shortened(&group.message),
+            })
+        })
+        .collect();
     Ok(json!({
+        "reasons": told,
+        "n_reasons": groups.len(),
         "n_rows": n_rows,
         "row": kept.rows,
         "id": kept.ids,
@@ -47,7 +65,7 @@ pub(super) fn columns(run: &Path) -> Result<Value, FolderError> {
 }
 
 #[derive(Default)]
-struct Kept {
+struct KeptRows {
     rows: Vec<u64>,
     ids: Vec<String>,
     kinds: Vec<String>,
@@ -57,7 +75,7 @@ struct Kept {
     n_bytes: usize,
 }
 
-impl Kept {
+impl KeptRows {
     /// Takes what there is room for and says whether there is more; `None` if columns are absent.
     fn take(&mut self, batch: &RecordBatch) -> Option<bool> {
         let rows = batch

@@ -13,7 +13,7 @@ use super::kernel::{Kernel, Ready};
 pub(super) struct Open {
     pub(super) device: wgpu::Device,
     pub(super) queue: wgpu::Queue,
-    /// Held by the thread that talks to the driver. wgpu takes it amiss if one thread submits or polls while
+    /// Held by the thread that talks to the driver. wgpu fails if one thread submits or polls while
     /// another one waits for a submission of its own.
     driver: Mutex<()>,
     lost: Arc<AtomicBool>,

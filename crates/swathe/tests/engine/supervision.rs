@@ -8,8 +8,9 @@ use std::thread::ThreadId;
 use std::time::Duration;
 
 use swathe::{
-    AsSolved, BatchSize, Budget, Delivery, Device, DeviceId, DeviceUse, EndCause, Event, Faults,
-    Finish, Host, Observer, Outcome, Report, Routing, SetbackCause, Settings, Stop, Workload,
+    AsSolved, BatchSize, Budget, Costs, Delivery, Device, DeviceId, DeviceUse, EndCause, Event,
+    Faults, Finish, Host, Observer, Outcome, Placement, Report, Routing, SetbackCause, Settings,
+    Size, Stop, Workload,
 };
 
 use crate::sieve::{Field, Loaded, Refusal, Sieve, Twist, Watchdog, check, fields, mix, run};
@@ -65,6 +66,47 @@ fn a_banned_class_keeps_no_device_from_another() {
     };
     let report = check(&Sieve::new(&settings.memory), &Arc::new(all), &settings);
     assert!(n_launched(&report) >= 40, "{:?}", report.routes);
+}
+
+/// What a placement gives to devices is solved there alone, and the rest on the CPU alone, however
+/// fast either is.
+#[test]
+fn a_placement_decides_where_problems_are_solved() {
+    let mut all = launchable(60, 0);
+    let n_small = all.len() as u64;
+    all.extend((0..60).map(|k| Field::new(mix(k) / 2 * 2, 30, 50)));
+    let mut costs = Costs::default();
+    let memory = Budget::new(4 << 20);
+    let sieve = Sieve::new(&memory);
+    let all = Arc::new(all);
+    let small = sieve.source(&all).size(0).expect("a field has a size");
+    costs.learn(
+        Sieve::NAME,
+        &small,
+        DeviceId::Cpu,
+        1,
+        Duration::from_millis(9),
+    );
+    costs.learn(
+        Sieve::NAME,
+        &small,
+        DeviceId::Host(0),
+        1,
+        Duration::from_millis(1),
+    );
+    let form = |size: &Size| sieve.launch_form(size);
+    let hosts = [DeviceId::Host(0)];
+    let placement = Placement::decide(Sieve::NAME, &costs, &[small], form, &hosts, 2, None);
+    for (placement, n_expected) in [(placement, n_small), (Placement::default(), 0)] {
+        let settings = Settings {
+            routing: Routing::Measured,
+            placement: Some(placement),
+            time_limit: Duration::from_secs(60),
+            ..settings(1, "")
+        };
+        let report = check(&Sieve::new(&settings.memory), &all, &settings);
+        assert_eq!(n_launched(&report), n_expected, "{:?}", report.routes);
+    }
 }
 
 /// Workers of the CPU that may take nothing do not plan the whole input while the first launch runs.
@@ -418,10 +460,10 @@ fn verifying_what_cannot_be_compared_is_refused() {
         type Scratch = ();
         type Local = ();
         const NAME: &'static str = "blind";
-        fn size(&self, (): &()) -> swathe::Size {
-            swathe::Size::of(swathe::Shape::default())
+        fn size(&self, (): &()) -> Size {
+            Size::of(swathe::Shape::default())
         }
-        fn need(&self, _: &swathe::Size, _: swathe::DeviceKind) -> swathe::Need {
+        fn need(&self, _: &Size, _: swathe::DeviceKind) -> swathe::Need {
             swathe::Need::default()
         }
         fn scratch(&self) {}

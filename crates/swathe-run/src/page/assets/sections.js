@@ -381,19 +381,10 @@
     if (failures.n_rows === 0) return null;
     const { messages, n_rows } = failures;
     const rows = S.rows({ row: failures.row, id: failures.id, kind: failures.kind, message: failures.message.map((at) => messages[at]) });
-    // Messages that differ in numbers alone have one reason.
-    const reasons = new Map();
-    for (const { id, kind, message } of rows) {
-      const reason = message.replaceAll(id || "\u0000", "ID").replace(/\d+(\.\d+)?/g, "#");
-      const found = reasons.get(reason) ?? { value: 0, first: { id, kind: KINDS[kind] ?? kind, message } };
-      found.value += 1;
-      reasons.set(reason, found);
-    }
-    const bars = [...reasons.values()].sort((a, b) => b.value - a.value);
-    const N_TOLD = 5;
+    const nMore = failures.n_reasons - failures.reasons.length;
     const told = h("ul", { class: "reasons" },
-      bars.slice(0, N_TOLD).map((reason) => h("li", {}, h("strong", {}, format.count(reason.value)), ` ${reason.first.kind}: ${reason.first.message} `, h("span", { class: "note" }, `(first: ${reason.first.id})`))),
-      bars.length > N_TOLD ? h("li", {}, `and ${S.counted(bars.length - N_TOLD, "more reason")}`) : null);
+      failures.reasons.map(({ n, kind, id, message }) => h("li", {}, h("strong", {}, format.count(n)), ` ${KINDS[kind] ?? kind}: ${message} `, h("span", { class: "note" }, `(first: ${id})`))),
+      nMore > 0 ? h("li", {}, `and ${S.counted(nMore, "more reason")}`) : null);
     const some = n_rows > rows.length ? ` ${format.count(rows.length)} of ${format.count(n_rows)} rows are here; all of them are in failures.parquet.` : "";
     return section("failures", "Failures",
       `${S.counted(n_rows, "problem")} failed without harm to the others.${some}`,
