@@ -1,4 +1,5 @@
-//! `cargo xtask bench`: the benchmarks there are, and their figures with the circumstances.
+//! `cargo xtask bench`: lists or runs the benchmarks, and prints on what machine the figures were
+//! measured.
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -7,7 +8,7 @@ use crate::machine::Circumstances;
 use crate::process::{self, cargo};
 use crate::workspace::Workspace;
 
-/// Lists the benchmarks, or runs those whose name contains `name`; true when all ran.
+/// Lists the benchmarks, or runs those whose name contains `name`. Returns true if all of them ran.
 pub(crate) fn bench(workspace: &Workspace, name: Option<&str>, passed_on: &[OsString]) -> bool {
     let benchmarks = benchmarks(workspace);
     let Some(name) = name else {
@@ -48,11 +49,11 @@ pub(crate) fn bench(workspace: &Workspace, name: Option<&str>, passed_on: &[OsSt
 struct Benchmark {
     package: String,
     name: String,
-    /// An example run in release, rather than a target of `cargo bench`.
+    /// Whether this is an example that runs in release mode, instead of a target of `cargo bench`.
     is_example: bool,
 }
 
-/// Found in the manifests, so that no list can go stale.
+/// Reads the benchmarks from the manifests, so that no list can become outdated.
 fn benchmarks(workspace: &Workspace) -> Vec<Benchmark> {
     let mut found = Vec::new();
     for package in &workspace.packages {

@@ -1,4 +1,4 @@
-//! `cargo xtask docs`: the pictures of pages that stand in the documents, made again.
+//! `cargo xtask docs`: makes the screenshots in the documents again.
 
 mod live;
 
@@ -12,19 +12,19 @@ use swathe_browser::{Area, Browser, BrowserError, file_url};
 use crate::process::{self, CommandError, cargo};
 use crate::workspace::Workspace;
 
-/// A picture of a page.
+/// A screenshot of a page.
 struct Picture {
-    /// The page, from the demo's folder.
+    /// The page, relative to the demo's folder.
     page: &'static str,
     area: Area<'static>,
-    /// Of the window that the page is laid out for.
+    /// The width of the browser window.
     width_px: u32,
     is_dark: bool,
-    /// What it is called under `docs/`.
+    /// The file name under `docs/`.
     file: &'static str,
 }
 
-/// Every picture of a page in the documents. Adding one is adding a row.
+/// Every screenshot of a page in the documents. To add one, add a row.
 const PICTURES: &[Picture] = &[
     Picture {
         page: "matmul/report.html",
@@ -42,12 +42,12 @@ const PICTURES: &[Picture] = &[
     },
 ];
 
-/// What is seen of a page without scrolling.
+/// The height of the browser window.
 const HEIGHT_PX: u32 = 900;
 
 const DEMO_DIR: &str = "swathe-demo";
 
-/// Makes every picture, says what was written, and whether all is well.
+/// Makes every screenshot and prints what was written. Returns whether all succeeded.
 pub(crate) fn docs(workspace: &Workspace, program: Option<&Path>) -> bool {
     match make_all(workspace, program) {
         Ok(()) => true,
@@ -58,7 +58,7 @@ pub(crate) fn docs(workspace: &Workspace, program: Option<&Path>) -> bool {
     }
 }
 
-/// Why a picture was not made.
+/// Why a screenshot was not made.
 #[derive(Debug)]
 enum DocsError {
     Browser(BrowserError),
@@ -67,7 +67,7 @@ enum DocsError {
         path: PathBuf,
         source: std::io::Error,
     },
-    /// The page complains on its console.
+    /// The page reported errors on its console.
     Troubled {
         page: &'static str,
         troubles: Vec<String>,
@@ -79,12 +79,13 @@ enum DocsError {
 }
 
 fn make_all(workspace: &Workspace, program: Option<&Path>) -> Result<(), DocsError> {
-    // Before anything long: without a browser there is nothing to do.
+    // The browser starts before the slow steps: without one, no screenshot can be made.
     let browser = Browser::start().map_err(DocsError::Browser)?;
     let program = match program {
         Some(program) => program.to_owned(),
         None => {
-            // As the tests do it: to build the program alone would compile its dependencies again.
+            // Builds as the tests do: building the program alone would compile its dependencies
+            // again.
             let mut build = cargo(&workspace.root);
             process::run(build.args(["test", "--workspace", "--no-run"]))
                 .map_err(DocsError::Command)?;
@@ -100,10 +101,11 @@ fn make_all(workspace: &Workspace, program: Option<&Path>) -> Result<(), DocsErr
         source,
     })?;
     let mut demo = Command::new(&program);
-    // Reports tell the command line, in which a temporary folder would be odd.
+    // Reports show the command line, so the demo runs with a relative folder instead of a temporary
+    // path.
     demo.args(["demo", "--progress", "none", "--out", DEMO_DIR])
         .current_dir(&scratch);
-    // What was learnt about costs on this machine would show in the figures.
+    // A cache of its own: costs measured earlier on this machine would change the figures.
     demo.env("XDG_CACHE_HOME", scratch.path().join("cache"));
     process::run(&mut demo).map_err(DocsError::Command)?;
     let demo_dir = scratch.path().join(DEMO_DIR);
@@ -115,7 +117,7 @@ fn make_all(workspace: &Workspace, program: Option<&Path>) -> Result<(), DocsErr
     write(workspace, live::FILE, &png)
 }
 
-/// Writes a picture and says so.
+/// Writes a screenshot and prints its path.
 fn write(workspace: &Workspace, file: &str, bytes: &[u8]) -> Result<(), DocsError> {
     let path = workspace.root.join("docs").join(file);
     std::fs::write(&path, bytes).map_err(|source| DocsError::File { path, source })?;
@@ -124,13 +126,13 @@ fn write(workspace: &Workspace, file: &str, bytes: &[u8]) -> Result<(), DocsErro
 }
 
 impl Picture {
-    /// The PNG of a page at an address.
+    /// The PNG of the page at this address.
     fn take(&self, browser: &Browser, url: &str) -> Result<Vec<u8>, DocsError> {
         let shoot = || {
             let page = browser.blank()?;
             page.set_viewport(self.width_px, HEIGHT_PX, false)?;
             page.set_dark(self.is_dark)?;
-            // A picture of something half-way is nobody's.
+            // Animations are off, so that the screenshot does not show a transition.
             page.set_feature("prefers-reduced-motion", "reduce")?;
             page.go(url)?;
             Ok((page.screenshot(self.area)?, page.troubles()))
@@ -144,7 +146,7 @@ impl Picture {
     }
 }
 
-/// The picture, compressed if that makes it smaller.
+/// The smaller of the PNG and its recompressed form.
 fn smallest(png: Vec<u8>, file: &'static str) -> Result<Vec<u8>, DocsError> {
     let smaller = compressed(&png).map_err(|why| DocsError::NoPng { file, why })?;
     Ok(if smaller.len() < png.len() {
@@ -155,8 +157,8 @@ fn smallest(png: Vec<u8>, file: &'static str) -> Result<Vec<u8>, DocsError> {
 }
 
 /// The same picture in fewer bytes: browsers compress for speed, and a repository keeps every
-/// version for ever. Flat colours, which pages mostly are, do best without filters; pictures with
-/// few of them do best by numbering them.
+/// version. Flat colours, which pages mostly have, compress best without filters; pictures with few
+/// colours compress best with a palette.
 fn compressed(png: &[u8]) -> Result<Vec<u8>, String> {
     let mut decoder = png::Decoder::new(Cursor::new(png));
     decoder.set_transformations(png::Transformations::EXPAND | png::Transformations::STRIP_16);
@@ -200,7 +202,7 @@ fn compressed(png: &[u8]) -> Result<Vec<u8>, String> {
     Ok(smallest.unwrap_or_default())
 }
 
-/// A palette of at most 256 colours, and every pixel's place in it.
+/// A palette of at most 256 colours, and the palette index of every pixel.
 fn numbered(colours: &[[u8; 3]]) -> Option<(Vec<u8>, Vec<u8>)> {
     let mut palette = colours.to_vec();
     palette.sort_unstable();
@@ -284,7 +286,7 @@ mod tests {
 
     #[test]
     fn a_compressed_picture_has_the_same_pixels_in_fewer_bytes() {
-        // Speckles of five colours, and a smooth change over thousands.
+        // Speckles of five colours, and a gradient of thousands.
         let few = picture(64, |x, y| [(x * x * 7 + y * y * y) as u8 % 5 * 40, 200, 7]);
         let many = picture(64, |x, y| [(x * 4) as u8, (y * 4) as u8, (x ^ y) as u8]);
         for ((png, bytes), color) in [(few, png::ColorType::Indexed), (many, png::ColorType::Rgb)] {

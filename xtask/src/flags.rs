@@ -1,4 +1,4 @@
-//! What was asked for on the command line.
+//! Parses the command line of `cargo xtask`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use lexopt::Parser;
 use lexopt::prelude::*;
 
-/// A chore with its options.
+/// A command with its options.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Chore {
     Setup,
@@ -23,31 +23,31 @@ pub(crate) enum Chore {
         name: String,
     },
     Docs {
-        /// A swathe that is built already.
+        /// The path of a program that is already built.
         program: Option<PathBuf>,
     },
 }
 
-/// How much `cargo xtask test` does.
+/// Options of `cargo xtask test`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TestOptions {
-    /// Leave out what is slow.
+    /// Skips slow steps.
     pub(crate) fast: bool,
-    /// Install nothing, not even the virtual environment.
+    /// Installs nothing, not even the virtual environment.
     pub(crate) no_install: bool,
 }
 
-/// What a command line asks for.
+/// The result of parsing a command line.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum ParsedArgs {
     Help(&'static str),
     Chore(Chore),
 }
 
-/// Reads a command line.
-pub(crate) fn parse(mut args: Parser) -> Result<Asked, lexopt::Error> {
+/// Parses a command line.
+pub(crate) fn parse(mut args: Parser) -> Result<ParsedArgs, lexopt::Error> {
     let command = match args.next()? {
-        None | Some(Long("help") | Short('h')) => return Ok(Asked::Help(HELP)),
+        None | Some(Long("help") | Short('h')) => return Ok(ParsedArgs::Help(HELP)),
         Some(Value(command)) => command.string()?,
         Some(flag) => return Err(flag.unexpected()),
     };
@@ -65,7 +65,7 @@ pub(crate) fn parse(mut args: Parser) -> Result<Asked, lexopt::Error> {
             (Chore::NewWorkload { name }, NEW_WORKLOAD_HELP)
         }
         "docs" => (Chore::Docs { program: None }, DOCS_HELP),
-        "help" => return Ok(Asked::Help(HELP)),
+        "help" => return Ok(ParsedArgs::Help(HELP)),
         other => return Err(format!("there is no command `{other}`").into()),
     };
     loop {
@@ -80,11 +80,11 @@ pub(crate) fn parse(mut args: Parser) -> Result<Asked, lexopt::Error> {
                 Chore::NewWorkload { name } if name.is_empty() => {
                     Err("new-workload needs a NAME".into())
                 }
-                _ => Ok(Asked::Chore(chore)),
+                _ => Ok(ParsedArgs::Chore(chore)),
             };
         };
         match (&mut chore, arg) {
-            (_, Long("help") | Short('h')) => return Ok(Asked::Help(help)),
+            (_, Long("help") | Short('h')) => return Ok(ParsedArgs::Help(help)),
             (Chore::Test(options), Long("fast")) => options.fast = true,
             (Chore::Test(options), Long("no-install")) => options.no_install = true,
             (Chore::Docs { program }, Long("program")) => *program = Some(args.value()?.into()),
@@ -219,14 +219,14 @@ The browser is chromium, chromium-browser or google-chrome in PATH, or what SWAT
 mod tests {
     use super::*;
 
-    fn parsed(line: &str) -> Result<Asked, lexopt::Error> {
+    fn parsed(line: &str) -> Result<ParsedArgs, lexopt::Error> {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         parse(Parser::from_args(words))
     }
 
     #[track_caller]
     fn check(line: &str, chore: Chore) {
-        assert_eq!(parsed(line).unwrap(), Asked::Chore(chore), "{line}");
+        assert_eq!(parsed(line).unwrap(), ParsedArgs::Chore(chore), "{line}");
     }
 
     #[test]
@@ -264,7 +264,7 @@ mod tests {
             ("test --fast --help", TEST_HELP),
             ("bench -h", BENCH_HELP),
         ] {
-            assert_eq!(parsed(line).unwrap(), Asked::Help(help), "{line}");
+            assert_eq!(parsed(line).unwrap(), ParsedArgs::Help(help), "{line}");
         }
     }
 

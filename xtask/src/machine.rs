@@ -1,4 +1,4 @@
-//! The circumstances under which a figure was measured.
+//! The circumstances under which a figure was measured: date, machine, version.
 
 use std::fmt;
 use std::process::Command;
@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::process::answer;
 use crate::workspace::Workspace;
 
-/// When, on what and of what: without these a figure says little.
+/// The date, the machine and the version: without these a figure cannot be compared.
 #[derive(Debug)]
 pub(crate) struct Circumstances {
     date: String,
@@ -19,7 +19,8 @@ pub(crate) struct Circumstances {
 }
 
 impl Circumstances {
-    /// Looks at the machine; what it does not tell is called unknown.
+    /// Collects the circumstances of this machine; values that the system does not report are
+    /// "unknown".
     pub(crate) fn now(workspace: &Workspace) -> Self {
         let read = |path| std::fs::read_to_string(path).unwrap_or_default();
         let unknown = || "unknown".to_owned();
@@ -63,8 +64,8 @@ fn gib(kib: &str) -> Option<String> {
 
 /// The day of the Gregorian calendar that begins so many days after 1970-01-01.
 fn utc_date(n_days: u64) -> String {
-    // Years are counted from 1 March, so that the leap day comes last; 719,468 days lie between
-    // 0000-03-01 and 1970-01-01, and every 400 years have the same 146,097 days.
+    // Years begin on 1 March, so that the leap day is the last day. There are 719,468 days between
+    // 0000-03-01 and 1970-01-01, and every 400 years have 146,097 days.
     let days = n_days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year_of_era =

@@ -1,7 +1,7 @@
-//! The repository's own chores: `cargo xtask COMMAND`.
+//! The repository's own tasks: `cargo xtask COMMAND`.
 //!
-//! Everything a contributor or continuous integration needs beyond plain cargo stands here, so
-//! that there is one way to do it and it can be read. `cargo xtask --help` lists the commands.
+//! Every task of a contributor or of continuous integration beyond plain cargo is implemented here,
+//! so that there is one way to do it. `cargo xtask --help` lists the commands.
 
 #![expect(
     clippy::print_stdout,
@@ -25,13 +25,13 @@ mod workspace;
 
 use std::process::ExitCode;
 
-use flags::{Asked, Chore};
+use flags::{Chore, ParsedArgs};
 use workspace::Workspace;
 
 fn main() -> ExitCode {
     let chore = match flags::parse(lexopt::Parser::from_env()) {
-        Ok(Asked::Chore(chore)) => chore,
-        Ok(Asked::Help(text)) => {
+        Ok(ParsedArgs::Chore(chore)) => chore,
+        Ok(ParsedArgs::Help(text)) => {
             println!("{text}");
             return ExitCode::SUCCESS;
         }

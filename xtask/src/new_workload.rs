@@ -1,5 +1,5 @@
-//! `cargo xtask new-workload NAME`: a workload's folder from the template, and the two lines that
-//! register it.
+//! `cargo xtask new-workload NAME`: copies the template to a new workload's folder, and adds the
+//! two lines that register it.
 
 use std::fs;
 use std::io;
@@ -37,7 +37,7 @@ const TEMPLATE: [(&str, &str); 5] = [
 const CLI_MANIFEST: &str = "crates/swathe-cli/Cargo.toml";
 const REGISTER: &str = "crates/swathe-cli/src/workloads.rs";
 
-/// Makes the workload and says what to do next.
+/// Makes the workload and prints what to do next.
 pub(crate) fn new_workload(workspace: &Workspace, name: &str) -> bool {
     match make(&workspace.root, name) {
         Ok(()) => {
@@ -54,7 +54,7 @@ pub(crate) fn new_workload(workspace: &Workspace, name: &str) -> bool {
     }
 }
 
-/// Writes the folder and the two lines into the workspace at `root`.
+/// Writes the folder, and the two lines, into the workspace at `root`.
 fn make(root: &Path, name: &str) -> io::Result<()> {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(is_plain) {
@@ -88,7 +88,7 @@ fn make(root: &Path, name: &str) -> io::Result<()> {
     )
 }
 
-/// Puts a line after the last place that reads so.
+/// Inserts a line after the last occurrence of `after`.
 fn insert(path: &Path, after: &str, line: &str) -> io::Result<()> {
     let text = fs::read_to_string(path)?;
     let Some(at) = text.rfind(after) else {
@@ -99,7 +99,7 @@ fn insert(path: &Path, after: &str, line: &str) -> io::Result<()> {
     fs::write(path, format!("{before}{line}{rest}"))
 }
 
-/// Makes a workload in a copy of the workspace and runs its test and its command there.
+/// Makes a workload in a copy of the workspace, and runs its test and its command there.
 pub(crate) fn verdict(workspace: &Workspace, ready: &Ready) -> Verdict {
     try_out(workspace, ready).unwrap_or_else(|error| Verdict::Failed(error.to_string()))
 }
@@ -115,7 +115,7 @@ fn try_out(workspace: &Workspace, ready: &Ready) -> io::Result<Verdict> {
     make(copy, "sample")?;
     fs::write(copy.join("numbers.txt"), "1 2 3\n\n0.5 0.25\n")?;
     // Compiled dependencies are linked from the workspace's target folder. The copy's own crates
-    // are compiled without optimisation, which takes least time.
+    // are compiled without optimisation, which is fastest.
     let target = workspace.target_dir.join("xtask-template");
     let _ = fs::remove_dir_all(&target);
     fs::create_dir_all(&target)?;
@@ -131,7 +131,8 @@ fn try_out(workspace: &Workspace, ready: &Ready) -> io::Result<Verdict> {
         ready.export(command, workspace);
         process::run(command)
     };
-    // A test of the program has it built with the features that the tests' dependencies have.
+    // Building through a test gives the program the same dependency features as the tests, so that
+    // no dependency is compiled again.
     let build = [
         "test",
         "--offline",

@@ -1,13 +1,13 @@
-//! Running other programs, with the command line shown first.
+//! Runs other programs and prints their command lines.
 
 use std::fmt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
-/// Why a command did not do its work.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum CommandError {
-    /// It ran and said no.
+    /// It ran and returned a failure status.
     Failed { line: String, status: ExitStatus },
     /// It could not be started.
     NotStarted {
@@ -16,7 +16,7 @@ pub(crate) enum CommandError {
     },
 }
 
-/// Runs a command in the open: its line is printed, its output goes where ours goes.
+/// Prints the command line and runs it; its output goes to this process's output.
 pub(crate) fn run(command: &mut Command) -> Result<(), CommandError> {
     say(command);
     let status = command.status();
@@ -28,7 +28,7 @@ pub(crate) fn say(command: &Command) {
     println!("$ {}", line(command));
 }
 
-/// Turns what became of a command into a result that names it.
+/// Converts the status of a command into a result that names the command.
 pub(crate) fn judge(
     command: &Command,
     status: std::io::Result<ExitStatus>,
@@ -46,7 +46,7 @@ pub(crate) fn judge(
     }
 }
 
-/// Whether a command succeeds; nothing is shown.
+/// Whether a command succeeds; its output is discarded.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     let quiet = command
         .stdin(Stdio::null())
@@ -55,7 +55,7 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
     quiet.status().is_ok_and(|status| status.success())
 }
 
-/// What a command printed, trimmed, or `None` where it failed or is absent.
+/// The output of a command, trimmed; `None` if it failed or is not installed.
 pub(crate) fn answer(command: &mut Command) -> Option<String> {
     let output = command
         .stdin(Stdio::null())
@@ -66,7 +66,7 @@ pub(crate) fn answer(command: &mut Command) -> Option<String> {
     output.status.success().then_some(text)
 }
 
-/// The cargo that started us, in the repository's root.
+/// The cargo that started this process, to run in the repository's root.
 pub(crate) fn cargo(root: &Path) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
@@ -74,7 +74,7 @@ pub(crate) fn cargo(root: &Path) -> Command {
     command
 }
 
-/// The command as one would type it.
+/// The command as a user would type it.
 fn line(command: &Command) -> String {
     let program = Path::new(command.get_program());
     let name = program.file_name().unwrap_or(program.as_os_str());

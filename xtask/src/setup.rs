@@ -1,4 +1,4 @@
-//! What the tests need beyond cargo: found, and where we may, installed.
+//! Finds what the tests need beyond cargo, and installs it if that is allowed.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,23 +7,23 @@ use std::process::Command;
 use crate::process::{self, CommandError};
 use crate::workspace::Workspace;
 
-/// What the machine offers after the set-up.
+/// What the machine provides after the set-up.
 #[derive(Debug, Default)]
 pub(crate) struct Ready {
-    /// The interpreter of `.venv`, when it is there and has what the tests want.
+    /// The interpreter of `.venv`, if it exists and has the packages that the tests need.
     pub(crate) python: Option<PathBuf>,
-    /// What is not there, each a sentence with the command that would change it.
+    /// What is missing: for each, a sentence with the command that would install it.
     pub(crate) missing: Vec<String>,
 }
 
-/// Why the set-up failed where it tried to do something.
+/// Why an installation failed.
 #[derive(Debug)]
 pub(crate) enum SetupError {
     /// System packages could not be installed.
     Packages(CommandError),
     /// The virtual environment could not be made.
     Venv(CommandError),
-    /// What Python packages the tests want could not be installed.
+    /// The Python packages of the tests could not be installed.
     Requirements(CommandError),
     /// A file of the set-up could not be read or written.
     File {
@@ -32,27 +32,27 @@ pub(crate) enum SetupError {
     },
 }
 
-/// What may be installed here.
+/// What the set-up may install.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Licence {
+enum InstallPolicy {
     /// Nothing at all (`--no-install`).
     Nothing,
-    /// What lives in the checkout or the user's tool chain.
+    /// Only what belongs to the checkout or to the user's tool chain.
     User,
-    /// System packages too, through `sudo` when we are not root.
+    /// System packages too, through `sudo` unless the user is root.
     System { sudo: bool },
 }
 
-/// A system package the tests need.
+/// A system package that the tests need.
 struct Package {
-    /// What it is called on Debian.
+    /// The package's name on Debian.
     name: &'static str,
-    /// What it is for.
+    /// What the package is needed for.
     why: &'static str,
     is_present: fn() -> bool,
 }
 
-/// Every system package in use. Adding one is adding a row.
+/// Every system package in use. To add one, add a row.
 const PACKAGES: &[Package] = &[
     Package {
         name: "python3-venv",
@@ -81,7 +81,7 @@ const COMPONENTS: &[(&str, &str)] = &[("rustfmt", "fmt"), ("clippy", "clippy")];
 
 const REQUIREMENTS: &str = "xtask/requirements.txt";
 
-/// `cargo xtask setup`: says what is missing, true when nothing is.
+/// `cargo xtask setup`: prints what is missing. Returns true if nothing is.
 pub(crate) fn setup(workspace: &Workspace) -> bool {
     match set_up(&workspace.root, true) {
         Ok(Ready { missing, .. }) if missing.is_empty() => {
@@ -101,7 +101,7 @@ pub(crate) fn setup(workspace: &Workspace) -> bool {
     }
 }
 
-/// Brings the machine as far as it may be brought, saying so before anything is installed.
+/// Installs what is missing as far as it is allowed, and prints each installation before it starts.
 pub(crate) fn set_up(root: &Path, may_install: bool) -> Result<Ready, SetupError> {
     let licence = licence(may_install, is_root(), is_ci());
     let mut ready = Ready::default();
@@ -112,23 +112,23 @@ pub(crate) fn set_up(root: &Path, may_install: bool) -> Result<Ready, SetupError
 }
 
 impl Ready {
-    /// Tells the tests where Python is, or that there is none: a value inherited from the shell
-    /// would make what is tested depend on the machine. And what runs under test learn about
-    /// costs is kept apart from what the user's own runs have learnt.
+    /// Sets the variables of a test process. It gets the path of Python, or none: a value inherited
+    /// from the shell would make the tests depend on the machine. It also gets a cache folder of
+    /// its own, so that costs measured by tests do not mix with those of the user's runs.
     pub(crate) fn export(&self, command: &mut Command, workspace: &Workspace) {
         match &self.python {
             Some(python) => command.env("SWATHE_PYTHON", python),
             None => command.env_remove("SWATHE_PYTHON"),
         };
         command.env("XDG_CACHE_HOME", workspace.target_dir.join("xtask-cache"));
-        // Mesa's drivers complain without it.
+        // Mesa's drivers print a complaint without this variable.
         if std::env::var_os("XDG_RUNTIME_DIR").is_none() {
             command.env("XDG_RUNTIME_DIR", std::env::temp_dir());
         }
     }
 }
 
-/// Whether this is continuous integration, where whatever cannot run is a failure.
+/// Whether this is continuous integration, where a step that cannot run counts as failed.
 pub(crate) fn is_ci() -> bool {
     std::env::var("CI").is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false"))
 }
@@ -137,28 +137,29 @@ fn is_root() -> bool {
     process::answer(Command::new("id").arg("-u")).as_deref() == Some("0")
 }
 
-fn licence(may_install: bool, is_root: bool, is_ci: bool) -> Licence {
+fn licence(may_install: bool, is_root: bool, is_ci: bool) -> InstallPolicy {
     match (may_install, is_root, is_ci) {
-        (false, _, _) => Licence::Nothing,
-        (true, false, false) => Licence::User,
-        (true, is_root, _) => Licence::System { sudo: !is_root },
+        (false, _, _) => InstallPolicy::Nothing,
+        (true, false, false) => InstallPolicy::User,
+        (true, is_root, _) => InstallPolicy::System { sudo: !is_root },
     }
 }
 
 /// Adds rustfmt and clippy through rustup; without rustup they are only reported missing.
-fn add_components(root: &Path, licence: Licence, ready: &mut Ready) {
+fn add_components(root: &Path, licence: InstallPolicy, ready: &mut Ready) {
     for (component, subcommand) in COMPONENTS {
         let is_present =
             || process::succeeds(process::cargo(root).args([*subcommand, "--version"]));
         if is_present() {
             continue;
         }
-        if licence != Licence::Nothing && process::succeeds(Command::new("rustup").arg("--version"))
+        if licence != InstallPolicy::Nothing
+            && process::succeeds(Command::new("rustup").arg("--version"))
         {
             println!("adding {component} to the Rust tool chain");
             let mut add = Command::new("rustup");
             add.args(["component", "add", component]).current_dir(root);
-            // Whether it worked is asked of cargo: what counts is that the step can run.
+            // The exit status is ignored: the check below decides whether the step can run.
             let _ = process::run(&mut add);
         }
         if !is_present() {
@@ -169,7 +170,7 @@ fn add_components(root: &Path, licence: Licence, ready: &mut Ready) {
     }
 }
 
-fn add_packages(licence: Licence, ready: &mut Ready) -> Result<(), SetupError> {
+fn add_packages(licence: InstallPolicy, ready: &mut Ready) -> Result<(), SetupError> {
     let absent = absent_packages();
     if absent.is_empty() {
         return Ok(());
@@ -180,7 +181,7 @@ fn add_packages(licence: Licence, ready: &mut Ready) -> Result<(), SetupError> {
     let names: Vec<&str> = absent.iter().map(|package| package.name).collect();
     let has_apt = process::succeeds(Command::new("apt-get").arg("--version"));
     match licence {
-        Licence::System { sudo } if has_apt => {
+        InstallPolicy::System { sudo } if has_apt => {
             println!(
                 "installing with apt-get, as root or under CI: {}",
                 names.join(" ")
@@ -230,7 +231,7 @@ fn has_browser() -> bool {
     swathe_browser::Browser::find().is_ok()
 }
 
-/// The one command that brings the system packages.
+/// The command that installs the system packages.
 fn advice(names: &[&str], has_apt: bool) -> String {
     let names = names.join(" ");
     if has_apt {
@@ -243,7 +244,7 @@ fn advice(names: &[&str], has_apt: bool) -> String {
 fn apt_get(sudo: bool, args: &[&str]) -> Command {
     let mut command = Command::new(if sudo { "sudo" } else { "env" });
     if sudo {
-        // Under CI nobody is there to type a password.
+        // In continuous integration no user can type a password.
         command.args(["-n", "env"]);
     }
     command
@@ -252,8 +253,13 @@ fn apt_get(sudo: bool, args: &[&str]) -> Command {
     command
 }
 
-/// The interpreter of a virtual environment that has what the tests want, made if need be.
-fn venv(root: &Path, licence: Licence, ready: &mut Ready) -> Result<Option<PathBuf>, SetupError> {
+/// The interpreter of the virtual environment with the packages of the tests; made if it does not
+/// exist.
+fn venv(
+    root: &Path,
+    licence: InstallPolicy,
+    ready: &mut Ready,
+) -> Result<Option<PathBuf>, SetupError> {
     let requirements_path = root.join(REQUIREMENTS);
     let wanted =
         std::fs::read_to_string(&requirements_path).map_err(|source| SetupError::File {
@@ -262,19 +268,19 @@ fn venv(root: &Path, licence: Licence, ready: &mut Ready) -> Result<Option<PathB
         })?;
     let dir = root.join(".venv");
     let python = dir.join("bin/python");
-    // The stamp is the list itself, written last: a half-made environment has none.
+    // The stamp is the list itself and is written last, so that an incomplete environment has none.
     let stamp = dir.join("swathe-requirements.txt");
     let is_stamped = std::fs::read_to_string(&stamp).is_ok_and(|had| had == wanted);
     if is_stamped && process::succeeds(Command::new(&python).arg("--version")) {
         return Ok(Some(python));
     }
-    if licence == Licence::Nothing {
+    if licence == InstallPolicy::Nothing {
         let sentence = "an up-to-date .venv; run: cargo xtask setup";
         ready.missing.push(sentence.to_owned());
         return Ok(None);
     }
     if !python_makes_venvs() {
-        // Its package is already among what is missing.
+        // The package is already in the list of what is missing.
         return Ok(None);
     }
     println!("making the virtual environment .venv with what {REQUIREMENTS} names");
@@ -324,12 +330,21 @@ mod tests {
 
     #[test]
     fn system_packages_are_installed_only_as_root_or_under_ci() {
-        assert_eq!(licence(true, false, false), Licence::User);
-        assert_eq!(licence(true, true, false), Licence::System { sudo: false });
-        assert_eq!(licence(true, true, true), Licence::System { sudo: false });
-        assert_eq!(licence(true, false, true), Licence::System { sudo: true });
+        assert_eq!(licence(true, false, false), InstallPolicy::User);
+        assert_eq!(
+            licence(true, true, false),
+            InstallPolicy::System { sudo: false }
+        );
+        assert_eq!(
+            licence(true, true, true),
+            InstallPolicy::System { sudo: false }
+        );
+        assert_eq!(
+            licence(true, false, true),
+            InstallPolicy::System { sudo: true }
+        );
         for (is_root, is_ci) in [(true, true), (true, false), (false, true), (false, false)] {
-            assert_eq!(licence(false, is_root, is_ci), Licence::Nothing);
+            assert_eq!(licence(false, is_root, is_ci), InstallPolicy::Nothing);
         }
     }
 
@@ -347,7 +362,7 @@ mod tests {
         std::fs::create_dir_all(root.join("xtask")).unwrap();
         std::fs::write(root.join(REQUIREMENTS), "numpy\n").unwrap();
         let mut ready = Ready::default();
-        let python = venv(&root, Licence::Nothing, &mut ready).unwrap();
+        let python = venv(&root, InstallPolicy::Nothing, &mut ready).unwrap();
         let is_made = root.join(".venv").exists();
         std::fs::remove_dir_all(&root).unwrap();
         assert_eq!((python, is_made), (None, false));

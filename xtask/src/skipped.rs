@@ -1,8 +1,8 @@
 //! Tests that could not run.
 //!
-//! Rust's test harness has no word for them: such a test prints a line that begins with `SKIPPED`
-//! and gives the reason, then returns, and the harness hides what a passing test prints. So the
-//! tests run with `--show-output`, and a [`Sieve`] takes that output out again and keeps the
+//! Rust's test harness does not know skipped tests. Such a test prints a line that begins with
+//! `SKIPPED` and gives the reason, then returns; the harness hides what a passing test prints. So
+//! the tests run with `--show-output`, and a [`Sieve`] removes that output again and collects the
 //! skips.
 
 /// A test that could not run.
@@ -12,18 +12,18 @@ pub(crate) struct Skip {
     pub(crate) reason: String,
 }
 
-/// Reads the harness's lines one by one.
+/// Filters the harness's output line by line.
 #[derive(Debug, Default)]
 pub(crate) struct Sieve {
     pub(crate) skips: Vec<Skip>,
-    /// Between `successes:` and what follows it.
+    /// Whether the current line is in the section that begins with `successes:`.
     is_among_successes: bool,
     test: String,
 }
 
 impl Sieve {
-    /// Whether a line should be shown. What passing tests printed is not, except their skips,
-    /// which are kept for later.
+    /// Whether a line should be shown. The output of passing tests is hidden, and their skips are
+    /// collected.
     pub(crate) fn shows(&mut self, line: &str) -> bool {
         if line == "successes:" {
             self.is_among_successes = true;

@@ -1,4 +1,4 @@
-//! `cargo xtask soak`: the tests that are too long for continuous integration.
+//! `cargo xtask soak`: runs the tests that take too long for continuous integration.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use crate::process::{self, CommandError, cargo};
 use crate::setup::{self, Ready};
 use crate::workspace::Workspace;
 
-/// Lists the tests marked `#[ignore]`, then runs them; true when they pass.
+/// Lists the tests marked `#[ignore]`, then runs them. Returns true if they pass.
 pub(crate) fn soak(workspace: &Workspace, filter: Option<&str>) -> bool {
     let ready = match setup::set_up(&workspace.root, true) {
         Ok(ready) => ready,
@@ -27,7 +27,7 @@ pub(crate) fn soak(workspace: &Workspace, filter: Option<&str>) -> bool {
     }
 }
 
-/// Builds, lists and runs the tests; how many there were.
+/// Builds, lists and runs the tests. Returns their number.
 fn run(workspace: &Workspace, ready: &Ready, filter: Option<&str>) -> Result<usize, CommandError> {
     process::run(&mut long_tests(workspace, &["--no-run"]))?;
     let mut listing = long_tests(workspace, &["--"]);
@@ -35,7 +35,7 @@ fn run(workspace: &Workspace, ready: &Ready, filter: Option<&str>) -> Result<usi
         .args(["--ignored", "--list", "--format=terse"])
         .args(filter);
     let Some(listed) = process::answer(&mut listing) else {
-        // Once more in the open, so that what went wrong can be read.
+        // Run again with visible output, so that the user can read the error.
         return process::run(&mut listing).map(|()| 0);
     };
     let names = test_names(&listed);
@@ -47,7 +47,7 @@ fn run(workspace: &Workspace, ready: &Ready, filter: Option<&str>) -> Result<usi
     for name in &names {
         println!("  {name}");
     }
-    // Without capture: a long test tells how far it is.
+    // Without capture, because a long test prints its progress.
     let mut command = long_tests(workspace, &["--no-fail-fast", "--"]);
     command.args(["--ignored", "--nocapture"]).args(filter);
     ready.export(&mut command, workspace);
@@ -55,7 +55,7 @@ fn run(workspace: &Workspace, ready: &Ready, filter: Option<&str>) -> Result<usi
     Ok(names.len())
 }
 
-/// Doc tests stay out: marked `ignore`, they are text rather than long tests.
+/// Doc tests are excluded: those marked `ignore` are plain text, not long tests.
 fn long_tests(workspace: &Workspace, args: &[&str]) -> Command {
     let mut command = cargo(&workspace.root);
     command.env("SWATHE_SOAK", "1");
@@ -65,7 +65,7 @@ fn long_tests(workspace: &Workspace, args: &[&str]) -> Command {
     command
 }
 
-/// The names in what the harness lists: one `name: test` per line.
+/// The names in the harness's list, which has one `name: test` per line.
 fn test_names(listed: &str) -> Vec<&str> {
     listed
         .lines()

@@ -1,18 +1,18 @@
-//! The steps of a test run: each announced, timed and remembered for the table at the end.
+//! The steps of a test run: each is announced, timed and recorded for the table at the end.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use crate::process::CommandError;
 
-/// What became of a step.
+/// The result of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Passed,
     Failed(String),
-    /// It could not run, and why. Under continuous integration that is a failure.
+    /// The step could not run, and why. In continuous integration that is a failure.
     Skipped(String),
-    /// It was not asked for, or pointless.
+    /// The step was not requested, or an earlier failure made it pointless.
     LeftOut(String),
 }
 
@@ -21,7 +21,7 @@ pub(crate) enum Verdict {
 pub(crate) struct Steps {
     /// Whether a step that could not run counts as failed.
     ci: bool,
-    /// The gate that failed, once one has.
+    /// The name of the gate that failed, if one has.
     shut: Option<&'static str>,
     done: Vec<Done>,
 }
@@ -42,11 +42,11 @@ impl Steps {
         }
     }
 
-    /// Runs a step, unless a gate before it failed.
+    /// Runs a step, unless an earlier gate failed.
     pub(crate) fn step(&mut self, name: &'static str, what: &str, work: impl FnOnce() -> Verdict) {
         let start = Instant::now();
         let verdict = match self.shut {
-            // The gate has failed the whole already; once is enough.
+            // The failed gate already counts as a failure, so this step does not.
             Some(gate) => Verdict::LeftOut(format!("{gate} failed")),
             None => {
                 println!("\n== {name} ({what})");
@@ -56,7 +56,7 @@ impl Steps {
         self.close(name, verdict, start.elapsed());
     }
 
-    /// Runs a step without which the ones after it are pointless.
+    /// Runs a step whose failure makes the later ones pointless.
     pub(crate) fn gate(&mut self, name: &'static str, what: &str, work: impl FnOnce() -> Verdict) {
         let mut failed = false;
         self.step(name, what, || {
@@ -69,7 +69,7 @@ impl Steps {
         }
     }
 
-    /// Notes a step that was not asked for.
+    /// Records a step that was not requested.
     pub(crate) fn leave_out(&mut self, name: &'static str, why: &str) {
         self.close(name, Verdict::LeftOut(why.to_owned()), Duration::ZERO);
     }
@@ -101,7 +101,7 @@ impl Steps {
             .any(|done| matches!(done.verdict, Verdict::Failed(_)))
     }
 
-    /// The table of the steps and the closing line.
+    /// The table of the steps, and the closing line.
     pub(crate) fn summary(&self) -> String {
         let [mut n_passed, mut n_failed, mut n_skipped] = [0; 3];
         let mut text = format!("{:<10} {:>8}  verdict\n", "step", "seconds");

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: the set-up, then every check, cheap ones first.
+//! `cargo xtask test`: the set-up, then every check, the fast ones first.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -13,14 +13,14 @@ use crate::step::{Steps, Verdict};
 use crate::tidy;
 use crate::workspace::Workspace;
 
-/// Runs the steps, prints the table, and says whether all is well.
+/// Runs the steps and prints the table. Returns whether no step failed.
 pub(crate) fn test(workspace: &Workspace, options: TestOptions) -> bool {
     let root = &workspace.root;
     let ci = setup::is_ci();
     let mut steps = Steps::new(ci);
     let mut ready = Ready::default();
     let mut skips = Vec::new();
-    // Without a selection cargo takes everything, examples and doc tests too.
+    // Without a selection cargo tests everything, including examples and doc tests.
     let selection: &[&str] = if options.fast {
         &["--lib", "--bins", "--tests"]
     } else {
@@ -92,15 +92,6 @@ pub(crate) fn test(workspace: &Workspace, options: TestOptions) -> bool {
             || new_workload::verdict(workspace, &ready),
         );
     }
-    if root.join("python/tests").is_dir() {
-        if options.fast {
-            steps.leave_out("python", "--fast");
-        } else {
-            steps.step("python", "the Python package's tests", || {
-                python_tests(workspace, &ready)
-            });
-        }
-    }
 
     if !skips.is_empty() {
         println!("\ntests that could not run:");
@@ -120,7 +111,7 @@ fn set_up_verdict(ready: &Ready) -> Verdict {
     }
 }
 
-/// Runs a cargo subcommand that is a component of its own and may not be installed.
+/// Runs a cargo subcommand that is a separate component and may not be installed.
 fn with_component(root: &Path, subcommand: &str, component: &str, args: &[&str]) -> Verdict {
     if !process::succeeds(cargo(root).args([subcommand, "--version"])) {
         return Verdict::Skipped(format!("{component} is not installed"));
@@ -156,9 +147,9 @@ fn run_tests(command: &mut Command, ci: bool, skips: &mut Vec<Skip>) -> Verdict 
     }
 }
 
-/// Runs the demo into a folder of its own under the target folder, with the program that the tests
-/// were built with: to build the program alone chooses other features of its dependencies, and
-/// compiles them all once more.
+/// Runs the demo into its own folder under the target folder. It uses the program that was built
+/// with the tests: building the program alone would select other features of its dependencies and
+/// compile all of them again.
 fn demo(workspace: &Workspace, ready: &Ready) -> Verdict {
     let out = workspace.target_dir.join("xtask-demo");
     if out.exists()
@@ -172,23 +163,11 @@ fn demo(workspace: &Workspace, ready: &Ready) -> Verdict {
     process::run(&mut command).into()
 }
 
-fn python_tests(workspace: &Workspace, ready: &Ready) -> Verdict {
-    let Some(python) = &ready.python else {
-        return Verdict::Skipped("there is no .venv".to_owned());
-    };
-    let mut command = Command::new(python);
-    command
-        .args(["-m", "pytest", "-q", "-rs", "python/tests"])
-        .current_dir(&workspace.root);
-    ready.export(&mut command, workspace);
-    process::run(&mut command).into()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A stand-in for `cargo test` that passes with one test skipped.
+    /// A substitute for `cargo test` that passes with one test skipped.
     fn skipping() -> Command {
         let mut command = Command::new("/bin/sh");
         command.args([

@@ -1,7 +1,7 @@
-//! `cargo xtask tidy`: the repository's rules, checked.
+//! `cargo xtask tidy`: checks the repository's rules.
 //!
-//! A rule is a function from a [`Tree`] to findings; it touches no file itself, so the tests
-//! give it small trees that exist only in memory.
+//! A rule is a function from a [`Tree`] to findings. It accesses no files itself, so the tests use
+//! small trees that exist only in memory.
 
 mod architecture;
 mod changelog;
@@ -30,7 +30,7 @@ struct Finding {
     is_warning: bool,
 }
 
-/// Checks the rules, prints what was found, and says whether all is well.
+/// Checks the rules and prints the findings. Returns whether there are none.
 pub(crate) fn tidy(workspace: &Workspace) -> bool {
     match verdict(workspace) {
         Verdict::Passed => true,
@@ -41,7 +41,7 @@ pub(crate) fn tidy(workspace: &Workspace) -> bool {
     }
 }
 
-/// The same as a step of a test run.
+/// The check as a step of a test run.
 pub(crate) fn verdict(workspace: &Workspace) -> Verdict {
     let tree = match Tree::of_checkout(&workspace.root) {
         Ok(tree) => tree,
@@ -62,7 +62,7 @@ pub(crate) fn verdict(workspace: &Workspace) -> Verdict {
     }
 }
 
-/// Every rule's findings, in the order of the files.
+/// The findings of every rule, in the order of the files.
 fn findings(tree: &Tree, packages: &[Package]) -> Vec<Finding> {
     let mut findings = layers::check(tree, packages);
     findings.extend(manifests::check(tree));

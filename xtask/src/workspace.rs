@@ -1,4 +1,4 @@
-//! The workspace as cargo sees it.
+//! The workspace as cargo describes it.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::process::cargo;
 
-/// Where the repository is, where cargo builds, and the packages in it.
+/// The repository's root, cargo's target folder, and the packages.
 #[derive(Debug)]
 pub(crate) struct Workspace {
     pub(crate) root: PathBuf,
@@ -22,18 +22,18 @@ pub(crate) struct Package {
     pub(crate) name: String,
     /// The manifest's path from the root, with forward slashes.
     pub(crate) manifest: String,
-    /// The names of what it depends on, of every kind (normal, build, tests).
+    /// The names of its dependencies of every kind (normal, build, tests).
     pub(crate) dependencies: Vec<String>,
-    /// Those among them that only its tests, benchmarks and examples use.
+    /// The dependencies that only its tests, benchmarks and examples use.
     pub(crate) dev_only: Vec<String>,
     pub(crate) targets: Vec<Target>,
 }
 
-/// Something cargo can build in a package.
+/// A build target of a package.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) name: String,
-    /// Cargo's word for it: `lib`, `bin`, `bench`, `example` …
+    /// Cargo's name for the kind: `lib`, `bin`, `bench`, `example` …
     pub(crate) kind: String,
 }
 
@@ -41,17 +41,17 @@ pub(crate) struct Target {
 #[derive(Debug)]
 pub(crate) enum WorkspaceError {
     NotStarted(std::io::Error),
-    /// Cargo refused; its own words.
+    /// Cargo failed, with this message.
     Refused(String),
     NotJson(serde_json::Error),
-    /// A field that cargo documents is not there.
+    /// A field that cargo documents is missing.
     Incomplete {
         field: &'static str,
     },
 }
 
 impl Workspace {
-    /// Asks cargo.
+    /// Runs `cargo metadata` and reads its output.
     pub(crate) fn load() -> Result<Self, WorkspaceError> {
         let manifest_dir = std::env::var_os("CARGO_MANIFEST_DIR")
             .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
@@ -68,7 +68,7 @@ impl Workspace {
         Self::from_metadata(&metadata).map_err(|field| WorkspaceError::Incomplete { field })
     }
 
-    /// Reads what `cargo metadata --no-deps` prints; the error is the field that is not there.
+    /// Reads the output of `cargo metadata --no-deps`. The error is the name of a missing field.
     fn from_metadata(metadata: &Value) -> Result<Self, &'static str> {
         let root = PathBuf::from(text(metadata, "workspace_root")?);
         let mut packages = list(metadata, "packages")?
@@ -89,7 +89,7 @@ impl Package {
     fn from_metadata(package: &Value, root: &Path) -> Result<Self, &'static str> {
         let manifest = Path::new(text(package, "manifest_path")?);
         let manifest = manifest.strip_prefix(root).unwrap_or(manifest);
-        // The same crate may stand under several kinds.
+        // The same crate may be listed under several kinds.
         let [mut in_tests, mut elsewhere] = [BTreeSet::new(), BTreeSet::new()];
         for dependency in list(package, "dependencies")? {
             let name = text(dependency, "name")?.to_owned();

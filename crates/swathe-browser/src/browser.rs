@@ -1,4 +1,4 @@
-//! The browser's process: found, started, and gone without a trace.
+//! The browser process: how it is found, started and cleaned up.
 
 use std::env;
 use std::fs::{self, File};
@@ -15,21 +15,22 @@ use crate::connection::Connection;
 use crate::error::{BrowserError, NoBrowser};
 use crate::page::Page;
 
-/// What Chromium is called, the likeliest first.
+/// Program names of Chromium, the likeliest first.
 const NAMES: &[&str] = &["chromium", "chromium-browser", "google-chrome"];
 
-/// How long anything is waited for, unless a page is told otherwise.
+/// The time limit of every wait, unless a page sets another.
 pub(crate) const LIMIT: Duration = Duration::from_secs(20);
 
-/// How long the browser may take to end by itself.
+/// How long the browser may take to exit by itself.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Headless, quiet, the same on every machine, and in touch with this machine alone.
+/// Headless, quiet, the same on every machine, and without access to other machines.
 const FLAGS: &[&str] = &[
     "--headless",
     "--remote-debugging-pipe",
     "--disable-background-networking",
-    // A machine without a mouse is no desktop to style sheets; these are `fine` and `hover`.
+    // A machine without a mouse is not a desktop to style sheets; these values mean `fine` and
+    // `hover`.
     "--blink-settings=primaryPointerType=4,availablePointerTypes=4,primaryHoverType=2,availableHoverTypes=2",
     "--disable-backgrounding-occluded-windows",
     "--disable-background-timer-throttling",
@@ -54,19 +55,20 @@ const FLAGS: &[&str] = &[
     "--password-store=basic",
 ];
 
-/// The browser reads commands from descriptor 3 and answers on 4, and a child gets only the first
-/// three from us: the shell turns its stdin and stdout into them. It stays until the browser
-/// ends, so that the profile is removed even after a test process that was killed: its end of the
-/// pipe closes, at which the browser ends by itself.
+/// The browser reads commands from descriptor 3 and writes answers to 4, but a child process gets
+/// only the first three descriptors. The shell therefore redirects its stdin and stdout to 3 and 4.
+/// It runs until the browser exits and then removes the profile. This works even if the test
+/// process is killed: its end of the pipe closes, and the browser then exits by itself.
 const SHELL: &str = r#"profile=$1; shift
 "$@" 3<&0 4>&1 0</dev/null 1>&2
 rm -rf "$profile""#;
 
-/// A headless browser of one's own. Dropping it ends its processes and removes its profile.
+/// A headless browser with its own process and profile. Dropping it ends the process and removes
+/// the profile.
 ///
-/// Starting one takes a good part of a second, so tests in one file may share one in a
-/// `static OnceLock`: a static is never dropped, but the browser notices the end of the test
-/// process and cleans up after itself.
+/// Starting one takes a good part of a second, so tests in one file may share one in a `static
+/// OnceLock`. A static is never dropped, but the browser detects the end of the test process and
+/// cleans up.
 #[derive(Debug)]
 pub struct Browser {
     connection: Connection,
@@ -76,8 +78,11 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Where the browser is: what `SWATHE_BROWSER` says, or the first of the usual names in
+    /// The path of the browser: the value of `SWATHE_BROWSER`, or the first of the usual names in
     /// `PATH`. A test that gets an error prints it as the reason why it is skipped.
+    ///
+    /// # Errors
+    /// If `SWATHE_BROWSER` is set but no file, or none of the names is in `PATH`.
     pub fn find() -> Result<PathBuf, NoBrowser> {
         if let Some(path) = env::var_os("SWATHE_BROWSER").map(PathBuf::from) {
             return if path.is_file() {
@@ -96,7 +101,10 @@ impl Browser {
             .ok_or(NoBrowser::NotInPath { names: NAMES })
     }
 
-    /// Starts the browser that [`find`](Self::find) finds, and waits until it answers.
+    /// Starts the browser that [`find`](Self::find) returns, and waits until it answers.
+    ///
+    /// # Errors
+    /// If there is no browser, it does not start, or it does not answer in time.
     pub fn start() -> Result<Self, BrowserError> {
         let program = Self::find()?;
         let profile = tempfile::Builder::new().prefix("swathe-browser-").tempdir();
@@ -113,7 +121,7 @@ impl Browser {
             child,
             _profile: profile,
         };
-        // A first start on a busy machine is the slowest thing there is.
+        // The first start on a busy machine is slow, so it gets more time.
         let first_limit = 3 * LIMIT;
         browser
             .connection
@@ -121,22 +129,31 @@ impl Browser {
         Ok(browser)
     }
 
-    /// Opens an address (`file://` or `http://`) in a page of its own and waits until it is
-    /// loaded. [`file_url`] makes the address of a file.
+    /// Opens an address (`file://` or `http://`) in a new page and waits until it is loaded.
+    /// [`file_url`] makes the address of a file.
+    ///
+    /// # Errors
+    /// If the address cannot be loaded within the time limit.
     pub fn open(&self, url: &str) -> Result<Page<'_>, BrowserError> {
         let page = self.blank()?;
         page.go(url)?;
         Ok(page)
     }
 
-    /// An empty page, for what has to be set before the first [`go`](Page::go): a viewport, dark
+    /// An empty page, for settings that must precede the first [`go`](Page::go): a viewport, dark
     /// colours.
+    ///
+    /// # Errors
+    /// If the browser does not open a page within the time limit.
     pub fn blank(&self) -> Result<Page<'_>, BrowserError> {
         Page::blank(&self.connection)
     }
 }
 
 /// The address of a file that exists.
+///
+/// # Errors
+/// If there is no such file.
 pub fn file_url(path: &Path) -> Result<String, BrowserError> {
     let absolute = path.canonicalize().map_err(|source| BrowserError::NoFile {
         path: path.to_owned(),
@@ -153,7 +170,7 @@ pub fn file_url(path: &Path) -> Result<String, BrowserError> {
     Ok(url)
 }
 
-/// The process and the file that its stderr goes to.
+/// Starts the process and returns it with the file that receives its stderr.
 fn start(program: &Path, profile: &Path) -> std::io::Result<(Child, File)> {
     let log = tempfile::tempfile()?;
     let mut command = Command::new("/bin/sh");
@@ -162,7 +179,8 @@ fn start(program: &Path, profile: &Path) -> std::io::Result<(Child, File)> {
     let mut user_data = std::ffi::OsString::from("--user-data-dir=");
     user_data.push(profile);
     command.arg(user_data);
-    // We made the folder, so its owner is who we are. Chromium's sandbox does not work as root.
+    // This process made the folder, so the folder's owner is its user. Chromium's sandbox does not
+    // work as root.
     if fs::metadata(profile)?.uid() == 0 {
         command.arg("--no-sandbox");
     }
@@ -171,23 +189,23 @@ fn start(program: &Path, profile: &Path) -> std::io::Result<(Child, File)> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(log.try_clone()?)
-        // A group of its own, so that it can be ended with all its children.
+        // A process group of its own, so that all its children can be killed with it.
         .process_group(0);
     Ok((command.spawn()?, log))
 }
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Whether it agrees to end does not matter: what is left after a while is killed.
+        // A failure does not matter: the process group is killed below.
         let _ = self
             .connection
             .call(None, "Browser.close", json!({}), GRACE);
         self.connection.wait_for_end(GRACE);
-        // The shell is not yet waited for, so that its number is still that of our group.
+        // The shell is not reaped yet, so its id is still the id of the process group.
         let group = format!("-{}", self.child.id());
         let mut kill = Command::new("/bin/sh");
         kill.args(["-c", "kill -KILL -- \"$1\"", "kill", &group]);
-        // There may be nobody left to kill.
+        // There may be no process left to kill.
         let _ = kill.stderr(Stdio::null()).status();
         let _ = self.child.wait();
     }

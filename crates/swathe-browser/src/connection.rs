@@ -14,16 +14,16 @@ use serde_json::{Value, json};
 use crate::error::BrowserError;
 use crate::journal::Journal;
 
-/// How much of the browser's stderr an error tells.
+/// How much of the browser's stderr an error quotes.
 const LAST_WORDS_BYTES: u64 = 2000;
 
-/// One browser's ear and mouth. A thread reads what it says into the state; whoever waits for
-/// something looks at the state whenever it has changed.
+/// The connection to one browser. A reader thread stores incoming messages in the state. Callers
+/// that wait check the state whenever it has changed.
 #[derive(Debug)]
 pub(crate) struct Connection {
     to_browser: Mutex<ChildStdin>,
     shared: Arc<Shared>,
-    /// Where the browser's stderr goes.
+    /// The file that receives the browser's stderr.
     log: File,
     next_id: AtomicU64,
 }
@@ -36,9 +36,9 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The calls that are waited for, and their answers once they are there.
+    /// Pending calls, each with its answer once that has arrived.
     answers: HashMap<u64, Option<Value>>,
-    /// What is known of each page, by its session.
+    /// The journal of each page, by session.
     journals: HashMap<String, Journal>,
     is_closed: bool,
 }
@@ -51,7 +51,7 @@ impl Connection {
     ) -> Self {
         let shared = Arc::new(Shared::default());
         let heard = Arc::clone(&shared);
-        // It ends when the browser does, which is when the last of the pipe's writers is gone.
+        // The reader thread ends with the browser, when the last writer of the pipe is gone.
         thread::spawn(move || heard.listen(from_browser));
         Self {
             to_browser: Mutex::new(to_browser),
@@ -61,7 +61,7 @@ impl Connection {
         }
     }
 
-    /// Asks the browser, or a page by its session, for something and waits for the answer.
+    /// Sends a command to the browser, or to a page by its session, and waits for the answer.
     pub(crate) fn call(
         &self,
         session: Option<&str>,
@@ -96,7 +96,7 @@ impl Connection {
         Ok(answer["result"].take())
     }
 
-    /// Waits until a page's journal has what is looked for.
+    /// Waits until the journal of a page meets a condition.
     pub(crate) fn wait_for_journal(
         &self,
         session: &str,
@@ -109,7 +109,7 @@ impl Connection {
         })
     }
 
-    /// Looks into a page's journal as it is now.
+    /// Reads the journal of a page as it is now.
     pub(crate) fn read_journal<T>(&self, session: &str, read: impl FnOnce(&Journal) -> T) -> T {
         read(
             self.shared
@@ -122,7 +122,7 @@ impl Connection {
 
     /// Waits until the browser and the shell around it have closed their pipe.
     pub(crate) fn wait_for_end(&self, limit: Duration) {
-        // Both ways of not waiting any longer are the end of this one.
+        // A time-out and a closed pipe both end this wait.
         let _ = self.wait::<()>(None, "the end", limit, |_| None);
     }
 
@@ -163,7 +163,8 @@ impl Connection {
         }
     }
 
-    /// The end of the browser's stderr. The browser shares the file's position, and is gone.
+    /// The end of the browser's stderr. The browser shares the file's position, but has exited by
+    /// now.
     fn last_words(&self) -> std::io::Result<String> {
         let mut log = &self.log;
         let n_bytes = log.seek(SeekFrom::End(0))?;
@@ -185,7 +186,7 @@ impl Shared {
             if read.is_err() || bytes.pop() != Some(0) {
                 break;
             }
-            // Something that is no JSON would be the end of the protocol.
+            // A message that is not JSON breaks the protocol, so the connection counts as closed.
             let Ok(message) = serde_json::from_slice(&bytes) else {
                 break;
             };
@@ -204,7 +205,7 @@ impl Shared {
 impl State {
     fn hear(&mut self, message: Value) {
         if let Some(id) = message["id"].as_u64() {
-            // Nobody waits any more for an answer that came too late.
+            // An answer that arrives after its call has timed out is dropped.
             if let Some(answer) = self.answers.get_mut(&id) {
                 *answer = Some(message);
             }
@@ -217,7 +218,7 @@ impl State {
     }
 }
 
-/// What the lock guards is whole after every statement, so a panic elsewhere harms nothing.
+/// Ignores poisoning: the guarded data is consistent after every statement.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,63 +1,63 @@
-//! What can go wrong between a test and its page.
+//! Errors of the browser and its pages.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// There is no browser to drive, which for a test is a reason to be skipped.
+/// There is no browser to drive, so a test that needs one is skipped.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoBrowser {
-    /// None of the names it goes by is a program in `PATH`.
+    /// None of the usual program names is in `PATH`.
     #[error(
         "no browser: none of {} is in PATH; install the package chromium, or set SWATHE_BROWSER \
          to the program",
         names.join(", ")
     )]
     NotInPath {
-        /// What was looked for.
+        /// The names that were searched for.
         names: &'static [&'static str],
     },
-    /// `SWATHE_BROWSER` names something that is no file.
+    /// `SWATHE_BROWSER` is not the path of a file.
     #[error("no browser: SWATHE_BROWSER is {}, which is no file; correct it or unset it", path.display())]
     NotThere {
-        /// What the variable says.
+        /// The value of the variable.
         path: PathBuf,
     },
 }
 
-/// Why the browser or a page did not do what was asked.
+/// Why a call to the browser or a page failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BrowserError {
     /// See [`NoBrowser`].
     #[error(transparent)]
     NoBrowser(#[from] NoBrowser),
-    /// No temporary folder could be made for the profile.
+    /// No temporary folder could be created for the profile.
     #[error("the browser's profile needs a temporary folder: {source}")]
     Profile {
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// The program could not be started at all.
+    /// The program could not be started.
     #[error("{} did not start: {source}", program.display())]
     NotStarted {
         /// The browser.
         program: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// A path that no address can be made of.
+    /// A path that does not lead to a file.
     #[error("{} cannot be opened: {source}", path.display())]
     NoFile {
-        /// What was to be opened.
+        /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// The browser ended, or closed its end of the pipe.
     #[error("the browser went away before {waited_for}; its last words:\n{last_words}")]
     Gone {
-        /// What did not come any more.
+        /// What was being waited for.
         waited_for: String,
-        /// The end of its stderr.
+        /// The end of the browser's stderr.
         last_words: String,
     },
     /// A time limit passed.
@@ -70,31 +70,31 @@ pub enum BrowserError {
         waited_for: String,
         /// The time limit.
         limit: Duration,
-        /// What the page had complained about by then, which is often why.
+        /// The page's errors up to then, which are often the cause.
         troubles: Vec<String>,
     },
-    /// The browser answered that it would not.
+    /// The browser rejected a command.
     #[error("the browser refused {method}: {message}")]
     Refused {
-        /// The protocol's name of what was asked.
+        /// The protocol's name of the command.
         method: String,
-        /// The browser's words.
+        /// The browser's message.
         message: String,
     },
     /// An answer lacks a field that the protocol promises.
     #[error("the browser's answer to {method} has no `{field}`")]
     Incomplete {
-        /// The protocol's name of what was asked.
+        /// The protocol's name of the command.
         method: String,
-        /// What is not there.
+        /// The missing field.
         field: &'static str,
     },
-    /// A page could not be fetched.
+    /// A page could not be loaded.
     #[error("{url} was not loaded: {why}")]
     NotLoaded {
-        /// What was to be opened.
+        /// The address.
         url: String,
-        /// The browser's name for the reason, as `net::ERR_FILE_NOT_FOUND`.
+        /// The browser's name for the reason, such as `net::ERR_FILE_NOT_FOUND`.
         why: String,
     },
     /// A script threw, or its promise was rejected.
@@ -111,27 +111,27 @@ pub enum BrowserError {
         /// The CSS selector.
         selector: String,
     },
-    /// The element takes no room on the page.
+    /// The element has no extent on the page.
     #[error("`{selector}` is not shown: it has no extent")]
     NotShown {
         /// The CSS selector.
         selector: String,
     },
-    /// A click on the element's centre would hit another.
+    /// A click on the element's centre would hit another element.
     #[error("the centre of `{selector}` is covered by {by}")]
     Covered {
         /// The CSS selector.
         selector: String,
-        /// The beginning of the tag that would be hit, or that it is nothing.
+        /// The beginning of the tag that would be hit, or a text if there is none.
         by: String,
     },
-    /// A key that has no name here.
+    /// A key whose name is unknown.
     #[error(
         "there is no key `{key}`: use one character, or a name as Tab, Enter, ArrowDown, \
          with Shift+, Control+, Alt+ or Meta+ before it"
     )]
     UnknownKey {
-        /// What was asked for.
+        /// The requested key.
         key: String,
     },
 }

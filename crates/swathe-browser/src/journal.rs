@@ -1,15 +1,15 @@
-//! What a page did since it was opened, by the events the browser sends about it.
+//! Journals: what a page has done since it was opened, recorded from the browser's events.
 
 use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-/// Everything noted about one page.
+/// The recorded events of one page.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
-    /// What a page without console errors must not have.
+    /// Errors that a page "without console errors" must not have.
     pub(crate) troubles: Vec<String>,
-    /// The addresses asked for, in order.
+    /// The requested addresses, in order.
     pub(crate) requests: Vec<String>,
     /// The documents whose load event has fired.
     pub(crate) loaded: HashSet<String>,
@@ -17,7 +17,7 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Takes note of an event; those that say nothing of interest are many, and passed over.
+    /// Records an event. Most events are of no interest and are ignored.
     pub(crate) fn note(&mut self, method: &str, params: &Value) {
         match method {
             "Page.lifecycleEvent" if params["name"] == "load" => {
@@ -26,7 +26,7 @@ impl Journal {
             "Network.requestWillBeSent" => {
                 let url = text(&params["request"]["url"]);
                 self.urls.insert(text(&params["requestId"]), url.clone());
-                // What stands in the page itself is asked of nobody.
+                // A `data:` address is part of the page and causes no request.
                 if !url.starts_with("data:") {
                     self.requests.push(url);
                 }
@@ -75,7 +75,7 @@ pub(crate) fn exception(details: &Value) -> String {
     if let Some(description) = exception["description"].as_str() {
         description.to_owned()
     } else if exception.is_object() {
-        // What is thrown need not be an Error.
+        // A thrown value need not be an Error.
         format!("{} {}", text(&details["text"]), object(exception))
     } else {
         text(&details["text"])
@@ -88,7 +88,7 @@ fn said(params: &Value) -> String {
     arguments.iter().map(object).collect::<Vec<_>>().join(" ")
 }
 
-/// A value of the page in words.
+/// A value of the page as text.
 fn object(remote: &Value) -> String {
     match &remote["value"] {
         Value::String(text) => text.clone(),

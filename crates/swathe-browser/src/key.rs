@@ -1,10 +1,11 @@
-//! Keys by their names, as `Input.dispatchKeyEvent` wants them.
+//! Keys: their names and the parameters of `Input.dispatchKeyEvent`.
 
 use serde_json::{Value, json};
 
 use crate::error::BrowserError;
 
-/// A key that is not a character: name (which is also its code), Windows key code, and the text it enters.
+/// Keys that are not characters: name (which is also the code), Windows key code, and the text that
+/// is entered.
 const NAMED: &[(&str, u32, &str)] = &[
     ("Backspace", 8, ""),
     ("Tab", 9, ""),
@@ -21,11 +22,11 @@ const NAMED: &[(&str, u32, &str)] = &[
     ("Delete", 46, ""),
 ];
 
-/// The protocol's bits for the keys that are held while another is pressed.
+/// The protocol's bits for modifier keys.
 const MODIFIERS: &[(&str, u32)] = &[("Alt+", 1), ("Control+", 2), ("Meta+", 4), ("Shift+", 8)];
 const SHIFT: u32 = 8;
 
-/// The parameters of the two events, down and up, that pressing a key makes.
+/// The parameters of the two events of a key press, down and up.
 pub(crate) fn events(pressed: &str) -> Result<[Value; 2], BrowserError> {
     let unknown = || BrowserError::UnknownKey {
         key: pressed.to_owned(),
@@ -58,7 +59,7 @@ pub(crate) fn events(pressed: &str) -> Result<[Value; 2], BrowserError> {
             Key::of_character(character)
         }
     };
-    // With Control or Alt held a key is a command and enters nothing.
+    // With Control or Alt held, a key is a command and enters no text.
     let enters = modifiers & !SHIFT == 0 && !key.text.is_empty();
     let mut down = key.event(if enters { "keyDown" } else { "rawKeyDown" }, modifiers);
     if enters {
@@ -69,7 +70,7 @@ pub(crate) fn events(pressed: &str) -> Result<[Value; 2], BrowserError> {
 
 struct Key {
     key: String,
-    /// The key's place on the keyboard.
+    /// The position of the key on the keyboard.
     code: String,
     windows: u32,
     text: String,
@@ -81,7 +82,7 @@ impl Key {
             upper @ 'A'..='Z' => (format!("Key{upper}"), upper.into()),
             digit @ '0'..='9' => (format!("Digit{digit}"), digit.into()),
             ' ' => ("Space".to_owned(), 32),
-            // Where other characters lie differs between keyboards; pages go by `key`.
+            // The position of other characters differs between keyboards; pages use `key`.
             _ => (String::new(), 0),
         };
         Self {
@@ -107,7 +108,7 @@ impl Key {
 mod tests {
     use super::*;
 
-    /// What the event of pressing says: type, key, code, modifiers, text.
+    /// The fields of the down event: type, key, code, modifiers, text.
     fn down(pressed: &str) -> (String, String, String, u64, Option<String>) {
         let [down, up] = events(pressed).unwrap();
         assert_eq!(up["type"], "keyUp");

@@ -1,12 +1,12 @@
-//! Drives headless Chromium for the project's own tests and screenshots; no part of the product.
+//! Drives headless Chromium for the project's own tests and screenshots; not part of the product.
 //!
-//! A [`Browser`] is a process with a profile of its own that is gone when it is dropped, and a
-//! [`Page`] is a tab that shares nothing with other tabs. Everything is synchronous, every wait
-//! has a time limit, and its error says what was waited for. Clicks and keys are real events that
-//! go through the browser's hit testing and focus, so that what a test can do a reader can do.
+//! A [`Browser`] is a process with a profile of its own; dropping it removes both. A [`Page`] is a
+//! tab that shares nothing with other tabs. All calls are synchronous. Every wait has a time limit,
+//! and its error says what was waited for. Clicks and keys are real events that go through the
+//! browser's hit testing and focus, so a test can do only what a reader can do.
 //!
-//! The browser reaches this machine and nothing else: names are not looked up, so that a page
-//! which asks the network for something has it among its [`troubles`](Page::troubles).
+//! The browser can reach this machine alone: host names are not resolved, so a page that requests
+//! something from the network has the failure among its [`troubles`](Page::troubles).
 //!
 //! ```no_run
 //! use swathe_browser::{Area, Browser, file_url};
@@ -24,9 +24,9 @@
 //! # }
 //! ```
 //!
-//! It speaks the Chrome DevTools protocol over two pipes (`--remote-debugging-pipe`), which needs
-//! no port that another test could take. Our own and not a crate: those drive the browser over a
-//! port through an asynchronous runtime, and tests need a dozen of its commands.
+//! The crate speaks the Chrome DevTools protocol over two pipes (`--remote-debugging-pipe`), which
+//! needs no port that another test could take. Existing crates drive the browser over a port
+//! through an asynchronous runtime, and the tests need only a dozen commands.
 
 mod browser;
 mod connection;

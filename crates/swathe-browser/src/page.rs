@@ -1,4 +1,4 @@
-//! A page: what a reader can do with it, and what can be asked about it.
+//! Pages: what a reader can do with a page, and what a test can query.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -14,39 +14,39 @@ use crate::error::BrowserError;
 use crate::journal::{self, Journal};
 use crate::key;
 
-/// How often a condition is looked at.
+/// How often a condition is polled.
 const POLL: Duration = Duration::from_millis(20);
 
-/// The window that pages are opened in: width and height.
+/// The initial window of a page: width and height.
 const VIEWPORT_PX: (u32, u32) = (1200, 900);
 
-/// A tab with cookies and storage of its own. It is closed when it is dropped.
+/// A tab with its own cookies and storage. Dropping it closes the tab.
 ///
-/// Nothing here outwaits the time limit, 20 seconds unless [`set_limit`](Self::set_limit) says
-/// otherwise.
+/// No call waits longer than the time limit, which is 20 seconds unless
+/// [`set_limit`](Self::set_limit) changes it.
 #[derive(Debug)]
 pub struct Page<'browser> {
     connection: &'browser Connection,
     session: String,
-    /// What cookies and storage belong to; the tab ends with it.
+    /// The browser context of the cookies and storage; the tab closes with it.
     context: String,
     limit: Cell<Duration>,
     is_mobile: Cell<bool>,
     media: RefCell<Media>,
 }
 
-/// What a screenshot shows.
+/// The area that a screenshot shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Area<'a> {
-    /// What is seen without scrolling.
+    /// What is visible without scrolling.
     Viewport,
-    /// All that can be scrolled to.
+    /// The whole page, including what is scrolled out of view.
     Page,
     /// The first element that a CSS selector matches.
     Element(&'a str),
 }
 
-/// The protocol sets all of this at once, so what was set before is kept here.
+/// Emulated media. The protocol sets all of this at once, so earlier values are kept here.
 #[derive(Debug, Default)]
 struct Media {
     is_print: bool,
@@ -60,7 +60,8 @@ impl<'browser> Page<'browser> {
             text_of(method, &answer, field)
         };
         let context = call("Target.createBrowserContext", json!({}), "browserContextId")?;
-        // In a window of its own it is never the tab behind another, which would not be painted.
+        // In a window of its own the tab is never behind another tab, where it would not be
+        // painted.
         let target = call(
             "Target.createTarget",
             json!({"url": "about:blank", "browserContextId": context, "newWindow": true}),
@@ -91,8 +92,11 @@ impl<'browser> Page<'browser> {
         Ok(page)
     }
 
-    /// Goes to an address and waits for the load event, after which styles, scripts and images
-    /// that stand in the page are there.
+    /// Navigates to an address and waits for the load event, after which the page's styles, scripts
+    /// and images are loaded.
+    ///
+    /// # Errors
+    /// If the address cannot be loaded within the time limit.
     pub fn go(&self, url: &str) -> Result<(), BrowserError> {
         let answer = self.call("Page.navigate", json!({"url": url}))?;
         if let Some(why) = answer["errorText"].as_str().filter(|why| !why.is_empty()) {
@@ -101,7 +105,7 @@ impl<'browser> Page<'browser> {
                 why: why.to_owned(),
             });
         }
-        // A step to another place in the same document loads nothing.
+        // Navigation within the same document loads nothing.
         let Some(document) = answer["loaderId"].as_str() else {
             return Ok(());
         };
@@ -112,9 +116,11 @@ impl<'browser> Page<'browser> {
             })
     }
 
-    /// Loads the page, which has no frames, again and waits for the load event. What is asked
-    /// after `location.reload()` may be answered by the old page, or by a new one that is not
-    /// whole.
+    /// Reloads the page, which must have no frames, and waits for the load event. After a script's
+    /// `location.reload()`, the old page or an incomplete new page may answer the next query.
+    ///
+    /// # Errors
+    /// If the page does not load within the time limit.
     pub fn reload(&self) -> Result<(), BrowserError> {
         let n_loaded = |journal: &Journal| journal.loaded.len();
         let n_before = self.connection.read_journal(&self.session, n_loaded);
@@ -126,13 +132,16 @@ impl<'browser> Page<'browser> {
             })
     }
 
-    /// Changes how long this page is waited for.
+    /// Changes the time limit of this page.
     pub fn set_limit(&self, limit: Duration) {
         self.limit.set(limit);
     }
 
-    /// The value of a JavaScript expression, awaited if it is a promise. What JSON has no word
-    /// for is null (`undefined`, functions) or a text (`NaN`, `-0`, `12n`).
+    /// The value of a JavaScript expression, awaited if it is a promise. Values that JSON cannot
+    /// express become null (`undefined`, functions) or a text (`NaN`, `-0`, `12n`).
+    ///
+    /// # Errors
+    /// If the script throws, or has no value within the time limit.
     pub fn evaluate(&self, script: &str) -> Result<Value, BrowserError> {
         let params = json!({
             "expression": script,
@@ -164,10 +173,13 @@ impl<'browser> Page<'browser> {
         })
     }
 
-    /// Waits until a JavaScript expression is true. While it throws, as one about an element that
-    /// is not there yet does, it is not.
+    /// Waits until a JavaScript expression is true. An expression that throws, for example about an
+    /// element that does not exist yet, counts as false.
+    ///
+    /// # Errors
+    /// If the expression is not true within the time limit.
     pub fn wait_for(&self, condition: &str) -> Result<(), BrowserError> {
-        // The line's end is for a condition that ends in a comment.
+        // The line break allows a condition that ends in a comment.
         let script = format!("(async () => Boolean(await ({condition}\n)))()");
         let deadline = Instant::now() + self.limit.get();
         loop {
@@ -193,9 +205,12 @@ impl<'browser> Page<'browser> {
         }
     }
 
-    /// Lays the page out for a window of this size, at one device pixel for each of CSS. A mobile
-    /// page has a viewport as telephones have it, and fingers instead of a mouse; to style sheets
-    /// (`pointer`, `hover`) a page that was mobile once never gets its mouse back.
+    /// Lays the page out for a window of this size, at one device pixel per CSS pixel. A mobile
+    /// page has the viewport of a telephone, and touch instead of a mouse. For style sheets
+    /// (`pointer`, `hover`), a page that was mobile once never gets its mouse back.
+    ///
+    /// # Errors
+    /// If the browser refuses the size or does not answer in time.
     pub fn set_viewport(
         &self,
         width_px: u32,
@@ -211,7 +226,7 @@ impl<'browser> Page<'browser> {
                 "mobile": is_mobile,
             }),
         )?;
-        // Said even to change nothing, this makes the browser forget the mouse it was told of.
+        // Even a call that changes nothing removes the emulated mouse, so only changes are sent.
         if self.is_mobile.replace(is_mobile) != is_mobile {
             self.call(
                 "Emulation.setTouchEmulationEnabled",
@@ -221,7 +236,10 @@ impl<'browser> Page<'browser> {
         Ok(())
     }
 
-    /// Whether the reader prefers dark colours.
+    /// Sets whether the reader prefers dark colours.
+    ///
+    /// # Errors
+    /// If the browser does not answer in time.
     pub fn set_dark(&self, is_dark: bool) -> Result<(), BrowserError> {
         self.set_feature(
             "prefers-color-scheme",
@@ -229,14 +247,20 @@ impl<'browser> Page<'browser> {
         )
     }
 
-    /// Sets a CSS media feature, as `prefers-reduced-motion` to `reduce`.
+    /// Sets a CSS media feature, such as `prefers-reduced-motion` to `reduce`.
+    ///
+    /// # Errors
+    /// If the browser does not answer in time.
     pub fn set_feature(&self, name: &str, value: &str) -> Result<(), BrowserError> {
         let mut media = self.media.borrow_mut();
         media.features.insert(name.to_owned(), value.to_owned());
         self.emulate(&media)
     }
 
-    /// Whether the page is shown as it would be printed.
+    /// Sets whether the page is shown as it would be printed.
+    ///
+    /// # Errors
+    /// If the browser does not answer in time.
     pub fn set_print(&self, is_print: bool) -> Result<(), BrowserError> {
         let mut media = self.media.borrow_mut();
         media.is_print = is_print;
@@ -257,8 +281,11 @@ impl<'browser> Page<'browser> {
         Ok(())
     }
 
-    /// Presses and releases a key: a character, or a name as `Tab`, `Enter`, `Escape`, `Space`,
-    /// `ArrowDown`, with `Shift+`, `Control+`, `Alt+` or `Meta+` before it.
+    /// Presses and releases a key: a character, or a name such as `Tab`, `Enter`, `Escape`,
+    /// `Space`, `ArrowDown`, with `Shift+`, `Control+`, `Alt+` or `Meta+` before it.
+    ///
+    /// # Errors
+    /// If the key is unknown or the browser does not answer in time.
     pub fn press(&self, key: &str) -> Result<(), BrowserError> {
         for event in key::events(key)? {
             self.call("Input.dispatchKeyEvent", event)?;
@@ -266,8 +293,10 @@ impl<'browser> Page<'browser> {
         Ok(())
     }
 
-    /// Scrolls to an element and clicks its centre with the mouse. If something else lies there
-    /// the click is not made.
+    /// Scrolls to an element and clicks its centre with the mouse.
+    ///
+    /// # Errors
+    /// If no element matches, or it is not shown, or another element covers its centre.
     pub fn click(&self, selector: &str) -> Result<(), BrowserError> {
         let (x, y) = self.hover(selector)?;
         for kind in ["mousePressed", "mouseReleased"] {
@@ -279,8 +308,11 @@ impl<'browser> Page<'browser> {
         Ok(())
     }
 
-    /// Scrolls to an element and moves the mouse over its centre, which it returns in pixels from
+    /// Scrolls to an element and moves the mouse over its centre. Returns the centre in pixels from
     /// the window's corner.
+    ///
+    /// # Errors
+    /// If no element matches, or it is not shown, or another element covers its centre.
     pub fn hover(&self, selector: &str) -> Result<(f64, f64), BrowserError> {
         let place = self.evaluate_on(
             selector,
@@ -308,7 +340,10 @@ impl<'browser> Page<'browser> {
         Ok((x, y))
     }
 
-    /// A picture as PNG, one pixel for each of CSS, once the fonts are there.
+    /// A screenshot as PNG, one pixel per CSS pixel, taken once the fonts are loaded.
+    ///
+    /// # Errors
+    /// If no element matches or it is not shown, or if the browser does not answer in time.
     pub fn screenshot(&self, area: Area<'_>) -> Result<Vec<u8>, BrowserError> {
         const METHOD: &str = "Page.captureScreenshot";
         self.evaluate("document.fonts.ready.then(() => null)")?;
@@ -323,7 +358,7 @@ impl<'browser> Page<'browser> {
         bytes.map_err(|_| incomplete(METHOD, "data"))
     }
 
-    /// Left, top, width and height in whole pixels from the page's corner; none is the viewport.
+    /// Left, top, width and height in whole pixels from the page's corner; `None` for the viewport.
     fn clip(&self, area: Area<'_>) -> Result<Option<[f64; 4]>, BrowserError> {
         const METHOD: &str = "Page.getLayoutMetrics";
         let (method, sides) = match area {
@@ -354,35 +389,39 @@ impl<'browser> Page<'browser> {
         }
     }
 
-    /// Everything a page "without console errors" must not have, since it was opened: errors on
-    /// the console, exceptions that nobody caught, requests that failed, blocked resources, open
-    /// dialogs, crashes.
+    /// All errors of the page since it was opened, which a page "without console errors" must not
+    /// have: console errors, uncaught exceptions, failed requests, blocked resources, open dialogs
+    /// and crashes.
     pub fn troubles(&self) -> Vec<String> {
         self.connection
             .read_journal(&self.session, |journal| journal.troubles.clone())
     }
 
-    /// Every address the page asked for since it was opened, itself first; what stands in the page
-    /// (`data:`) is not asked for. A page that is its own only request is self-contained. Workers
-    /// and frames of other origins are not listened to.
+    /// Every address that the page has requested since it was opened, its own first. `data:`
+    /// addresses are part of the page and not requests. A page whose only request is its own is
+    /// self-contained. Requests of workers and of frames of other origins are not recorded.
     pub fn requests(&self) -> Vec<String> {
         self.connection
             .read_journal(&self.session, |journal| journal.requests.clone())
     }
 
-    /// From the start of the navigation to the end of the load event, as the page measured it.
+    /// The time from the start of the navigation to the end of the load event, as the page measured
+    /// it.
+    ///
+    /// # Errors
+    /// If the load event does not end within the time limit.
     pub fn load_ms(&self) -> Result<f64, BrowserError> {
         const END: &str = "performance.getEntriesByType('navigation')[0].loadEventEnd";
-        // The event is reported before its last handler is done.
+        // The browser reports the event before its last handler is done.
         self.wait_for(&format!("{END} > 0"))?;
         let end = self.evaluate(END)?;
         end.as_f64()
             .ok_or_else(|| incomplete("Runtime.evaluate", "loadEventEnd"))
     }
 
-    /// Runs the body of a function of the first `element` that a selector matches.
+    /// Runs the body of a function on `element`, the first element that a selector matches.
     fn evaluate_on(&self, selector: &str, body: &str) -> Result<Value, BrowserError> {
-        // JSON's texts are JavaScript's.
+        // A JSON string is also a JavaScript string.
         let quoted = Value::from(selector);
         let value = self.evaluate(&format!(
             "(() => {{ const element = document.querySelector({quoted});

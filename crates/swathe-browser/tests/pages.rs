@@ -10,8 +10,8 @@ use serde_json::json;
 use swathe_browser::{Area, Browser, BrowserError, Page, file_url};
 use tempfile::TempDir;
 
-/// The browser that the tests share. Without one a test is skipped, but never where everything
-/// has to run.
+/// The browser that the tests share. Without a browser a test is skipped, except on CI, where every
+/// test must run.
 #[expect(clippy::print_stdout, reason = "a skipped test says so")]
 fn browser() -> Option<&'static Browser> {
     static BROWSER: OnceLock<Browser> = OnceLock::new();
@@ -23,7 +23,7 @@ fn browser() -> Option<&'static Browser> {
     Some(BROWSER.get_or_init(|| Browser::start().unwrap_or_else(|error| panic!("{error}"))))
 }
 
-/// A page with this body; the folder it lies in goes with it.
+/// A page with this body, and the folder of its file.
 struct Small {
     page: Page<'static>,
     url: String,
@@ -46,7 +46,7 @@ fn open(body: &str) -> Option<Small> {
     })
 }
 
-/// Width and height, which stand at a fixed place in every PNG.
+/// Width and height, which are at a fixed position in every PNG.
 fn png_extent(png: &[u8]) -> (u32, u32) {
     assert_eq!(png[..8], *b"\x89PNG\r\n\x1a\n");
     let side = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
@@ -83,7 +83,7 @@ fn what_a_script_throws_is_an_error_with_its_text() {
         assert!(matches!(error, BrowserError::Threw { .. }), "{error}");
         assert!(error.to_string().contains("too bad"), "{error}");
     }
-    // The test saw it, so it is no trouble of the page's.
+    // The test received the error, so it does not count as a trouble of the page.
     assert_eq!(page.troubles(), [""; 0]);
 }
 
@@ -269,7 +269,7 @@ fn pages_are_served_too_and_a_missing_one_is_an_error() {
     let Some(browser) = browser() else { return };
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let origin = format!("http://{}", listener.local_addr().unwrap());
-    // It lives as long as the test process.
+    // The server runs as long as the test process.
     thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
@@ -287,7 +287,7 @@ fn pages_are_served_too_and_a_missing_one_is_an_error() {
             let n = body.len();
             let answer =
                 format!("HTTP/1.1 {status}\r\n{head}\r\nContent-Length: {n}\r\n\r\n{body}");
-            // The browser opens connections that it does not use.
+            // The browser opens connections that it does not use, so a write may fail.
             let _ = stream.write_all(answer.as_bytes());
         }
     });
@@ -323,7 +323,7 @@ fn pages_share_no_storage() {
 
 #[test]
 fn after_a_reload_the_new_page_is_asked() {
-    // Long enough to be there in part only for a while.
+    // Large enough that the page is incomplete for a while.
     let rows = "<p>row</p>".repeat(20_000);
     let body = format!("{rows}<script>document.body.dataset.end = 'here'</script>");
     let Some(Small { page, _folder, .. }) = open(&body) else {

@@ -1,4 +1,5 @@
-//! The allocator: small blocks from lists of each thread, then from mimalloc, large ones from the system.
+//! The global allocator: small blocks come from thread-local free lists in front of mimalloc, large blocks from the
+//! system allocator.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -6,24 +7,26 @@ use std::ptr::null_mut;
 
 use mimalloc::MiMalloc;
 
-/// Grid programs make and drop values by the hundred million. A block that was just freed is still in the processor's
-/// cache, so each thread keeps some of each size and hands the last one out first; mimalloc, which has the others, goes
-/// through a whole page of blocks before it comes back to one. Large blocks are few and left to the system's
-/// allocator, which the program tells how much of what is freed it may keep.
+/// Serves small blocks from thread-local free lists.
+///
+/// Grid programs allocate and free hundreds of millions of small values. A block that was just freed is still in the
+/// processor's cache, so each thread keeps some blocks of each size and reuses the most recently freed one first;
+/// mimalloc would go through a whole page of blocks before it reuses one. Large blocks are few and are left to the
+/// system allocator, because `mallopt` can limit how much freed memory that one retains.
 pub(crate) struct Allocator;
 
-/// The largest block that mimalloc serves.
+/// The largest block that mimalloc serves; the system allocator serves larger ones.
 const SMALL_BYTES_MAX: usize = 64 << 10;
-/// The largest block that a thread keeps.
+/// The largest block that a free list keeps.
 const KEPT_BYTES_MAX: usize = 16 << 10;
-/// What a thread keeps of one size.
+/// The most bytes that a thread keeps in one free list.
 const LIST_BYTES_MAX: usize = 32 << 10;
 const N_LISTS: usize = 79;
 const ALIGN: usize = 16;
 
-/// The list for blocks of a size, and the size that its blocks have.
+/// The index of the free list for blocks of this size, and the size of the blocks in that list.
 ///
-/// Up to 1 KiB sizes are multiples of 16 bytes, above of 1 KiB.
+/// Up to 1 KiB the block sizes are multiples of 16 bytes; above, they are multiples of 1 KiB.
 #[inline]
 fn list(n_bytes: usize) -> (usize, usize) {
     if n_bytes <= 1024 {
@@ -35,7 +38,7 @@ fn list(n_bytes: usize) -> (usize, usize) {
     }
 }
 
-/// The size of the blocks in a list.
+/// The size of the blocks in a list; the inverse of [`list`].
 fn bytes_of_list(k: usize) -> usize {
     if k < 64 {
         (k + 1) * 16
@@ -53,27 +56,27 @@ fn is_small(n_bytes: usize) -> bool {
     n_bytes <= SMALL_BYTES_MAX
 }
 
-/// The layout under which mimalloc serves a list's blocks.
+/// The layout with which mimalloc allocates the blocks of a list.
 #[inline]
 fn layout_of_list(n_bytes: usize) -> Layout {
     // SAFETY: the alignment is a power of two and the sizes of lists are far from overflow.
     unsafe { Layout::from_size_align_unchecked(n_bytes, ALIGN) }
 }
 
-/// The free blocks of one size: each holds the address of the next.
+/// The free list of one block size: each free block stores the address of the next.
 #[derive(Clone, Copy)]
 struct Free {
     first: *mut u8,
-    /// How many more are kept.
+    /// How many more blocks fit in the list.
     n_room: u32,
 }
 
 thread_local! {
-    /// Without a destructor, so that they can be used as long as the thread frees anything.
+    /// Has no destructor, so the lists stay usable while the destructors of other thread-locals free memory.
     static LISTS: [Cell<Free>; N_LISTS] =
         const { [const { Cell::new(Free { first: null_mut(), n_room: 0 }) }; N_LISTS] };
     static STATE: Cell<State> = const { Cell::new(State::New) };
-    /// Gives the blocks back when the thread ends.
+    /// Returns the blocks to mimalloc when the thread ends.
     static AT_END: AtEnd = const { AtEnd };
 }
 
@@ -109,13 +112,13 @@ impl Drop for AtEnd {
     }
 }
 
-/// Makes room in the lists, once; whether there is some now.
+/// Gives the lists their capacity on the thread's first call. Returns whether it did.
 #[cold]
 fn open() -> bool {
     if STATE.get() != State::New {
         return false;
     }
-    // First, because registering the destructor may itself allocate and free.
+    // The state changes first, because registering the destructor may itself allocate and free.
     STATE.set(State::Open);
     LISTS.with(|lists| {
         for (k, list) in lists.iter().enumerate() {
@@ -130,7 +133,7 @@ fn open() -> bool {
     true
 }
 
-/// The block that was kept last, or null.
+/// The most recently freed block of list `k`, or null if the list is empty.
 #[inline]
 fn take(k: usize) -> *mut u8 {
     LISTS.with(|lists| {
@@ -147,10 +150,10 @@ fn take(k: usize) -> *mut u8 {
     })
 }
 
-/// Keeps a block of a list's size; false if there is no room.
+/// Puts a free block into list `k`; returns false if the list is full.
 ///
 /// # Safety
-/// The block is free, came from mimalloc with the list's layout, and is given up by the caller.
+/// The block is free, came from mimalloc with the list's layout, and the caller does not use it again.
 #[inline]
 unsafe fn keep(block: *mut u8, k: usize) -> bool {
     LISTS.with(|lists| {
@@ -168,12 +171,13 @@ unsafe fn keep(block: *mut u8, k: usize) -> bool {
     })
 }
 
-// SAFETY: every block is served and freed by the same of two sound allocators, as its size and alignment say; between
-// the two it may have been in a list, where nobody else has it. A block whose size changes sides is copied to a new one.
+// SAFETY: size and alignment decide which of two sound allocators serves a block, so the same one frees it. In between,
+// the block may have been in a free list, where no other code can reach it. A block whose new size belongs to another
+// allocator is copied to a new block.
 unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promises about the layout are passed on.
+        // SAFETY: the caller's guarantees about the layout are passed on.
         unsafe {
             if is_kept(layout) {
                 let (k, n_bytes) = list(layout.size());
@@ -193,7 +197,7 @@ unsafe impl GlobalAlloc for Allocator {
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promises about the layout are passed on; a block has at least its layout's size.
+        // SAFETY: the caller's guarantees about the layout are passed on; a block has at least its layout's size.
         unsafe {
             if is_kept(layout) {
                 let block = self.alloc(layout);
@@ -211,7 +215,7 @@ unsafe impl GlobalAlloc for Allocator {
 
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: the block was allocated with this layout, so by the same side; the caller gives it up.
+        // SAFETY: the block was allocated with this layout, so by the same allocator; the caller does not use it again.
         unsafe {
             if is_kept(layout) {
                 let (k, n_bytes) = list(layout.size());
@@ -228,8 +232,8 @@ unsafe impl GlobalAlloc for Allocator {
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        // SAFETY: the block was allocated with this layout, so by the same side; the new layout is
-        // valid because the caller promises so, and the two blocks cannot overlap.
+        // SAFETY: the block was allocated with this layout, so by the same allocator. The caller guarantees that the
+        // new layout is valid. The two blocks cannot overlap.
         unsafe {
             let new_layout = Layout::from_size_align_unchecked(new_size, layout.align());
             match (is_kept(layout), is_kept(new_layout)) {
@@ -299,7 +303,7 @@ mod tests {
             .map(|seed| std::thread::spawn(worker(seed)))
             .collect();
         for thread in threads {
-            // Freed by another thread than the one that made them.
+            // This thread frees blocks that another thread allocated.
             let vecs = thread.join().expect("a worker");
             assert!(vecs.iter().all(|v| v.windows(2).all(|w| w[0] == w[1])));
         }

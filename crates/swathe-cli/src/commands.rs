@@ -1,4 +1,4 @@
-//! Commands that all workloads share: a file for each verb.
+//! The commands that all workloads share, one file for each.
 
 pub(crate) mod bench;
 pub(crate) mod completions;

@@ -1,4 +1,4 @@
-//! Flags: what can be typed. What it means is decided in `settings`.
+//! Flags: what a user can type. The help texts are the documentation comments.
 
 use std::path::PathBuf;
 
@@ -24,10 +24,10 @@ struct Cli {
     command: Command,
 }
 
-/// The whole command line: the workloads' commands first, then those that they share.
+/// The whole command line: the workloads' commands first, then the commands that they share.
 ///
-/// What variables and `swathe.toml` say of the options of the workload among these words are its
-/// defaults.
+/// Environment variables and `swathe.toml` set the defaults of a workload whose name is among
+/// `words`.
 pub(crate) fn command(words: &[String]) -> clap::Command {
     let config = config_among(words);
     let shared = Cli::command();
@@ -38,10 +38,14 @@ pub(crate) fn command(words: &[String]) -> clap::Command {
     let n_programs = programs().len();
     let programs = programs().iter().enumerate();
     let mut command = shared.subcommands(programs.map(|(at, program)| {
-        // clap numbers what has no place of its own from 0 on.
+        // clap numbers commands without an explicit order from 0 on.
         let command = match words.iter().any(|word| word == program.kind.name) {
             true => with_defaults(program, config.as_deref()),
             false => (program.command)(),
+        };
+        let command = match program.has_kernels {
+            true => command,
+            false => without_device_flags(command),
         };
         command.display_order(at)
     }));
@@ -49,6 +53,16 @@ pub(crate) fn command(words: &[String]) -> clap::Command {
         command = command.mut_subcommand(name, |its| its.display_order(n_programs + at));
     }
     command
+}
+
+/// Leaves flags for graphics processors out of the help of a command that has no kernels. They are
+/// still accepted: one `swathe.toml` may set them for all commands.
+fn without_device_flags(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|arg| match arg.get_id().as_str() {
+        "device" | "buckets" => arg.hide(true),
+        _ => arg,
+    });
+    command.mut_subcommands(without_device_flags)
 }
 
 const EXAMPLES: &str = "\

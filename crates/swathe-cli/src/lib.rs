@@ -1,12 +1,13 @@
-//! The `swathe` program as a library: its binary is a line.
+//! The `swathe` program as a library; the binary only calls [`main`].
 //!
-//! Workloads bring their commands with them and are listed in `workloads.rs`; `commands` has a file
-//! for each verb that all of them share.
+//! Workloads bring their own commands and are listed in `workloads.rs`; `commands` has a file for
+//! each command that all workloads share.
 
 mod commands;
 mod flags;
 mod workloads;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{ArgMatches, FromArgMatches as _};
@@ -16,19 +17,26 @@ use swathe_command::{stderr, stdout};
 
 use crate::flags::Command;
 
-/// Carries out the command that this process was started with.
+/// Executes the command that this process was started with.
 pub fn main() -> ExitCode {
+    ExitCode::from(run(std::env::args_os().collect()))
+}
+
+/// Executes a command, the program's name first among its arguments, and returns the exit status. It
+/// takes the process over: signals, panics and variables are handled as the program handles them.
+pub fn run(arguments: Vec<OsString>) -> u8 {
     return_freed_memory();
     give_drivers_a_folder();
     program::prepare(workloads::PROGRAMS);
-    // Words that are no text are told apart from options later.
-    let words: Vec<String> = std::env::args_os()
+    // Arguments that are not UTF-8 are converted lossily here; the parser handles them later.
+    let words: Vec<String> = arguments
+        .iter()
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
-    program::carry_out(flags::command(&words), dispatch)
+    program::execute(arguments, flags::command(&words), dispatch) as u8
 }
 
-/// Carries out one command.
+/// Executes one command.
 fn dispatch(matches: &ArgMatches) -> Result<Code, CliError> {
     if let Some((name, its)) = matches.subcommand()
         && let Some(program) = programs().iter().find(|program| program.kind.name == name)
@@ -48,12 +56,12 @@ fn dispatch(matches: &ArgMatches) -> Result<Code, CliError> {
     }
 }
 
-/// Carries out a command as if it had been typed, of which only warnings and errors are told.
+/// Executes a command as if it had been typed, and prints only its warnings and errors.
 fn type_in_quietly(words: Vec<String>) -> Result<Code, CliError> {
     stderr::quietly(|| stdout::discarded(|| type_in(words)))
 }
 
-/// Carries out a command as if it had been typed.
+/// Executes a command as if it had been typed.
 fn type_in(words: Vec<String>) -> Result<Code, CliError> {
     let matches = match flags::command(&words).try_get_matches_from(&words) {
         Ok(matches) => matches,
@@ -63,10 +71,11 @@ fn type_in(words: Vec<String>) -> Result<Code, CliError> {
     dispatch(&matches)
 }
 
-/// Large blocks go back to the system when they are freed, so that the process keeps to --memory.
+/// Lets the system allocator return large blocks when they are freed, so that the process stays
+/// within --memory.
 fn return_freed_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: sets options of the allocator, before any other thread is there.
+    // SAFETY: this sets options of the allocator, before any other thread exists.
     unsafe {
         libc::mallopt(libc::M_MMAP_THRESHOLD, 256 << 10);
         libc::mallopt(libc::M_TRIM_THRESHOLD, 1 << 20);
@@ -74,12 +83,12 @@ fn return_freed_memory() {
     }
 }
 
-/// Mesa's drivers look for a display and complain on stderr if this variable is not set; compute
-/// kernels need no display.
+/// Sets a variable that Mesa's drivers need: without it they look for a display and complain on
+/// stderr, although compute kernels need no display.
 fn give_drivers_a_folder() {
     const NAME: &str = "XDG_RUNTIME_DIR";
     if std::env::var_os(NAME).is_none() {
-        // SAFETY: no other thread is there that could be reading the environment.
+        // SAFETY: no other thread exists that could be reading the environment.
         unsafe { std::env::set_var(NAME, std::env::temp_dir()) };
     }
 }

@@ -1,4 +1,4 @@
-//! The `swathe` program.
+//! The `swathe` program: sets the allocator and calls the library.
 
 mod allocator;
 

@@ -1,4 +1,4 @@
-//! The register: every workload is one line here.
+//! The register of workloads: every workload is one line here.
 
 use swathe_command::program::Program;
 

@@ -1,4 +1,4 @@
-//! `swathe lattice`, by driving the real program.
+//! Tests of `swathe lattice` that run the real program.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -41,7 +41,7 @@ fn swathe(folder: &Path, line: &str) -> Ended {
     ended(program(folder, &args).output().unwrap())
 }
 
-/// What is printed when all goes well.
+/// The stdout of a command that must succeed.
 #[track_caller]
 fn printed(folder: &Path, line: &str) -> String {
     let ended = swathe(folder, line);
@@ -101,7 +101,7 @@ fn flags_ask_one_question() {
         blocked,
         printed("lattice analyze --size 3x3 --blocked 1,1 1,0 0,1")
     );
-    // The same kind of thing as an end of a path.
+    // Blocked vertices take the same notation as the ends of a path.
     let path = printed("lattice path --size 20x20 --from 1,1 --to 1,3 --blocked 1,2");
     assert!(
         path.contains("length       4") && path.contains("from_vertex  21"),
@@ -155,7 +155,7 @@ fn a_table_asks_many_and_bad_lines_fail_alone() {
     let vague = lines.stdout.lines().last().unwrap();
     assert!(vague.starts_with(r#"{"row":7,"query_id":"vague","failure":{"kind":"failed""#));
 
-    // What is unused by an operation is not looked at.
+    // Columns that an operation does not need are ignored.
     let analyzed = swathe(folder.path(), "lattice analyze q.csv");
     assert_eq!((analyzed.code, analyzed.stdout.lines().count()), (1, 7));
     let layers = swathe(folder.path(), "lattice layers q.csv --json");
@@ -228,7 +228,7 @@ fn what_cannot_be_used_is_an_error_before_anything_is_done() {
     assert!(!folder.path().join("run").exists());
 }
 
-/// Lattices of many shapes, some with everything between the ends blocked, some that fail.
+/// Lattices of many shapes; some have everything between the ends blocked, some are invalid.
 fn many_queries(n_queries: u64) -> String {
     let mut state = 88172645463325252_u64;
     let mut below = |n: u64| {
@@ -325,7 +325,7 @@ fn a_question_by_flags_can_be_a_run_too() {
         folder.path(),
         "lattice layers --size 4x4 --from 0 --explain",
     );
-    assert!(plan.starts_with("1 problems in 1 batches"), "{plan}");
+    assert!(plan.starts_with("1 problem in 1 batch on "), "{plan}");
 }
 
 fn someone_elses_data(path: &Path, n_bytes: usize) -> Vec<u8> {
@@ -340,16 +340,16 @@ fn someone_elses_data(path: &Path, n_bytes: usize) -> Vec<u8> {
 fn borrowed_memory_is_as_it_was() {
     let folder = folder();
     let lent = folder.path().join("lent");
-    // Three bytes more than are needed, which are no whole word.
+    // Three bytes more than needed, which are not a whole word.
     let before = someone_elses_data(&lent, 30 * 8 + 3);
-    // A wall with its gap at the far end: from 0 to 2 it takes 2 + 2 · 9 steps.
+    // A wall with a gap at the far end: the path from 0 to 2 has 2 + 2 · 9 steps.
     let walls = "--size 10x3 --from 0 --to 2 --blocked 1 4 7 10 13 16 19 22 25";
     let found = swathe(
         folder.path(),
         &format!("lattice path {walls} --scratch lent"),
     );
     assert_eq!(found.code, 0);
-    // How large the search's own variables are is the compiler's business.
+    // The size of the search's own variables depends on the compiler.
     let (answer, rest) = found.stdout.split_once("clean_bytes").unwrap();
     assert!(rest.ends_with("\nborrowed_bytes  240\n"), "{rest}");
     insta::assert_snapshot!(answer, @r"
@@ -445,18 +445,18 @@ fn borrowed_memory_gives_the_same_lengths() {
     assert!(std::fs::read(&lent).unwrap() == before);
 }
 
-/// Ctrl-C in the middle, and once more out of impatience.
+/// Two Ctrl-C during the search: the second must not end the process early.
 #[test]
 fn borrowed_memory_is_as_it_was_after_an_interruption() {
     let folder = folder();
     let lent = folder.path().join("lent");
     let before = someone_elses_data(&lent, 60 * 60 * 60 * 8);
-    // The goal is walled in, so that every length up to the cap is tried.
+    // The goal is enclosed by blocked vertices, so that every length up to the limit is tried.
     let line = "lattice path --size 60x60x60 --from 0 --to 215999 \
         --blocked 215998 215939 212399 --length-max 200000 --scratch lent";
     let args: Vec<&str> = line.split_whitespace().collect();
     let child = program(folder.path(), &args).spawn().unwrap();
-    // The file itself is the memory: it changes under everybody's eyes.
+    // The file itself is the memory, so its change is visible from outside.
     wait_until(|| std::fs::read(&lent).unwrap() != before);
     std::thread::sleep(Duration::from_millis(500));
     interrupt(&child);

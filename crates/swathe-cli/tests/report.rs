@@ -1,4 +1,4 @@
-//! `swathe report`, and what runs say of themselves, driven as users do.
+//! `swathe report`, and the reports of runs, tested through the real program.
 
 #[allow(dead_code, reason = "shared with the other tests of the program")]
 #[path = "cli/program.rs"]
@@ -79,7 +79,7 @@ fn the_text_says_what_the_report_says() {
             .unwrap(),
     ));
     has("What cost time\n");
-    // A run of a blink has nothing worth a word.
+    // A very short run has no costs to report.
     if report.wall_ms < 50.0 {
         has("nothing stands out");
     }
@@ -156,7 +156,7 @@ fn the_flame_graph_is_a_picture_of_its_own() {
     assert!(svg.contains(&solving), "{solving} is not in\n{svg}");
 }
 
-/// `swathe … | head -1`: nobody reads on, and that is all right.
+/// `swathe … | head -1`: the reader closes the pipe early, which is not an error.
 #[test]
 fn a_reader_that_has_seen_enough_is_no_fault() {
     let (folder, _) = finished();
@@ -241,7 +241,7 @@ fn two_runs_are_compared() {
     );
     assert_eq!(row(&text, "solved  ")[1..], ["60", "60", "="]);
 
-    // Other answers, and a problem that ends otherwise.
+    // Other answers, and a problem with another outcome.
     let line = "array map add in.npz --operand 1 --out plus1";
     swathe(path, line).expect(0);
     let line = "array map add in.npz --operand 2 --out plus2";
@@ -259,7 +259,7 @@ fn two_runs_are_compared() {
     assert!(text.contains("and 54 more"), "{text}");
 }
 
-/// The sum of what each track of a trace solved, in milliseconds, and every counter's values.
+/// The solving time of each track of a trace, in milliseconds, and the values of every counter.
 fn traced(run: &Path) -> (BTreeMap<u64, f64>, Vec<(f64, u64)>) {
     let trace = json(&run.join("trace.json"));
     let (mut open, mut solved) = (BTreeMap::<u64, Vec<(String, f64)>>::new(), BTreeMap::new());
@@ -301,7 +301,7 @@ fn the_trace_says_what_the_report_says() {
             .get(&(worker.worker as u64 + 1))
             .copied()
             .unwrap_or_default();
-        // The report's milliseconds and the trace's nanoseconds are rounded apart.
+        // The report's milliseconds and the trace's nanoseconds are rounded separately.
         let n_launches = file.report.n_launches as f64;
         let difference = (traced_ms - worker.solve_ms).abs();
         assert!(

@@ -1,4 +1,4 @@
-//! Faults: why a command could not do what it was asked to, and what to do about it.
+//! Errors of a command: a message, a hint for the user and the exit status.
 
 use std::process::ExitCode;
 
@@ -6,12 +6,12 @@ use swathe_run::store::run_folder::FolderError;
 
 use crate::stderr;
 
-/// What the program's exit status means; other programs rely on the numbers.
+/// The exit status of the program. Scripts rely on the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
-    /// All solved.
+    /// All problems are solved.
     Solved = 0,
-    /// Some problem failed or was rejected; the others are solved.
+    /// At least one problem failed or was rejected; the others are solved.
     SomeFailed = 1,
     /// Bad usage, or an input named on the command line that cannot be used.
     Usage = 2,
@@ -19,7 +19,7 @@ pub enum Code {
     Mismatch = 3,
     /// The output cannot be written.
     Output = 4,
-    /// Interrupted; what was finished is committed.
+    /// Interrupted; finished outcomes are committed.
     Interrupted = 130,
 }
 
@@ -39,7 +39,7 @@ pub struct CliError {
 }
 
 impl CliError {
-    /// A fault with this exit status.
+    /// An error with this exit status.
     pub fn new(code: Code, message: impl Into<String>) -> CliError {
         CliError {
             code,
@@ -53,7 +53,7 @@ impl CliError {
         CliError::new(Code::Usage, message)
     }
 
-    /// The same with what to do about it.
+    /// The same with a hint for the user.
     pub fn hint(self, hint: impl Into<String>) -> CliError {
         CliError {
             hint: Some(hint.into()),
@@ -61,7 +61,7 @@ impl CliError {
         }
     }
 
-    /// Says on stderr what is wrong and what to do about it.
+    /// Prints the message and the hint to stderr.
     pub fn print(&self) {
         stderr::print_error(&self.message, self.hint.as_deref());
     }

@@ -1,4 +1,4 @@
-//! Graphics processors: which ones a run uses, and what is said when there are none.
+//! GPUs: which ones a run uses, and the message if there are none.
 
 use swathe::{Faults, Gpu, GpuSearch, Gpus, RefusedReason, Routing};
 
@@ -7,22 +7,22 @@ use crate::settings::Found;
 use crate::status;
 use crate::vulkan;
 
-/// What `--device` asks for.
+/// The value of `--device`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeviceChoice {
-    /// Whatever was measured to be fastest.
+    /// The device that was measured to be fastest.
     Auto,
-    /// The processor alone.
+    /// Only the CPU.
     Cpu,
-    /// Graphics processors wherever kernels can do it: these, or all of them.
+    /// GPUs wherever a kernel supports the problem: the listed ones, or all.
     Gpu(Option<Vec<usize>>),
 }
 
 impl DeviceChoice {
-    /// Reads what `--device` says.
+    /// Parses the value of `--device`.
     ///
     /// # Errors
-    /// If it is no device.
+    /// If the value does not name a device.
     pub fn parse(found: &Found) -> Result<DeviceChoice, CliError> {
         let wrong = || {
             found
@@ -42,8 +42,11 @@ impl DeviceChoice {
         }
     }
 
-    /// Opens the devices asked for. What is not there, or not used, is told in one line; the run
-    /// then goes to the CPU.
+    /// Opens the chosen devices. If there is no usable GPU, the run uses the CPU, and one line on
+    /// stderr says why.
+    ///
+    /// # Errors
+    /// If `--device` names a GPU that does not exist, or if a variable has an invalid value.
     pub fn open(
         &self,
         has_kernels: bool,
@@ -51,7 +54,7 @@ impl DeviceChoice {
     ) -> Result<(Vec<Gpu>, Routing), CliError> {
         let wanted = match self {
             DeviceChoice::Cpu => return Ok((Vec::new(), Routing::Measured)),
-            // Looking for devices takes a while: not for those who could not use one.
+            // The search for devices is slow, so workloads without kernels skip it.
             DeviceChoice::Auto if !has_kernels => return Ok((Vec::new(), Routing::Measured)),
             DeviceChoice::Auto => None,
             DeviceChoice::Gpu(wanted) => wanted.as_deref(),
@@ -96,7 +99,10 @@ impl DeviceChoice {
     }
 }
 
-/// How to look for devices, as the `SWATHE_*` variables say.
+/// How to search for devices, according to the `SWATHE_*` variables.
+///
+/// # Errors
+/// If `SWATHE_GPUS` is not a number from 1 to 64.
 pub fn search(faults: &Faults) -> Result<GpuSearch, CliError> {
     let n_copies = match std::env::var("SWATHE_GPUS") {
         Err(_) => 1,
@@ -132,7 +138,7 @@ pub fn why_none(found: &Gpus) -> String {
     }
 }
 
-/// Whether there was meant to be a device, and there is none.
+/// Whether a device was expected but cannot be used.
 fn is_broken(found: &Gpus) -> bool {
     let refused = found.refused.iter().map(|refused| &refused.reason);
     let mut refused = refused.filter(|reason| **reason != RefusedReason::Software);

@@ -1,4 +1,5 @@
-//! Ctrl-C: the first asks the run to end and keep what is finished, the second ends it at once.
+//! Ctrl-C: the first stops the run and commits finished outcomes, the second ends the process at
+//! once.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,15 +8,15 @@ use swathe::Stop;
 
 static STOP: OnceLock<Stop> = OnceLock::new();
 static ASKED: AtomicBool = AtomicBool::new(false);
-/// Inputs are being read and nothing is unfinished: the first signal ends the process.
+/// Set while inputs are read: nothing can be lost then, so the first signal ends the process.
 static ENDS_AT_ONCE: AtomicBool = AtomicBool::new(false);
 
-/// Takes over the signals; before this, Ctrl-C simply kills.
+/// Installs the signal handlers. Before this, Ctrl-C kills the process.
 pub fn install() {
     let _ = STOP.set(Stop::new());
-    // SAFETY: the handler does nothing but atomic operations and `_exit`, which are allowed in a
-    // signal handler; `STOP` is set before it can run. Ignoring SIGXFSZ turns a file that grows
-    // over the user's limit into a write error like any other.
+    // SAFETY: the handler uses only atomic operations and `_exit`, which are allowed in a signal
+    // handler; `STOP` is set before it can run. With SIGXFSZ ignored, a file that exceeds the
+    // user's size limit causes a write error instead of ending the process.
     unsafe {
         libc::signal(libc::SIGINT, on_signal as *const () as libc::sighandler_t);
         libc::signal(libc::SIGTERM, on_signal as *const () as libc::sighandler_t);
@@ -23,13 +24,13 @@ pub fn install() {
     }
 }
 
-/// The stop that Ctrl-C requests.
+/// The stop flag that Ctrl-C sets.
 pub fn stop() -> Stop {
     STOP.get().cloned().unwrap_or_default()
 }
 
-/// Reads inputs. Nothing polls the [`stop`] meanwhile and nothing has begun that could be kept, so
-/// that Ctrl-C simply ends the process.
+/// Reads inputs. Meanwhile no code polls [`stop`] and there are no outcomes to commit, so Ctrl-C
+/// ends the process at once.
 pub fn while_reading<T>(read: impl FnOnce() -> T) -> T {
     ENDS_AT_ONCE.store(true, Ordering::Release);
     let made = read();

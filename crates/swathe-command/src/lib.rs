@@ -1,15 +1,16 @@
-//! What every command needs: flags of a run, settings in layers, progress, a summary, errors with
+//! What every command needs: flags of a run, layered settings, progress, a summary, errors with
 //! hints.
 //!
 //! A workload's program is plain data ([`program::Program`]): its kind of run, its settings, its
-//! command line and what it does. `swathe-cli` lists the programs there are; a program of your own
-//! needs only this crate.
+//! command line and the function that runs it. `swathe-cli` lists the built-in programs; a program
+//! of your own needs only this crate.
 
 pub mod cli_error;
 pub mod gpus;
 pub mod interrupt;
 pub mod option_defaults;
 mod placement;
+mod plan_text;
 pub mod program;
 pub mod progress;
 pub mod run_command;

@@ -1,5 +1,4 @@
-//! Options of a command that a variable or `swathe.toml` gives a value: they become the command
-//! line's defaults.
+//! Values of options from variables and `swathe.toml`, which become defaults of the command line.
 
 use std::path::{Path, PathBuf};
 
@@ -8,8 +7,8 @@ use clap::{Arg, Command};
 use crate::program::Program;
 use crate::settings::{Layers, SHARED_NAMES};
 
-/// The long names of all options of a command and its verbs, besides those that are settings
-/// already and those that belong to one call alone.
+/// The long names of all options of a command and its subcommands, without settings and without
+/// options that apply to a single call.
 pub(crate) fn option_names(program: &Program) -> Vec<String> {
     fn collect(command: &Command, names: &mut Vec<String>) {
         let longs = command.get_arguments().filter_map(Arg::get_long);
@@ -31,14 +30,13 @@ pub(crate) fn option_names(program: &Program) -> Vec<String> {
     names
 }
 
-/// Options that make no sense for every call.
+/// Options that apply to a single call and cannot have a default.
 const OF_ONE_CALL: [&str; 9] = [
     "help", "config", "resume", "shard", "explain", "only", "out", "flame", "version",
 ];
 
-/// The program's command, with what variables and its section of the settings file say of its
-/// options as defaults. A file that cannot be understood changes nothing here: a run says what is
-/// wrong with it.
+/// The program's command, with the values from variables and its section of the settings file as
+/// defaults. An invalid file is ignored here, because the run reports its error.
 pub fn with_defaults(program: &Program, config: Option<&Path>) -> Command {
     let command = (program.command)();
     match Layers::read(config, program) {
@@ -59,14 +57,14 @@ fn apply(mut command: Command, layers: &Layers, names: &[String]) -> Command {
         let long = arg.get_long().unwrap_or_default();
         let is_ours = names.iter().any(|name| name == long);
         match layers.find(long, &None) {
-            // Once in a process, so that nothing is lost by never freeing it.
+            // Leaking is fine, because this happens once per process.
             Ok(Some(found)) if is_ours => arg.default_value(&*String::leak(found.value)),
             _ => arg,
         }
     })
 }
 
-/// The file that `--config` names among these words.
+/// The value of `--config` in a command line.
 pub fn config_among(words: &[String]) -> Option<PathBuf> {
     let mut words = words.iter();
     while let Some(word) = words.next() {

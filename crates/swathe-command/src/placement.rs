@@ -1,7 +1,8 @@
-//! Where the problems of a run are solved: decided once, before it starts, and kept with it.
+//! Placement: which device solves which problems. It is decided once, before a run starts, and
+//! stored with the run.
 //!
-//! A run that goes on, and the shards of one run, take the placement that stands in its folder, so
-//! that the bits of an answer do not depend on which device was free.
+//! A resumed run and all shards of a run use the stored placement. The bits of an answer therefore
+//! do not depend on which device was free.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -20,24 +21,25 @@ use swathe_run::store::run_folder::{RunJson, check_shards_folder};
 use crate::cli_error::{CliError, Code};
 use crate::warning;
 
-/// The name of the setting in `run.json`.
+/// The name of the placement setting in `run.json`.
 pub(crate) const SETTING: &str = "placement";
-/// In the folder of the shards: what they have in common.
+/// The file in the folder of the shards that holds their common placement.
 const SHARED_FILE: &str = "placement.json";
 
-/// Problems that are looked at for the sizes there are.
+/// How many problems are sampled for their sizes.
 const N_SIZES: usize = 4096;
-/// Sizes that are tried at most, the most frequent ones.
+/// The most size bins that are measured; the most frequent ones come first.
 const N_BINS_TRIED: usize = 64;
-/// Problems of a size that are tried on each device.
+/// Problems of a size bin that are measured on each device.
 const N_TRIED: usize = 4;
-/// What trying may take on each side.
+/// The time limit of each trial run.
 const TRIAL_TIME: Duration = Duration::from_secs(5);
 
 type SourceOf<F> = Source<<<F as Finish>::Workload as Workload>::Problem, <F as Finish>::Failure>;
 
-/// Decides the placement, if devices and the CPU could both take problems of this run. Sizes of
-/// which nothing is known yet are tried, unless this is an explanation; the answers are dropped.
+/// Decides the placement if both devices and the CPU can solve problems of this run. Sizes without
+/// measured costs are measured first, unless the plan is only explained; the answers of these
+/// trials are dropped.
 pub(crate) fn decide<F: Finish>(
     finish: &Arc<F>,
     source: &SourceOf<F>,
@@ -125,13 +127,13 @@ pub(crate) fn decide<F: Finish>(
     Ok(())
 }
 
-/// How the placement stands in `run.json`.
+/// The placement as a value for `run.json`.
 pub(crate) fn setting(placement: &Placement) -> Value {
     serde_json::to_value(placement).unwrap_or(Value::Null)
 }
 
-/// What the run that is resumed, or the run that this is a shard of, was begun with: none, or a
-/// placement; `None` if nothing was begun.
+/// The placement that the resumed run, or another shard of the run, started with; the inner value
+/// is `None` if it started without one. The outer value is `None` if there is no such run.
 fn recorded(output: &Output) -> Option<Option<Placement>> {
     if output.resume
         && let Ok(run) = RunJson::read(&output.folder())
@@ -144,7 +146,7 @@ fn recorded(output: &Output) -> Option<Option<Placement>> {
     Some(Some(serde_json::from_slice(&text).ok()?))
 }
 
-/// Writes the placement for all shards, or takes the one that another shard wrote first.
+/// Writes the placement for all shards, or returns the one that another shard wrote first.
 fn share(output: &Output, decided: Placement) -> Result<Placement, CliError> {
     check_shards_folder(&output.out)?;
     let path = output.folder().with_file_name(SHARED_FILE);
@@ -160,7 +162,7 @@ fn share(output: &Output, decided: Placement) -> Result<Placement, CliError> {
     }
     let text = serde_json::to_vec_pretty(&decided).unwrap_or_default();
     std::fs::write(&own, text).map_err(cannot)?;
-    // Linked, not renamed: the first one stays.
+    // A hard link, unlike a rename, does not replace the file of a faster shard.
     let linked = std::fs::hard_link(&own, &path);
     std::fs::remove_file(&own).map_err(cannot)?;
     match linked {
@@ -173,7 +175,7 @@ fn share(output: &Output, decided: Placement) -> Result<Placement, CliError> {
     }
 }
 
-/// Solves these problems on the CPU and on each device, and drops the answers.
+/// Measures these problems on the CPU and on each device, and drops the answers.
 fn try_out<F: Finish>(
     finish: &Arc<F>,
     source: &SourceOf<F>,
@@ -201,7 +203,7 @@ fn try_out<F: Finish>(
                 },
                 devices,
                 costs,
-                // So that costs are learnt under the sizes that are asked for.
+                // Without padding, costs are recorded under the sizes that are looked up later.
                 padding: Padding::Exact,
                 n_verify: 0,
                 observer: None,
@@ -218,14 +220,14 @@ fn try_out<F: Finish>(
         };
     costs = solve(Vec::new(), costs);
     for device in &engine.devices {
-        // The first launches include the making of kernels; what they took is not learnt.
+        // The first launches include the compilation of kernels, so their times are discarded.
         solve(vec![device.clone()], costs.clone());
         costs = solve(vec![device.clone()], costs);
     }
     costs
 }
 
-/// Solutions of which only the time is of interest: nothing is finished, so nothing is written.
+/// A [`Finish`] that drops solutions: only their times are needed, and no files must be written.
 struct Dropped<F>(Arc<F>);
 
 impl<F: Finish> Finish for Dropped<F> {

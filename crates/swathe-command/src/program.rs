@@ -1,5 +1,6 @@
-//! Programs: what a workload's command is made of.
+//! Programs: a workload's command as plain data, and how a process runs it.
 
+use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::ExitCode;
@@ -12,33 +13,32 @@ use swathe_run::kind::RunKind;
 use crate::cli_error::{CliError, Code};
 use crate::{interrupt, settings, stderr, variables};
 
-/// A workload's command, as plain data. Registering it is one line where the program is put
-/// together.
+/// A workload's command, as plain data. It is registered by one line in the list of programs.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
-    /// What it adds to its runs. The kind's name is the command's and the section's in
+    /// The kind of its runs. The kind's name is also the name of the command and of its section in
     /// `swathe.toml`.
     pub kind: &'static RunKind,
-    /// The settings that its section may have besides those of every run.
+    /// The settings that its section may have in addition to those of every run.
     pub settings: &'static [&'static str],
-    /// The default of `--prefetch`: one batch per thread (`None`), or a number where the problems are
-    /// in memory already.
+    /// The default of `--prefetch`: one batch per thread (`None`), or a number if the problems are
+    /// already in memory.
     pub n_prefetch: Option<usize>,
-    /// Whether there are kernels for graphics processors: only then is a driver loaded.
+    /// Whether there are GPU kernels; only then is a driver loaded.
     pub has_kernels: bool,
     /// The command line.
     pub command: fn() -> clap::Command,
-    /// Carries the command out.
+    /// Runs the command.
     pub run: fn(&ArgMatches) -> Result<Code, CliError>,
     /// Its part of `swathe demo`.
     pub demo: Option<Demo>,
-    /// Its part of `swathe devices --calibrate`: measures operations on the CPU and on these
-    /// graphics processors, and keeps what they took.
+    /// Its part of `swathe devices --calibrate`: measures operations on the CPU and on these GPUs,
+    /// and saves the costs.
     pub calibrate: Option<Calibrate>,
 }
 
 impl Program {
-    /// A program without settings of its own, kernels, a demo or calibration.
+    /// A program without its own settings, kernels, demo or calibration.
     pub const fn plain(
         kind: &'static RunKind,
         command: fn() -> clap::Command,
@@ -57,21 +57,26 @@ impl Program {
     }
 }
 
-/// Carries out a program that is a command of its own: its command line is this process's.
+/// The `main` function of a binary that consists of one program.
 pub fn main(program: &'static Program) -> ExitCode {
-    // Once in a process, so that nothing is lost by never freeing it.
+    // Leaking is fine, because this happens once per process.
     prepare(Box::leak(Box::new([program])));
-    carry_out((program.command)(), |matches| (program.run)(matches))
+    let arguments = std::env::args_os().collect();
+    execute(arguments, (program.command)(), |matches| {
+        (program.run)(matches)
+    })
+    .into()
 }
 
-/// Reads the words that this process was started with, carries the command out, and gives the exit
-/// status: what is wrong is told on stderr, whatever it is.
-pub fn carry_out(
+/// Parses arguments, the program's name first, runs the command and returns the exit status. All
+/// errors and panics are printed to stderr.
+pub fn execute(
+    arguments: Vec<OsString>,
     command: clap::Command,
     run: impl FnOnce(&ArgMatches) -> Result<Code, CliError>,
-) -> ExitCode {
-    let ended = words().and_then(|words| {
-        // Before the words are understood: what is wrong with them is told in the same way.
+) -> Code {
+    let ended = words(arguments).and_then(|words| {
+        // Set before the arguments are parsed, so that parse errors are printed as JSON too.
         let asks_for_json = |pair: &[String]| pair[0] == "--progress" && pair[1] == "json";
         let is_json = words.windows(2).any(asks_for_json)
             || words.iter().any(|word| word == "--progress=json")
@@ -86,7 +91,7 @@ pub fn carry_out(
             stderr::set_quiet();
         }
         variables::warn_of_unknown();
-        // The hook has told of a panic where it happened, unless it was expected to be caught.
+        // The panic hook has already printed the panic, unless it happened in guarded code.
         catch_unwind(AssertUnwindSafe(|| run(&matches))).unwrap_or_else(|panic| {
             let what = swathe::panic_message(panic);
             Err(CliError::new(
@@ -97,17 +102,17 @@ pub fn carry_out(
         })
     });
     match ended {
-        Ok(code) => code.into(),
+        Ok(code) => code,
         Err(fault) => {
             fault.print();
-            fault.code.into()
+            fault.code
         }
     }
 }
 
 const QUIET: &str = "quiet";
 
-/// Every command has it, at any place.
+/// A global flag, accepted by every command at any position.
 fn quiet_flag() -> clap::Arg {
     clap::Arg::new(QUIET)
         .short('q')
@@ -117,21 +122,36 @@ fn quiet_flag() -> clap::Arg {
         .help("Print only warnings and errors besides the results")
 }
 
-/// The words of the command line. They end up in JSON files, which are text.
-fn words() -> Result<Vec<String>, CliError> {
-    let words = std::env::args_os().enumerate().map(|(at, word)| {
+/// The arguments as text. They must be UTF-8, because they are written to JSON files.
+fn words(arguments: Vec<OsString>) -> Result<Vec<String>, CliError> {
+    let words = arguments.into_iter().enumerate().map(|(at, word)| {
         word.into_string().map_err(|word| {
             CliError::usage(format!("argument {at} is not UTF-8: {word:?}"))
                 .hint("rename the file, or give its folder")
         })
     });
-    words.collect()
+    let words: Vec<String> = words.collect::<Result<_, _>>()?;
+    Ok(without_help_of_help(words))
 }
 
-/// Help goes to stdout and is no fault.
+/// `swathe help --help` and `swathe ot help --help` mean `swathe --help` and `swathe ot --help`.
+fn without_help_of_help(mut words: Vec<String>) -> Vec<String> {
+    if let [.., help, flag] = words.as_slice()
+        && help == "help"
+        && matches!(flag.as_str(), "--help" | "-h")
+    {
+        words.remove(words.len() - 2);
+    }
+    words
+}
+
+/// Prints help to stdout and returns success; turns any other parse result into an error.
+///
+/// # Errors
+/// If the arguments could not be parsed.
 pub fn help_or_fault(error: &clap::Error) -> Result<Code, CliError> {
     if !error.use_stderr() {
-        // A reader that has seen enough (`| head -1`) is no fault.
+        // A closed pipe (`| head -1`) is not an error.
         let _ = error.print();
         return Ok(Code::Solved);
     }
@@ -140,13 +160,14 @@ pub fn help_or_fault(error: &clap::Error) -> Result<Code, CliError> {
     Err(CliError::usage(text.trim_end()))
 }
 
-/// Makes the process ready for commands: signals stop runs, panics that become outcomes are silent,
-/// the programs are registered.
+/// Prepares the process for commands: installs the signal handlers, silences panics that become
+/// outcomes, and registers the programs.
 pub fn prepare(programs: &'static [&'static Program]) {
     interrupt::install();
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
-        // It is told as an outcome or an error; a message would only tear the progress bar apart.
+        // A guarded panic becomes an outcome or an error; a message would only break the progress
+        // bar.
         if !swathe::is_guarded() {
             usual(info);
         }
@@ -159,10 +180,10 @@ pub fn prepare(programs: &'static [&'static Program]) {
 pub struct Demo {
     /// Writes sample data into this folder.
     pub make: fn(&Path) -> std::io::Result<()>,
-    /// The commands to run: words after the program's name, in which `{data}` stands for the folder
-    /// with the samples and `{out}` for the one that runs go to.
+    /// The commands to run, without the program's name. `{data}` is replaced by the folder of the
+    /// samples and `{out}` by the folder for runs.
     pub commands: &'static [&'static str],
-    /// What is to be said when they have run, given the folder that the runs are in.
+    /// Returns a closing message, given the folder of the runs.
     pub close: fn(&Path) -> Result<Option<String>, CliError>,
 }
 
@@ -171,17 +192,17 @@ pub type Calibrate = fn(&[Gpu]) -> Result<Code, CliError>;
 
 static PROGRAMS: OnceLock<&'static [&'static Program]> = OnceLock::new();
 
-/// Says which programs there are, once, before any command is carried out.
+/// Registers the programs, once, before any command runs.
 fn register(programs: &'static [&'static Program]) {
     PROGRAMS.get_or_init(|| programs);
 }
 
-/// The programs there are.
+/// The registered programs.
 pub fn programs() -> &'static [&'static Program] {
     PROGRAMS.get().copied().unwrap_or_default()
 }
 
-/// The kinds of runs that the programs make.
+/// The kinds of runs of the registered programs.
 pub fn kinds() -> Vec<&'static RunKind> {
     programs().iter().map(|program| program.kind).collect()
 }

@@ -1,6 +1,6 @@
-//! Progress: how far a run is, for people and programs. All of it on stderr.
+//! Progress of a run on stderr: a bar, lines or JSON.
 
-mod spoken_setbacks;
+mod setback_warnings;
 
 use std::fmt;
 use std::io::IsTerminal;
@@ -14,7 +14,7 @@ use swathe_run::explain::quantity;
 
 use crate::summary::counted;
 use crate::{status, stderr, warning};
-use spoken_setbacks::SpokenSetbacks;
+use setback_warnings::SetbackWarnings;
 
 /// How progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub enum ProgressStyle {
     Auto,
     /// A bar.
     Bar,
-    /// Lines, fewer and fewer.
+    /// Lines at growing intervals.
     Plain,
     /// A line of JSON for every event, for programs.
     Json,
@@ -48,16 +48,17 @@ impl ProgressStyle {
 /// Shows a run's progress until it is dropped.
 pub struct Progress {
     bar: Option<ProgressBar>,
-    /// What has not been said yet is said at the end.
-    spoken: Option<Arc<Mutex<SpokenSetbacks>>>,
+    /// Setbacks that are not printed yet are printed at the end.
+    spoken: Option<Arc<Mutex<SetbackWarnings>>>,
 }
 
-/// How often a program gets a line.
+/// How often a JSON progress line is printed.
 const JSON_EVERY: Duration = Duration::from_secs(1);
 
 impl Progress {
-    /// Begins to show a run called `name`, and the observer that feeds it. Outcomes that it is told
-    /// of at time zero were there before the run resumed: they are done, and took none of its time.
+    /// Starts to show a run called `name` and returns the observer that updates the display.
+    /// Outcomes of an event at time zero were there before the run resumed: they count as done, but
+    /// not for the rate.
     pub fn start(
         style: ProgressStyle,
         name: &str,
@@ -69,7 +70,7 @@ impl Progress {
             style => style,
         };
         let style = match style {
-            // Of lines only the warnings are printed then.
+            // In quiet mode, plain style prints only warnings.
             ProgressStyle::Bar if stderr::is_quiet() => ProgressStyle::Plain,
             style => style,
         };
@@ -87,7 +88,7 @@ impl Progress {
         }
     }
 
-    /// For people at a terminal.
+    /// A bar, for terminals.
     fn with_bar(name: &str, n_problems: u64) -> (Progress, Option<Observer>) {
         let n_before = Arc::new(AtomicU64::new(0));
         let elapsed_ms = Arc::new(AtomicU64::new(0));
@@ -97,13 +98,13 @@ impl Progress {
             Arc::clone(&n_before),
             Arc::clone(&elapsed_ms),
         );
-        let spoken = Arc::new(Mutex::new(SpokenSetbacks::default()));
+        let spoken = Arc::new(Mutex::new(SetbackWarnings::default()));
         let (shown, heard) = (bar.clone(), Arc::clone(&spoken));
         let observer = Observer::new(move |event| {
             let mut spoken = lock(&heard);
             let line = match event {
                 Event::Progress { counts, elapsed } => {
-                    // A shard has fewer problems than the input.
+                    // A shard has fewer problems than the whole input.
                     shown.set_length(counts.n_problems);
                     match elapsed.is_zero() && counts.n_done() > 0 {
                         true => {
@@ -134,10 +135,10 @@ impl Progress {
         (progress, Some(observer))
     }
 
-    /// For logs: a line now and then, fewer as the run gets longer.
+    /// Lines at growing intervals, for logs.
     fn with_lines(name: &str) -> (Progress, Option<Observer>) {
         let name = name.to_owned();
-        let spoken = Arc::new(Mutex::new(SpokenSetbacks::default()));
+        let spoken = Arc::new(Mutex::new(SetbackWarnings::default()));
         let heard = Arc::clone(&spoken);
         let (last_line_ms, n_before) = (Mutex::new(0.0), AtomicU64::new(0));
         let observer = Observer::new(move |event| match event {
@@ -171,7 +172,7 @@ impl Progress {
         (progress, Some(observer))
     }
 
-    /// For programs: every setback as it comes, and counts once a second.
+    /// JSON lines, for programs: every setback at once, and counts once a second.
     fn with_json() -> (Progress, Option<Observer>) {
         let state = Mutex::new((Instant::now(), 0u64));
         let observer = Observer::new(move |event| {
@@ -217,9 +218,9 @@ impl Drop for Progress {
     }
 }
 
-/// Moves the bar to where a run resumes, without taking that for speed.
+/// Moves the bar to the position at which a run resumes, without counting the jump as speed.
 fn begin_at(bar: &ProgressBar, n_done: u64) {
-    // Rates are taken from ticks, and a steady tick leaves no others.
+    // The rate is computed at ticks, and a manual tick does nothing while the steady tick is on.
     bar.disable_steady_tick();
     bar.set_position(n_done);
     bar.tick();
@@ -239,7 +240,7 @@ fn bar(
         ProgressBar::with_draw_target(Some(n_problems), ProgressDrawTarget::stderr_with_hz(10));
     let template = "{prefix} {wide_bar} {percent:>3}% {human_pos}/{human_len}  {rate_left}{msg}";
     if let Ok(style) = BarStyle::with_template(template) {
-        // A text that cannot be written is not worth a panic.
+        // A write error is ignored: a progress text is not worth a panic.
         let style = style.with_key(
             "rate_left",
             move |state: &ProgressState, out: &mut dyn fmt::Write| {
@@ -256,7 +257,7 @@ fn bar(
     bar
 }
 
-/// How long it will still take; unknown before the first outcome.
+/// The estimated remaining time; unknown before the first outcome.
 fn left_text(n_left: u64, n_now: u64, elapsed_ms: f64) -> String {
     match quantity::left_ms(n_left, n_now, elapsed_ms) {
         None => "no outcome yet".to_owned(),
@@ -265,7 +266,7 @@ fn left_text(n_left: u64, n_now: u64, elapsed_ms: f64) -> String {
     }
 }
 
-/// What did not go well so far.
+/// The number of failures and setbacks so far, as text.
 fn trouble(n_unsolved: u64, n_setbacks: u64) -> String {
     let mut text = String::new();
     if n_unsolved > 0 {
@@ -277,7 +278,7 @@ fn trouble(n_unsolved: u64, n_setbacks: u64) -> String {
     text
 }
 
-/// A log gets a line after five seconds, and every thirty once a run has gone on for minutes.
+/// The interval between lines: from five seconds at the start to thirty after three minutes.
 fn plain_every_ms(elapsed_ms: f64) -> f64 {
     (elapsed_ms / 6.0).clamp(5e3, 30e3)
 }
@@ -345,7 +346,7 @@ mod tests {
         assert!(text.ends_with("90 s left, 3 failed, 1 setback"), "{text}");
         sample.n_done = 0;
         assert!(plain_text(&sample, 0, 0).contains("no outcome yet"));
-        // What was done before the run resumed is done, but is no speed.
+        // Problems done before a resume count as done, but not for the rate.
         (sample.n_done, sample.n_unsolved) = (340, 0);
         (sample.n_in_flight, sample.n_waiting) = (0, 60);
         let text = plain_text(&sample, 300, 0);

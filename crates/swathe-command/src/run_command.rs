@@ -1,37 +1,40 @@
-//! A sweep: what every command with a run folder does, whatever its workload.
+//! The steps of every command that writes a run folder, whatever its workload.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
 use swathe::{
-    DeviceId, DeviceUse, EndCause, Finish, GpuInfo, GpuUse, Report, Simd, Source, Workload,
+    Budget, DeviceId, DeviceUse, EndCause, Finish, GpuInfo, GpuUse, OutcomeKind, Report,
+    Reservation, Simd, Source, Workload,
 };
-use swathe_run::explain::failure_groups;
+use swathe_run::explain::failure_groups::{self, FailureGroup};
 use swathe_run::explain::flame::flame_svg;
+use swathe_run::explain::quantity;
 use swathe_run::store::cost_file;
 use swathe_run::store::execute::{DuringHash, Finished, execute};
 use swathe_run::store::rows::Rows;
 use swathe_run::store::run_folder::{Identity, InputFile, RunJson, write_file};
 
 use crate::cli_error::{CliError, Code};
+use crate::plan_text::plan_text;
 use crate::progress::Progress;
 use crate::settings::RunSettings;
 use crate::{error, placement, status, stderr, stdout, summary, warning};
 
-/// What a run's answers depend on besides its problems.
+/// The settings and inputs that a run's answers depend on.
 pub struct Provenance {
     /// The settings that answers depend on, under the names of their flags.
     pub settings: BTreeMap<String, Value>,
-    /// The files that were read.
+    /// The input files.
     pub inputs: Vec<InputFile>,
 }
 
-/// Plans, runs, commits, merges, reports; then says how it went. `during_hash` is what the command
-/// has to do of its own when the tables are there.
+/// Plans the run, executes it, writes its folder and prints a summary. `during_hash` is the
+/// command's own last step, which runs once the tables are written.
 ///
 /// # Errors
-/// If the run cannot begin or its folder cannot be written.
+/// If the run cannot start, or if its folder cannot be written.
 pub fn run_command<F, R>(
     finish: &Arc<F>,
     source: &Source<<F::Workload as Workload>::Problem, F::Failure>,
@@ -66,7 +69,15 @@ where
     )?;
     if run.explain {
         let plan = swathe::explain(finish.as_ref(), source, &run.engine);
-        stdout::print(&plan.to_string())?;
+        let has_kernels = run.has_kernels;
+        let text = plan_text(
+            finish.workload(),
+            &plan,
+            &run.engine,
+            has_kernels,
+            |index| rows.id(index),
+        );
+        stdout::print(&text)?;
         return Ok(Code::Solved);
     }
     let mut settings = provenance.settings;
@@ -94,7 +105,7 @@ where
         &run.output,
         rows,
         Box::new(move |has_tables| {
-            // What the command has to say must not run into the bar.
+            // The command may print, so the progress bar must be gone.
             drop(progress);
             during_hash(has_tables)
         }),
@@ -105,7 +116,54 @@ where
     Ok(code)
 }
 
-/// The drawing that `--flame` asks for.
+/// The flags that help with failures of these kinds, one line for each.
+fn failure_hints(groups: &[FailureGroup]) -> Vec<&'static str> {
+    let has = |kind: OutcomeKind| groups.iter().any(|group| group.kind == kind.name());
+    let hints = [
+        (
+            OutcomeKind::TimedOut,
+            "give a problem more time with --time-limit, in a new folder",
+        ),
+        (
+            OutcomeKind::TooLarge,
+            "give a problem more memory with --memory, in a new folder",
+        ),
+        (
+            OutcomeKind::Panicked,
+            "a solver that panics is a defect: `swathe replay RUN ID` repeats one problem alone",
+        ),
+    ];
+    let helpful = hints.into_iter().filter(|&(kind, _)| has(kind));
+    helpful.map(|(_, hint)| hint).collect()
+}
+
+/// Reserves the memory of an input's index, for as long as the reservation lives.
+///
+/// # Errors
+/// If `--memory` is less than that.
+pub fn reserve_index(
+    memory: &Budget,
+    what: &str,
+    n_problems: usize,
+    bytes: u64,
+) -> Result<Reservation, CliError> {
+    memory.try_pin(bytes).map_err(|refused| {
+        CliError::usage(format!(
+            "the names and sizes of {n_problems} {what}s alone take {}, and --memory leaves {}",
+            quantity::bytes(bytes),
+            quantity::bytes(refused.free_bytes)
+        ))
+        .hint(format!(
+            "give --memory {}MiB or more",
+            (2 * bytes).div_ceil(1 << 20)
+        ))
+    })
+}
+
+/// Draws the flame graph if `--flame` is set.
+///
+/// # Errors
+/// If the file cannot be written.
 pub fn draw_flame(report: &Report, run: &RunSettings) -> Result<(), CliError> {
     if let Some(to) = &run.flame {
         write_file(to, flame_svg(report).as_bytes()).map_err(|error| {
@@ -117,7 +175,8 @@ pub fn draw_flame(report: &Report, run: &RunSettings) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Answers of two instruction sets in one table are right, but may not be the same bits.
+/// Warns if a resumed run continues with another instruction set: its answers are right, but floats
+/// may differ in the last bits.
 fn warn_of_other_instructions(run: &RunSettings) {
     let now = Simd::detect().path().name();
     if let Ok(before) = RunJson::read(&run.output.folder())
@@ -131,8 +190,8 @@ fn warn_of_other_instructions(run: &RunSettings) {
     }
 }
 
-/// Who did how much, and which device was given up, if there were several.
-fn tell_of_gpus(report: &Report) {
+/// Prints how many problems each device solved, and warns about devices that were retired.
+fn print_gpu_summary(report: &Report) {
     let gpus = report.devices.iter().filter_map(|device| match device {
         DeviceUse::Gpu(gpu) => Some(gpu),
         DeviceUse::Cpu(_) | DeviceUse::Host(_) => None,
@@ -172,7 +231,7 @@ fn tell_of_gpus(report: &Report) {
     }
 }
 
-/// The summary on stderr, the folder on stdout, and the exit status.
+/// Prints the summary to stderr and the folder to stdout, and returns the exit status.
 fn print_summary(finished: &Finished, run: &RunSettings) -> Result<Code, CliError> {
     let report = &finished.report;
     status!(
@@ -183,7 +242,7 @@ fn print_summary(finished: &Finished, run: &RunSettings) -> Result<Code, CliErro
         report.solved_per_s()
     );
     status!("{}", summary::figures(report));
-    tell_of_gpus(report);
+    print_gpu_summary(report);
     for (what, n) in &finished.figures {
         if *n > 0 {
             status!("{n} {what}");
@@ -253,6 +312,9 @@ fn print_summary(finished: &Finished, run: &RunSettings) -> Result<Code, CliErro
             "{n_failed} without an answer, all in {}:{reasons}",
             finished.path.join("failures.parquet").display()
         );
+        for hint in failure_hints(&groups) {
+            status!("hint: {hint}");
+        }
         return Ok(Code::SomeFailed);
     }
     Ok(Code::Solved)

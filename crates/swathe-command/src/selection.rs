@@ -1,4 +1,4 @@
-//! Selections: a part of an input, for a first try or for a second look.
+//! Selections: the part of an input that `--limit` and `--only` select.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
@@ -8,21 +8,21 @@ use serde_json::{Value, json};
 use crate::cli_error::CliError;
 use crate::run_flags::RunFlags;
 
-/// Which problems of an input are wanted: those with some ids (`--only`), and the first so many of
-/// them (`--limit`).
+/// Which problems of an input to run: those with the ids of `--only`, and of these the first
+/// `--limit`.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
     limit: Option<usize>,
     only: Vec<String>,
-    /// Whether the program has looked: one that has not cannot be given these flags.
+    /// Whether the program has applied the selection. If it never does, these flags are an error.
     is_applied: Cell<bool>,
 }
 
 impl Selection {
-    /// What the flags say.
+    /// The selection from the flags.
     ///
     /// # Errors
-    /// If the limit is not a number of problems.
+    /// If the limit is not a positive number.
     pub(crate) fn of(flags: &RunFlags) -> Result<Selection, CliError> {
         let limit = match &flags.limit {
             None => None,
@@ -43,11 +43,11 @@ impl Selection {
         })
     }
 
-    /// The numbers of the wanted ones among these, in the input's order; `None`: all of them.
-    /// `what` is what has these ids: `pair`, `task` …
+    /// The numbers of the selected problems in input order; `None` selects all. `what` names the
+    /// things that have these ids: `pair`, `task` …
     ///
     /// # Errors
-    /// If an id that is asked for is not there.
+    /// If an id of `--only` is not in the input.
     pub fn choose<'a>(
         &self,
         what: &str,
@@ -83,15 +83,15 @@ impl Selection {
         Ok(Some(chosen))
     }
 
-    /// Whether only a part is wanted.
+    /// Whether only a part of the input is selected.
     pub(crate) fn is_some(&self) -> bool {
         self.limit.is_some() || !self.only.is_empty()
     }
 
-    /// Notes in the settings of a run that it is a part.
+    /// Records the selection in the settings of a run.
     ///
     /// # Errors
-    /// If the program did not look at the selection.
+    /// If the program did not apply the selection.
     pub(crate) fn record(&self, settings: &mut BTreeMap<String, Value>) -> Result<(), CliError> {
         if self.is_some() && !self.is_applied.get() {
             return Err(CliError::usage("this command has no --limit and --only"));

@@ -1,4 +1,4 @@
-//! Settings: what the flags, variables and `swathe.toml` mean together.
+//! Settings of a run, resolved from flags, variables and `swathe.toml`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,26 +20,28 @@ use crate::run_flags::RunFlags;
 use crate::selection::Selection;
 use crate::stderr;
 
-/// How a command runs its workload, whatever the workload.
+/// The settings that every command has, whatever its workload.
 pub struct RunSettings {
-    /// For the engine.
+    /// The engine's settings.
     pub engine: Settings,
-    /// Where outcomes go.
+    /// Where the outcomes are written.
     pub output: Output,
-    /// Which problems are wanted.
+    /// Which problems to run.
     pub selection: Selection,
     /// How progress is shown.
     pub progress: ProgressStyle,
     /// Print the plan and run nothing.
     pub explain: bool,
-    /// Where to draw what the time went into.
+    /// The file for the flame graph.
     pub flame: Option<PathBuf>,
+    /// Whether the program has kernels for graphics processors.
+    pub has_kernels: bool,
 }
 
-/// Decides the settings of a run. Everything is checked before anything is read.
+/// Resolves the settings of a run. All settings are checked before any input is read.
 ///
 /// # Errors
-/// If a setting has a value that it cannot have, or a device is not there.
+/// If a setting has an invalid value, or if a requested device does not exist.
 pub fn resolve(flags: &RunFlags, out: &Path, program: &Program) -> Result<RunSettings, CliError> {
     refuse_file(out)?;
     let layers = Layers::read(flags.config.as_deref(), program)?;
@@ -139,7 +141,7 @@ pub fn resolve(flags: &RunFlags, out: &Path, program: &Program) -> Result<RunSet
         shard,
         command: command_line(),
     };
-    // Last, because it takes a while: everything else has been checked by now.
+    // Devices are opened last, because that is slow and all other settings should be checked first.
     let (gpus, routing) = device.open(program.has_kernels, engine.memory.faults())?;
     let gpus = match gpu_memory_bytes {
         Some(bytes) => gpus.iter().map(|gpu| gpu.with_memory(bytes)).collect(),
@@ -157,10 +159,12 @@ pub fn resolve(flags: &RunFlags, out: &Path, program: &Program) -> Result<RunSet
         progress,
         explain: flags.explain,
         flame: flags.flame.clone(),
+        has_kernels: program.has_kernels,
     })
 }
 
-/// A file cannot become a run folder; a file of arrays may be replaced by another.
+/// Rejects an `--out` that is a file, which cannot become a run folder. An `.npz` file is allowed,
+/// as some commands write one.
 fn refuse_file(out: &Path) -> Result<(), CliError> {
     if !out.is_file() || out.extension().is_some_and(|extension| extension == "npz") {
         return Ok(());
@@ -171,11 +175,11 @@ fn refuse_file(out: &Path) -> Result<(), CliError> {
     )
 }
 
-/// Where a setting's text was found.
+/// A setting's text and where it was found.
 pub struct Found {
     /// The text.
     pub value: String,
-    /// How the user would name it: `--memory`, `SWATHE_MEMORY`, `memory in swathe.toml`.
+    /// The origin: `--memory`, `SWATHE_MEMORY`, `memory in swathe.toml`.
     origin: String,
 }
 
@@ -185,7 +189,7 @@ impl Found {
         &self.origin
     }
 
-    /// A fault that names the setting, its value and what it should have been.
+    /// An error that names the setting, its value and what was expected.
     pub fn fault(&self, expected: &str) -> CliError {
         CliError::usage(format!(
             "{} is '{}', which is not {expected}",
@@ -223,7 +227,7 @@ impl Found {
     /// The text as a whole number.
     ///
     /// # Errors
-    /// If it is none, or out of range.
+    /// If it is not a number, or out of range.
     pub fn number<T: std::str::FromStr>(&self) -> Result<T, CliError> {
         self.value.trim().parse().map_err(|_| {
             self.fault("a whole number in range")
@@ -232,8 +236,8 @@ impl Found {
     }
 }
 
-/// Where settings are looked up: flags, variables and the settings file, in the order in which
-/// they count, or what a finished run recorded.
+/// Where settings are looked up: flags, variables and the settings file, in order of precedence; or
+/// the settings that a finished run recorded.
 pub struct Layers(Place);
 
 enum Place {
@@ -245,10 +249,10 @@ enum Place {
 }
 
 impl Layers {
-    /// Reads the settings file, if there is one, and refuses names it does not know.
+    /// Reads the settings file, if there is one, and rejects unknown names.
     ///
     /// # Errors
-    /// If the file cannot be read or says something that no program understands.
+    /// If the file cannot be read or parsed, or has an unknown setting.
     pub fn read(config: Option<&Path>, program: &Program) -> Result<Layers, CliError> {
         let path = config.map_or_else(|| PathBuf::from("swathe.toml"), Path::to_owned);
         let file = match regular_file::read_to_string(&path) {
@@ -267,12 +271,15 @@ impl Layers {
         }))
     }
 
-    /// The settings that `run.json` has of a run: the same text means the same as in a flag.
+    /// The settings recorded in `run.json`. A value has the same meaning as in a flag.
     pub fn recorded(settings: &BTreeMap<String, Value>) -> Layers {
         Layers(Place::Recorded(settings.clone()))
     }
 
     /// The text of a setting from the first layer that has it.
+    ///
+    /// # Errors
+    /// At present none: [`read`](Layers::read) has parsed all layers.
     pub fn find(&self, name: &str, flag: &Option<String>) -> Result<Option<Found>, CliError> {
         if let Some(value) = flag {
             return Ok(Some(Found {
@@ -321,7 +328,7 @@ impl Layers {
     }
 }
 
-/// The names of all settings of a program, those of every run first.
+/// The names of all settings of a program, beginning with those of every run.
 pub fn names(program: &Program) -> Vec<String> {
     let shared = SHARED_NAMES.iter().chain(program.settings);
     let mut names: Vec<String> = shared.map(|&name| name.to_owned()).collect();
@@ -329,7 +336,7 @@ pub fn names(program: &Program) -> Vec<String> {
     names
 }
 
-/// Settings that `swathe.toml` may have at its top, for all workloads.
+/// Settings that `swathe.toml` may have at the top level, for all workloads.
 pub(crate) const SHARED_NAMES: [&str; 13] = [
     "device",
     "gpu-memory",
@@ -377,13 +384,13 @@ fn parse_config(path: &Path, text: &str) -> Result<toml::Table, CliError> {
     Ok(table)
 }
 
-/// The program whose section this is.
+/// The program that a section of the settings file belongs to.
 fn section_named(name: &str) -> Option<&'static Program> {
     let mut programs = program::programs().iter();
     programs.find(|program| program.kind.name == name).copied()
 }
 
-/// A setting has a name that is known and a value that could have been typed.
+/// Checks that a setting has a known name and a single value.
 fn check_setting(
     path: &Path,
     place: &str,
@@ -457,10 +464,10 @@ fn parse_shard(text: &str) -> Result<(usize, usize), CliError> {
     Ok((number, n_shards))
 }
 
-/// A setting as `run.json` keeps it: a whole number without a point, infinity and NaN, which JSON does
-/// not have, as text.
+/// A number as a value for `run.json`: a whole number without a decimal point; infinity and NaN,
+/// which JSON does not have, as strings.
 pub fn number_value(x: f64) -> Value {
-    /// Whole numbers below are themselves in both types.
+    /// Whole numbers up to this limit are exact in both types.
     const EXACT_MAX: f64 = (1u64 << 53) as f64;
     match Number::from_f64(x) {
         Some(_) if x.fract() == 0.0 && x.abs() <= EXACT_MAX => Value::from(x as i64),
@@ -469,8 +476,8 @@ pub fn number_value(x: f64) -> Value {
     }
 }
 
-/// `512MiB`, `4GB`, `1.5 GiB`, `100000B`. A number without a unit is none: most who write 512 do not
-/// mean bytes.
+/// Parses `512MiB`, `4GB`, `1.5 GiB`, `100000B`. A number without a unit is rejected, because a
+/// user who writes 512 rarely means bytes.
 pub fn parse_bytes(text: &str) -> Option<u64> {
     let text = text.trim();
     let split = text
@@ -493,7 +500,7 @@ pub fn parse_bytes(text: &str) -> Option<u64> {
     (bytes >= 1.0 && bytes < u64::MAX as f64).then_some(bytes as u64)
 }
 
-/// `300s`, `500ms`, `2m`, `1h`.
+/// Parses `300s`, `500ms`, `2m`, `1h`.
 fn parse_time(text: &str) -> Option<Duration> {
     let text = text.trim();
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
@@ -511,15 +518,15 @@ fn parse_time(text: &str) -> Option<Duration> {
         .filter(|time| !time.is_zero())
 }
 
-/// The words that this process was started with, or that the demo types in the user's place.
+/// The arguments of this process, or of the command that the demo runs.
 static WORDS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Notes the words of the command that is carried out next.
+/// Sets the arguments of the command that runs next.
 pub fn set_words(words: Vec<String>) {
     *WORDS.lock().unwrap_or_else(PoisonError::into_inner) = words;
 }
 
-/// The command as it could be typed again.
+/// The command with shell quoting, so that it can be pasted into a shell.
 fn command_line() -> String {
     let words = WORDS.lock().unwrap_or_else(PoisonError::into_inner);
     let quoted = words.iter().skip(1).map(|word| {

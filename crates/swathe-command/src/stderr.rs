@@ -1,7 +1,7 @@
-//! Stderr: everything that commands say to their user. All of it goes through here.
+//! Stderr: status, warnings and errors. All output to stderr goes through this module.
 //!
-//! A stderr that is closed or full never ends a command: what cannot be written is dropped. Control
-//! characters, which inputs can contain, are shown and not sent to the terminal.
+//! Write errors are ignored, so a closed or full stderr never ends a command. Control characters,
+//! which inputs can contain, are escaped instead of sent to the terminal.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -12,19 +12,20 @@ use serde_json::json;
 
 use crate::visible::{shortened, visible};
 
-/// Prints information about what a command does; `--quiet` leaves it out. Takes what `format!` takes.
+/// Prints information about what a command does, except with `--quiet`. Takes the arguments of
+/// `format!`.
 #[macro_export]
 macro_rules! status {
     ($($part:tt)*) => { $crate::stderr::print_status(&format!($($part)*)) };
 }
 
-/// Prints a warning, with `warning: ` before it. Takes what `format!` takes.
+/// Prints a warning, prefixed with `warning: `. Takes the arguments of `format!`.
 #[macro_export]
 macro_rules! warning {
     ($($part:tt)*) => { $crate::stderr::print_warning(&format!($($part)*)) };
 }
 
-/// Prints an error, with `error: ` before it. Takes what `format!` takes.
+/// Prints an error, prefixed with `error: `. Takes the arguments of `format!`.
 #[macro_export]
 macro_rules! error {
     ($($part:tt)*) => { $crate::stderr::print_error(&format!($($part)*), None) };
@@ -33,12 +34,12 @@ macro_rules! error {
 static IS_QUIET: AtomicBool = AtomicBool::new(false);
 static IS_JSON: AtomicBool = AtomicBool::new(false);
 
-/// From now on only warnings, errors and the progress that was asked for are printed.
+/// From now on, status messages are not printed.
 pub fn set_quiet() {
     IS_QUIET.store(true, Ordering::Relaxed);
 }
 
-/// Carries something out of which only warnings and errors are told.
+/// Calls `work` without printing status messages.
 pub fn quietly<T>(work: impl FnOnce() -> T) -> T {
     let was_quiet = IS_QUIET.swap(true, Ordering::Relaxed);
     let done = work();
@@ -46,12 +47,12 @@ pub fn quietly<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Whether only warnings and errors are wanted.
+/// Whether status messages are switched off.
 pub fn is_quiet() -> bool {
     IS_QUIET.load(Ordering::Relaxed)
 }
 
-/// From now on every line is a JSON document, for programs, or text again.
+/// Switches between JSON lines, for programs, and text.
 pub fn set_json(is_json: bool) {
     IS_JSON.store(is_json, Ordering::Relaxed);
 }
@@ -76,7 +77,7 @@ pub fn print_warning(text: &str) {
     }
 }
 
-/// Prints an error and what to do about it.
+/// Prints an error and a hint.
 pub fn print_error(text: &str, hint: Option<&str>) {
     if is_json() {
         let hint = hint.map(visible);
@@ -89,7 +90,7 @@ pub fn print_error(text: &str, hint: Option<&str>) {
     });
 }
 
-/// Prints a document for programs in one line.
+/// Prints a JSON document as one line.
 pub fn print_json(document: &serde_json::Value) {
     write(&format!("{document}\n"));
 }
@@ -102,8 +103,8 @@ fn print_text(text: &str) {
     write(&styled(text, is_colored()));
 }
 
-/// The text as it is written: lines of bearable length, nothing in them that a terminal would obey
-/// but our own colours.
+/// The text to write: long lines are cut off, control characters are escaped, and labels are
+/// coloured.
 fn styled(text: &str, is_colored: bool) -> String {
     const N_CHARACTERS_MAX: usize = 4000;
     let mut styled = String::with_capacity(text.len() + 1);
@@ -130,7 +131,7 @@ fn styled(text: &str, is_colored: bool) -> String {
     styled
 }
 
-/// Whether stderr is a terminal that is to show colours.
+/// Whether stderr is a terminal and colours are not switched off.
 fn is_colored() -> bool {
     static IS_COLORED: OnceLock<bool> = OnceLock::new();
     *IS_COLORED.get_or_init(|| {
@@ -140,7 +141,7 @@ fn is_colored() -> bool {
     })
 }
 
-/// The one place that writes. An error has nowhere to be told, and the command matters more.
+/// The only function that writes. A write error is ignored, because there is nowhere to report it.
 fn write(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }

@@ -1,4 +1,4 @@
-//! Stdout: data, for people and pipes. Everything that is printed there goes through here.
+//! Stdout: the data that a command outputs. All output to stdout goes through this module.
 
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use crate::visible::visible;
 
 static IS_DISCARDED: AtomicBool = AtomicBool::new(false);
 
-/// Carries something out whose output nothing reads.
+/// Calls `work` and discards its output to stdout.
 pub fn discarded<T>(work: impl FnOnce() -> T) -> T {
     let was_discarded = IS_DISCARDED.swap(true, Ordering::Relaxed);
     let done = work();
@@ -17,11 +17,17 @@ pub fn discarded<T>(work: impl FnOnce() -> T) -> T {
 }
 
 /// Prints a line.
+///
+/// # Errors
+/// As for [`print_as_is`].
 pub fn line(text: impl std::fmt::Display) -> Result<(), CliError> {
     print(&format!("{text}\n"))
 }
 
-/// Prints text; on a terminal, control characters that inputs can contain are shown instead of sent.
+/// Prints text. On a terminal, control characters, which inputs can contain, are escaped.
+///
+/// # Errors
+/// As for [`print_as_is`].
 pub fn print(text: &str) -> Result<(), CliError> {
     match io::stdout().is_terminal() {
         true => print_as_is(&visible(text)),
@@ -29,8 +35,11 @@ pub fn print(text: &str) -> Result<(), CliError> {
     }
 }
 
-/// Prints text with its colours. A reader that has seen enough (`| head -1`) is no fault: what is left is
-/// simply not printed.
+/// Prints text unchanged, including colours. A closed pipe (`| head -1`) is not an error: the rest
+/// is dropped.
+///
+/// # Errors
+/// If stdout cannot be written for a reason other than a closed pipe.
 pub fn print_as_is(text: &str) -> Result<(), CliError> {
     if IS_DISCARDED.load(Ordering::Relaxed) {
         return Ok(());

@@ -1,12 +1,12 @@
-//! Summaries: a run in a few words, at its end and in its report.
+//! Summaries: short texts about a run, for the end of a run and its report.
 
 use swathe::{Counts, DeviceUse, Report, WorkerFigures};
 use swathe_run::explain::advice::Turns;
 use swathe_run::explain::quantity::{bytes, percent};
 use swathe_run::store::run_folder::sum_counts;
 
-/// What became of all problems, those that were done `before` the run resumed included: `40 solved`,
-/// `2 failed` …
+/// The counts of all problems as texts (`40 solved`, `2 failed` …), including those done `before`
+/// the run resumed.
 pub fn outcomes(report: &Report, before: Counts) -> Vec<String> {
     let counts = sum_counts([before, report.counts]);
     let mut parts = vec![format!("{} solved", counts.n_solved)];
@@ -28,7 +28,7 @@ pub fn outcomes(report: &Report, before: Counts) -> Vec<String> {
     parts
 }
 
-/// What workers did, all together, in milliseconds, in the order of a problem's way.
+/// The time of each phase in milliseconds, summed over all workers.
 pub fn phases(report: &Report) -> [(&'static str, f64); 6] {
     let sum = |of: fn(&WorkerFigures) -> f64| report.workers.iter().map(of).sum();
     [
@@ -41,15 +41,15 @@ pub fn phases(report: &Report) -> [(&'static str, f64); 6] {
     ]
 }
 
-/// One line: how busy the threads and devices were, what held them up, and the memory.
+/// One line: how busy the threads and devices were, what they waited for most, and the memory used.
 pub fn figures(report: &Report) -> String {
     let turns = Turns::of(report);
     let mut line = match turns.n_turns {
         0 => "nothing was solved".to_owned(),
         _ => format!("{} busy {}", turns_text(report), percent(turns.busy())),
     };
-    // What is loaded ahead of its turn holds nothing up, so a share of the workers' time says
-    // little while the turns are busy.
+    // Prefetching delays nothing, so while the turns are busy the workers' waiting times mean
+    // little.
     if turns.busy() < 0.95 && turns.n_turns > 0 {
         let mut waits = [
             ("loading", turns.load_ms),
@@ -70,7 +70,7 @@ pub fn figures(report: &Report) -> String {
     )
 }
 
-/// Who solved: `2 threads and gpu:0`.
+/// The devices that solved problems: `2 threads and gpu:0`.
 pub fn turns_text(report: &Report) -> String {
     let did_solve = |device: &DeviceUse| {
         let mut workers = report.workers.iter();

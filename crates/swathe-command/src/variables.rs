@@ -1,4 +1,4 @@
-//! The `SWATHE_*` variables: which there are, besides those that stand for a setting.
+//! The `SWATHE_*` environment variables, and a warning about unknown ones.
 
 use std::ffi::OsString;
 
@@ -6,7 +6,7 @@ use crate::program::programs;
 use crate::settings::names;
 use crate::warning;
 
-/// Variables that are no settings; the last three are for tests.
+/// Variables that are not settings; the last three are for tests.
 const OTHER_NAMES: [&str; 7] = [
     "FAULTS",
     "GPUS",
@@ -18,8 +18,8 @@ const OTHER_NAMES: [&str; 7] = [
 ];
 const PREFIX: &str = "SWATHE_";
 
-/// Warns of variables that look like ours and mean nothing: a setting that is misspelt would be
-/// ignored otherwise.
+/// Warns about unknown `SWATHE_*` variables. Otherwise a misspelt setting would be ignored
+/// silently.
 pub(crate) fn warn_of_unknown() {
     let is_ours = |(name, _): (OsString, _)| name.to_string_lossy().starts_with(PREFIX);
     if !std::env::vars_os().any(is_ours) {
@@ -48,7 +48,7 @@ pub(crate) fn warn_of_unknown() {
     }
 }
 
-/// The name that was probably meant.
+/// The most similar known name, if it is similar enough.
 fn nearest<'a>(name: &str, known: &'a [String]) -> Option<&'a String> {
     const SIMILARITY_MIN: f64 = 0.8;
     let similar = known.iter().map(|known| (strsim::jaro(name, known), known));

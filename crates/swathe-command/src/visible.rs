@@ -1,10 +1,10 @@
-//! Text of inputs, made fit to be shown.
+//! Makes untrusted text safe to print.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// The text with control characters and marks that turn the direction of writing spelt out
-/// (`\u{1b}`), so that an input cannot command a terminal. Line ends and tabs stay.
+/// The text with control characters and marks of writing direction escaped (`\u{1b}`), so that an
+/// input cannot control the terminal. Line feeds and tabs stay.
 pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.contains(is_hidden) {
         return Cow::Borrowed(text);
@@ -26,7 +26,8 @@ fn is_hidden(character: char) -> bool {
     is_control || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The text with what exceeds so many characters replaced by their number.
+/// The first `n_characters_max` characters of a text, followed by the number of characters left
+/// out.
 pub fn shortened(text: &str, n_characters_max: usize) -> Cow<'_, str> {
     match text.char_indices().nth(n_characters_max) {
         Some((end, _)) => {

@@ -1,11 +1,11 @@
-//! Vulkan on this machine: why its loader shows no device, and what to install.
+//! Diagnoses Vulkan on this machine: why there is no device, and what to install.
 
 use std::path::{Path, PathBuf};
 
-/// Variables that name driver files.
+/// Environment variables that list driver files.
 const VARIABLES: [&str; 2] = ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"];
 
-/// Where drivers say where they are.
+/// The folders of driver manifests.
 const FOLDERS: [&str; 4] = [
     "/usr/share/vulkan/icd.d",
     "/etc/vulkan/icd.d",
@@ -13,15 +13,15 @@ const FOLDERS: [&str; 4] = [
     "/usr/local/etc/vulkan/icd.d",
 ];
 
-/// Whether the drivers were chosen by hand.
+/// Whether the user chose the drivers through a variable.
 pub(crate) fn is_set_by_hand() -> bool {
     VARIABLES
         .iter()
         .any(|name| std::env::var_os(name).is_some())
 }
 
-/// Whether this machine could have graphics processors in hardware at all. Loading all drivers to
-/// find out that there are none takes longer than a small run.
+/// Whether this machine may have a hardware GPU. Loading all drivers to find none takes longer than
+/// a small run.
 pub(crate) fn may_have_hardware() -> bool {
     const NODES: [&str; 5] = [
         "/dev/dri",
@@ -33,7 +33,7 @@ pub(crate) fn may_have_hardware() -> bool {
     !cfg!(target_os = "linux") || NODES.iter().any(|node| Path::new(node).exists())
 }
 
-/// Why there is no device at all, and what to do about it, in one line.
+/// Why there is no device, and what to do about it, in one line.
 pub(crate) fn why_nothing() -> String {
     if !cfg!(target_os = "linux") {
         return "the system shows none".to_owned();
@@ -109,7 +109,7 @@ fn has_loader() -> bool {
     let variable = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let set: Vec<PathBuf> = std::env::split_paths(&variable).collect();
     let mut folders: Vec<PathBuf> = listed.chain(set).collect();
-    // Debian and its kin keep libraries in a folder for each architecture.
+    // Debian and its derivatives have a folder of libraries for each architecture.
     for folder in ["/lib", "/usr/lib"] {
         let inside = std::fs::read_dir(folder).into_iter().flatten().flatten();
         folders.extend(inside.map(|entry| entry.path()));

@@ -1,4 +1,4 @@
-//! Elements of arrays as Arrow's arrays, and back.
+//! Converts the elements of arrays to Arrow arrays and back.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use swathe::array::{Dtype, Elements};
 
 macro_rules! elements {
     ($($variant:ident $arrow:ident $type:ident),*) => {
-        /// Arrow's type of the elements.
+        /// The Arrow type for elements of this dtype.
         pub fn data_type(dtype: Dtype) -> DataType {
             match dtype {
                 $(Dtype::$variant => DataType::$arrow,)*
             }
         }
 
-        /// The type of elements that Arrow's type stands for, if arrays have them.
+        /// The dtype for an Arrow type, if arrays support it.
         pub fn dtype_of(data_type: &DataType) -> Option<Dtype> {
             match data_type {
                 $(DataType::$arrow => Some(Dtype::$variant),)*
@@ -27,14 +27,15 @@ macro_rules! elements {
             }
         }
 
-        /// The elements as Arrow's array, without a copy.
+        /// The elements as an Arrow array, without a copy.
         pub fn arrow_array(elements: Elements) -> ArrayRef {
             match elements {
                 $(Elements::$variant(v) => Arc::new(PrimitiveArray::<$type>::new(v.into(), None)),)*
             }
         }
 
-        /// A copy of some of an array's elements. Nulls are not looked at.
+        /// A copy of some elements of an Arrow array; `None` if the range or the type does not fit.
+        /// Nulls are not checked.
         pub fn copy(values: &ArrayRef, range: Range<usize>) -> Option<Elements> {
             Some(match values.data_type() {
                 $(DataType::$arrow => {

@@ -1,4 +1,4 @@
-//! A file that appears under its name only when it is whole.
+//! Atomic files: a file that gets its name only once it is complete.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -7,25 +7,28 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A file written under a temporary name beside its own and renamed by [`commit`](Self::commit).
-/// Dropped without that, it leaves nothing behind.
+/// A file that is written under a temporary name in the target's folder and renamed by
+/// [`commit`](Self::commit). If it is dropped before that, the temporary file is removed.
 #[derive(Debug)]
 pub struct AtomicFile {
     file: File,
     path: PathBuf,
-    /// Empty once committed.
+    /// `None` once committed.
     temporary: Option<PathBuf>,
 }
 
 impl AtomicFile {
-    /// Begins to write the file that will be `path`.
+    /// Creates a temporary file that will become `path`.
+    ///
+    /// # Errors
+    /// If the path has no file name, or if the temporary file cannot be created.
     pub fn create(path: &Path) -> io::Result<AtomicFile> {
         static N_CREATED: AtomicU64 = AtomicU64::new(0);
         let name = path.file_name().ok_or_else(|| {
             io::Error::new(io::ErrorKind::InvalidInput, "the path has no file name")
         })?;
         loop {
-            // The process and a count make the name unique among all writers on this machine.
+            // The process id and a counter make the name unique on this machine.
             let mut temporary_name = OsString::from(".");
             temporary_name.push(name);
             temporary_name.push(format!(
@@ -39,7 +42,7 @@ impl AtomicFile {
                 .create_new(true)
                 .open(&temporary);
             match created {
-                // A process of the same number left it there when it was killed.
+                // A killed process with the same id left this file; try the next number.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
                 Ok(file) => {
@@ -53,14 +56,20 @@ impl AtomicFile {
         }
     }
 
-    /// Syncs what was written and gives the file its name, replacing an older one.
+    /// Syncs the file and renames it to its final name, replacing an older file.
+    ///
+    /// # Errors
+    /// If the file cannot be synced or renamed.
     pub fn commit(self) -> io::Result<()> {
         self.file.sync_all()?;
         self.commit_unsynced()
     }
 
-    /// Gives the file its name without syncing it, for what can be done without: should the power
-    /// fail soon, the file may be empty under its name.
+    /// Renames the file without syncing it, for data that may be lost: after a power failure the
+    /// file may be empty.
+    ///
+    /// # Errors
+    /// If the file cannot be renamed.
     pub fn commit_unsynced(mut self) -> io::Result<()> {
         if let Some(temporary) = &self.temporary {
             fs::rename(temporary, &self.path)?;
@@ -70,8 +79,8 @@ impl AtomicFile {
     }
 }
 
-/// The name that a file with this temporary name would have got, and the process that wrote it;
-/// `None` if it is no temporary name of ours.
+/// The final name and the process id that a temporary name stands for; `None` if [`AtomicFile`]
+/// does not make such names.
 pub fn temporary_target(name: &str) -> Option<(&str, u32)> {
     let (target, writer) = name
         .strip_prefix('.')?
@@ -85,7 +94,7 @@ pub fn temporary_target(name: &str) -> Option<(&str, u32)> {
 impl Drop for AtomicFile {
     fn drop(&mut self) {
         if let Some(temporary) = &self.temporary {
-            // Nothing more can be done about a temporary file that cannot be removed.
+            // A destructor has no way to report the error.
             let _ = fs::remove_file(temporary);
         }
     }

@@ -1,9 +1,9 @@
-//! CSV tables in, as RFC 4180 describes them, a record at a time.
+//! Reads CSV tables as described by RFC 4180, one record at a time.
 //!
-//! Fields are separated by commas and may stand in quotes, in which commas, line breaks and doubled
-//! quotes are ordinary text. Lines end with LF, CRLF or CR, the last one perhaps with nothing. A
-//! byte order mark is skipped and so are empty lines. The first record names the columns; every
-//! other one must have as many fields.
+//! Fields are separated by commas. A quoted field may contain commas, line breaks and doubled
+//! quotes. Lines end with LF, CRLF or CR; the last line break may be missing. A byte order mark and
+//! empty lines are skipped. The first record names the columns; every other record must have as
+//! many fields.
 //!
 //! ```
 //! use swathe_formats::csv::CsvReader;
@@ -23,19 +23,19 @@ use std::path::Path;
 
 use crate::regular_file;
 
-/// A table being read: an iterator of its records.
+/// A table that is being read: an iterator over its records.
 ///
 /// The `csv` crate splits a record into fields. It accepts a quote anywhere in a field and an
-/// unclosed quote at the end, and it counts only LF as a new line, so [`RawRecords`] finds where
-/// records end, checks their quotes and numbers their lines before `csv` parses them.
+/// unclosed quote at the end, and it counts only LF as a line break. [`RawRecords`] therefore finds
+/// the ends of records, checks quotes and counts lines before `csv` parses a record.
 #[derive(Debug)]
 pub struct CsvReader<R> {
     records: RawRecords<R>,
-    /// Parses one record at a time: the cursor holds nothing but that record.
+    /// Parses one record at a time: the cursor holds only that record.
     parser: csv::Reader<Cursor<Vec<u8>>>,
     parsed: csv::StringRecord,
     columns: Vec<String>,
-    /// After an error there is nothing sensible to go on with.
+    /// Set at the end and after an error, because the position is then undefined.
     is_over: bool,
 }
 
@@ -52,10 +52,10 @@ pub struct Record {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CsvError {
-    /// There is not even a line with the names of the columns.
+    /// There is no line with the names of the columns.
     #[error("the file is empty; its first line must name the columns")]
     Empty,
-    /// Two columns have one name.
+    /// Two columns have the same name.
     #[error("line {line}: two columns are called {column:?}")]
     DuplicateColumn {
         /// The line of the names.
@@ -79,7 +79,7 @@ pub enum CsvError {
         /// The line it was opened on.
         line: u64,
     },
-    /// A quote where none can be.
+    /// A quote inside an unquoted field, or after a closing quote.
     #[error(
         "line {line}: a quote stands inside a field; quote the whole field and double the quotes in it"
     )]
@@ -93,24 +93,29 @@ pub enum CsvError {
         /// The line of the record.
         line: u64,
     },
-    /// A record so long that it is none, or a quote was left open.
-    #[error("line {line}: a record of more than {n_bytes_max} bytes begins here")]
+    /// A record above the size limit; probably a quote was left open.
+    #[error(
+        "line {line}: a record of more than {n_bytes_max} bytes begins here; is a quote left open?"
+    )]
     RecordTooLong {
         /// The line it begins on.
         line: u64,
         /// The limit.
         n_bytes_max: usize,
     },
-    /// The system refuses to read on.
+    /// The file cannot be opened or read.
     #[error("cannot be read: {0}")]
     Read(#[from] io::Error),
 }
 
-/// The longest record that is read.
-pub const RECORD_BYTES_MAX: usize = 256 << 20;
+/// The longest record that is accepted.
+pub const RECORD_BYTES_MAX: usize = 32 << 20;
 
 impl CsvReader<BufReader<File>> {
     /// Opens a file and reads the names of its columns.
+    ///
+    /// # Errors
+    /// If the file cannot be opened or is not a regular file, or as for [`new`](CsvReader::new).
     pub fn open(path: &Path) -> Result<Self, CsvError> {
         CsvReader::new(BufReader::with_capacity(
             64 << 10,
@@ -120,7 +125,10 @@ impl CsvReader<BufReader<File>> {
 }
 
 impl<R: BufRead> CsvReader<R> {
-    /// Reads the names of the columns; the records follow one by one.
+    /// Reads the names of the columns. The iterator then reads the records.
+    ///
+    /// # Errors
+    /// If the reader fails, or if the first record is absent, malformed, or names a column twice.
     pub fn new(mut reader: R) -> Result<Self, CsvError> {
         skip_mark(&mut reader)?;
         let mut table = Self {
@@ -137,8 +145,9 @@ impl<R: BufRead> CsvReader<R> {
             columns: Vec::new(),
             is_over: false,
         };
-        // The parser drops a byte order mark before its first record, wherever that stands in the
-        // table. The only mark that is dropped is that at the beginning, and `skip_mark` did it.
+        // The parser drops a byte order mark before the first record it parses. Only a mark at the
+        // beginning of the file must be dropped, and `skip_mark` has done that. So the parser gets
+        // a dummy first record.
         table.parse(1)?;
         let Some(Record { line, fields }) = table.record()? else {
             return Err(CsvError::Empty);
@@ -161,7 +170,7 @@ impl<R: BufRead> CsvReader<R> {
         &self.columns
     }
 
-    /// The place of the column with this name.
+    /// The index of the column with this name.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column == name)
     }
@@ -193,7 +202,8 @@ impl<R: BufRead> CsvReader<R> {
 
     /// Parses what the cursor holds.
     fn parse(&mut self, line: u64) -> Result<(), CsvError> {
-        // Memory can always be read and any number of fields is accepted, which leaves one error.
+        // Reading from memory cannot fail and any number of fields is accepted, so this is the only
+        // error.
         let read = self.parser.read_record(&mut self.parsed);
         let is_read = read.map_err(|_| CsvError::NotUtf8 { line })?;
         debug_assert!(is_read, "the record of line {line} is not an empty line");
@@ -214,19 +224,19 @@ impl<R: BufRead> Iterator for CsvReader<R> {
     }
 }
 
-/// Cuts bytes into records without parsing their fields.
+/// Splits bytes into records without parsing their fields.
 #[derive(Debug)]
 struct RawRecords<R> {
     reader: R,
     /// The line the next byte is on.
     line: u64,
-    /// The last byte was CR: an LF after it belongs to the same line break.
+    /// Whether the last byte was CR: an LF after it belongs to the same line break.
     after_cr: bool,
 }
 
 impl<R: BufRead> RawRecords<R> {
-    /// Replaces `raw` by the next record that is not an empty line, with a line break after it.
-    /// Returns the line it begins on, or `None` at the end of the table.
+    /// Replaces `raw` by the next record that is not an empty line, followed by a line break.
+    /// Returns the line the record begins on, or `None` at the end of the table.
     fn next_into(&mut self, raw: &mut Vec<u8>) -> Result<Option<u64>, CsvError> {
         raw.clear();
         let mut first_line = self.line;
@@ -291,10 +301,11 @@ impl<R: BufRead> RawRecords<R> {
     }
 }
 
-/// Some programs put a byte order mark first, which is not part of the first column's name.
+/// Skips a byte order mark, which some programs write and which is not part of the first column's
+/// name.
 fn skip_mark(reader: &mut impl BufRead) -> io::Result<()> {
     const MARK: &[u8] = b"\xef\xbb\xbf";
-    // A buffer that holds fewer than three bytes so early belongs to a file that is no table.
+    // The first buffer of a file has fewer than three bytes only if the whole file has.
     if reader.fill_buf()?.starts_with(MARK) {
         reader.consume(MARK.len());
     }
@@ -380,7 +391,7 @@ mod tests {
         assert!(reader.next().is_none());
     }
 
-    /// Whatever is written with every field quoted is read back.
+    /// Any table that is written with all fields quoted is read back unchanged.
     #[test]
     fn quoted_fields_come_back() {
         use proptest::prelude::*;

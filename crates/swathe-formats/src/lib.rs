@@ -1,7 +1,8 @@
-//! Formats: NumPy files, lists in Parquet, CSV tables; files that appear whole or not at all, and
-//! files in memory.
+//! File formats: NumPy files, list columns in Parquet, CSV tables, atomic files and memory-mapped
+//! files.
 //!
-//! No length that a file declares is trusted. Nothing here knows what a file is for.
+//! Lengths that a file declares are never trusted. This crate does not know what a file is used
+//! for.
 
 pub mod arrow_elements;
 pub mod atomic_file;
@@ -9,6 +10,7 @@ pub mod csv;
 pub mod described_field;
 pub mod list_column;
 pub mod mapped_file;
+pub mod name_list;
 pub mod npy;
 pub mod npz;
 pub mod regular_file;

@@ -1,13 +1,14 @@
-//! Parquet list columns: every row an array.
+//! Parquet list columns: every row holds an array.
 //!
-//! A column of lists of integers, f32 or f64 (Arrow's `List`, `LargeList` and `FixedSizeList` are
-//! the same in Parquet) is read row by row, lists of lists as arrays of more axes where they are
-//! rectangular; an item's name is the value of a column `id` or `name`, or else the row's number.
-//! Extents can also stand in a column of their own ([`ListColumn::with_shapes`]).
+//! A column of lists of integers, f32 or f64 is read row by row. Arrow's `List`, `LargeList` and
+//! `FixedSizeList` are the same in Parquet. Rectangular lists of lists become arrays of more axes.
+//! An item's name is the value of the column `id` or `name`, or else the row's number. Another
+//! column can hold the extents ([`ListColumn::with_shapes`]).
 //!
-//! Rows are decoded in batches of a few megabytes, by the row group's average; one that mixes
-//! long rows with many short ones can make a batch as large as itself. A null is an error of its
-//! item alone. Sizes of pages are the Parquet decoder's to check, and it trusts them up to 2 GiB.
+//! Rows are decoded in batches of a few megabytes, based on the average row size of the row group.
+//! A row group that mixes long rows with many short ones can make a batch as large as the whole
+//! group. A null is an error of its item alone. The Parquet decoder checks page sizes, and trusts
+//! sizes up to 2 GiB.
 //!
 //! ```
 //! use swathe::array::{Array, Dtype};
@@ -36,10 +37,9 @@ mod rows;
 mod writer;
 
 pub use error::{ItemError, ListColumnError};
-pub use rows::{Batch, Batches, Item};
+pub use rows::{Batch, Batches, Item, Surveyed};
 pub use writer::{ITEM_BYTES_MAX, ListColumnWriter};
 
-use std::collections::HashMap;
 use std::fs::Metadata;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -55,20 +55,19 @@ use swathe::array::Dtype;
 
 use crate::arrow_elements::dtype_of;
 use guard::guarded;
-use lists::Lists;
 
-/// Columns that name the items, the first that is there.
+/// Columns that name the items; the first one that exists is used.
 const NAME_COLUMNS: [&str; 2] = ["id", "name"];
 
-/// About what a batch of decoded rows may occupy.
+/// The approximate size limit of a batch of decoded rows.
 const BATCH_BYTES: u64 = 4 << 20;
 const BATCH_ROWS_MAX: u64 = 4096;
 
-/// A list column of a Parquet file: its description in memory, its rows still on disk.
+/// A list column of a Parquet file: the metadata is in memory, the rows stay on disk.
 #[derive(Debug)]
 pub struct ListColumn {
     path: PathBuf,
-    /// As it was when opened, to notice a file that was replaced since.
+    /// The file's state when it was opened, to detect a later replacement.
     file: Metadata,
     metadata: ArrowReaderMetadata,
     column: Root,
@@ -88,7 +87,10 @@ struct Root {
 }
 
 impl ListColumn {
-    /// Opens the list column called `column` in the file at `path`, or the only one there is.
+    /// Opens the list column called `column` in the file at `path`, or its only list column.
+    ///
+    /// # Errors
+    /// If the file cannot be read as Parquet, or has no such list column of a supported type.
     pub fn open(path: &Path, column: Option<&str>) -> Result<ListColumn, ListColumnError> {
         let file = regular_file::open(path)?;
         let metadata = load_metadata(&file)?;
@@ -103,7 +105,7 @@ impl ListColumn {
             Some((idx, &fields[idx]))
         });
         let names = match names {
-            // A list called `id` names nothing.
+            // If the list column itself is called `id`, it does not name the items.
             None => None,
             Some((name_idx, _)) if name_idx == idx => None,
             Some((idx, field)) if is_name(field.data_type()) => Some(root(idx, field)),
@@ -133,7 +135,10 @@ impl ListColumn {
         })
     }
 
-    /// Takes the arrays' extents from the column of this name, which holds a list of u64 for each.
+    /// Reads the arrays' extents from the column of this name, which holds a list of u64 per row.
+    ///
+    /// # Errors
+    /// If there is no such column.
     pub fn with_shapes(self, column: &str) -> Result<ListColumn, ListColumnError> {
         let fields = self.metadata.schema().fields();
         let idx = named(fields, column)?;
@@ -141,7 +146,11 @@ impl ListColumn {
         Ok(ListColumn { shapes, ..self })
     }
 
-    /// The columns of the file: the name of each, and the dtype of its elements if it holds lists.
+    /// The columns of the file: the name of each, and the dtype of its elements if it is a list
+    /// column.
+    ///
+    /// # Errors
+    /// If the file cannot be read as Parquet.
     pub fn columns(path: &Path) -> Result<Vec<(String, Option<Dtype>)>, ListColumnError> {
         let metadata = load_metadata(&regular_file::open(path)?)?;
         let fields = metadata.schema().fields().iter();
@@ -159,49 +168,46 @@ impl ListColumn {
         self.dtype
     }
 
-    /// How many items there are.
+    /// The number of items.
     pub fn n_rows(&self) -> u64 {
         self.n_rows
     }
 
-    /// The items of these rows, in order, with their arrays. Several threads may do this at once.
+    /// The items of these rows, in order, with their arrays. Several threads may read at once.
+    ///
+    /// # Errors
+    /// If the rows are out of range, or if the file changed or cannot be read.
     pub fn rows(
         &self,
         rows: Range<u64>,
     ) -> Result<impl Iterator<Item = Result<Item, ListColumnError>> + use<>, ListColumnError> {
-        Ok(rows::items(Batches::new(self, rows, true)?, Lists::array))
+        Ok(rows::items(Batches::new(self, rows, true)?))
     }
 
-    /// The rows from this one to the end, some at a time and without their names.
+    /// The rows from `first_row` to the end in batches, without their names.
+    ///
+    /// # Errors
+    /// If the row is out of range, or if the file changed or cannot be read.
     pub fn batches(&self, first_row: u64) -> Result<Batches, ListColumnError> {
         Batches::new(self, first_row..self.n_rows, false)
     }
 
-    /// The name and extents of every item. All the data pass through, none are kept;
-    /// two items of one name are refused.
-    pub fn survey(&self) -> Result<Vec<Item<Vec<usize>>>, ListColumnError> {
-        let mut items: Vec<Item<Vec<usize>>> = Vec::new();
-        let mut row_by_name = HashMap::new();
-        let batches = Batches::new(self, 0..self.n_rows, true)?;
-        for item in rows::items(batches, Lists::shape) {
-            let item = item?;
-            // Rows that are called by their numbers have names of their own.
-            if self.names.is_some()
-                && let Some(first_row) = row_by_name.insert(item.name.clone(), item.row)
-            {
-                return Err(ListColumnError::DuplicateName {
-                    name: item.name,
-                    first_row,
-                    row: item.row,
-                });
-            }
-            items.push(item);
-        }
-        Ok(items)
+    /// Whether a column of the file names the items; otherwise their row numbers are their names.
+    pub fn has_names(&self) -> bool {
+        self.names.is_some()
     }
 
-    /// The row groups that hold `rows`, the row with which the first begins, and how many rows
-    /// to decode at once.
+    /// Calls `each` with the name and extents of every item. All data are decoded, but not kept.
+    /// Names are not compared.
+    ///
+    /// # Errors
+    /// If the file changed or cannot be read.
+    pub fn survey(&self, each: &mut dyn FnMut(Surveyed<'_>)) -> Result<(), ListColumnError> {
+        rows::survey(Batches::new(self, 0..self.n_rows, true)?, each)
+    }
+
+    /// The row groups that hold `rows`, the first row of the first group, and how many rows to
+    /// decode at once.
     fn row_groups(&self, rows: &Range<u64>) -> (Vec<usize>, u64, u64) {
         let (mut groups, mut first_row) = (Vec::new(), 0);
         let mut batch_rows = BATCH_ROWS_MAX;
@@ -214,14 +220,16 @@ impl ListColumn {
                     first_row = start;
                 }
                 groups.push(group_idx);
-                // Values, not encoded bytes: a run of a million equal ones takes a few of those.
+                // Counts values, not encoded bytes: a million equal values are encoded in a few
+                // bytes.
                 let n_values = group
                     .columns()
                     .iter()
                     .filter(|chunk| chunk.column_path().parts()[0] == self.column.name)
                     .map(|chunk| u64::try_from(chunk.num_values()).unwrap_or(0))
                     .fold(0, u64::saturating_add);
-                let row_bytes = (n_values / n_rows).saturating_mul(self.dtype.size_bytes() as u64);
+                let row_bytes =
+                    (n_values / n_rows.max(1)).saturating_mul(self.dtype.size_bytes() as u64);
                 batch_rows = batch_rows.min(BATCH_BYTES / row_bytes.max(1));
             }
             start = end;
@@ -229,8 +237,7 @@ impl ListColumn {
         (groups, first_row, batch_rows.max(1))
     }
 
-    /// A decoder of its own for these rows: threads that share a file's position would disturb
-    /// one another.
+    /// A decoder for these rows with its own file handle: threads must not share a file position.
     fn decoder(
         &self,
         rows: &Range<u64>,
@@ -260,8 +267,8 @@ impl ListColumn {
 }
 
 fn load_metadata(file: &std::fs::File) -> Result<ArrowReaderMetadata, ListColumnError> {
-    // Parquet's own schema says all that is needed. The Arrow schema that many writers add
-    // would only tell kinds of lists apart, and its decoder panics where it is damaged.
+    // Parquet's own schema has all that is needed. The Arrow schema that many writers add would
+    // only distinguish kinds of lists, and its decoder panics if it is damaged.
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     guarded(|| Ok(ArrowReaderMetadata::load(file, options)?))
 }

@@ -1,4 +1,4 @@
-//! A file that is memory: what is written to the memory is written to the file.
+//! Memory-mapped files: writes to the memory are writes to the file.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -8,11 +8,11 @@ use std::path::Path;
 
 use memmap2::{MmapMut, MmapOptions};
 
-/// The beginning of a file as words of 64 bits, which can be changed in place.
+/// The beginning of a file as 64-bit words, which can be changed in place.
 ///
-/// The words are not a copy. Whatever is written to them is in the file for all processes to see, at
-/// once, and stays there if the process is killed. A lock keeps other processes that ask for one
-/// away while this value lives.
+/// The words are not a copy. Other processes see a write to them in the file at once, and the write
+/// survives if this process is killed. While this value lives, it holds an advisory lock, which
+/// excludes other processes that also lock the file.
 ///
 /// ```
 /// use swathe_formats::mapped_file::MappedFile;
@@ -27,11 +27,11 @@ use memmap2::{MmapMut, MmapOptions};
 #[derive(Debug)]
 pub struct MappedFile {
     mapping: MmapMut,
-    /// Keeps the lock, and is dropped after the mapping.
+    /// Holds the lock, and is dropped after the mapping.
     _file: File,
 }
 
-/// Why a file cannot be used as memory. The caller knows the file's name and adds it.
+/// Why a file cannot be mapped. The caller knows the file's name and adds it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MappedFileError {
@@ -41,7 +41,7 @@ pub enum MappedFileError {
     /// A folder, a pipe or a device.
     #[error("is not a regular file")]
     NotAFile,
-    /// It has fewer bytes than are needed.
+    /// It has fewer bytes than needed.
     #[error("has {n_bytes} bytes; {n_bytes_min} are needed")]
     TooShort {
         /// Its length.
@@ -49,23 +49,27 @@ pub enum MappedFileError {
         /// The length needed.
         n_bytes_min: u64,
     },
-    /// Another process uses it.
+    /// Another process, or another mapping in this process, holds the lock.
     #[error("is in use by another process")]
     InUse,
-    /// It has holes, and there is no room to fill them.
+    /// It is sparse, and the disk has no space to fill the holes.
     #[error("has holes that cannot be given room on the disk: {0}")]
     NoRoom(io::Error),
-    /// The system refuses to map or to lock it.
+    /// The system cannot map or lock it.
     #[error("cannot be used as memory: {0}")]
     Map(io::Error),
 }
 
 impl MappedFile {
-    /// Maps the first `n_words` words of a file that has at least so many.
+    /// Maps the first `n_words` words of a file.
     ///
-    /// The caller lends a file that nothing else writes while this value lives. The lock keeps away
-    /// programs and threads that ask for it; one that writes to the file or shortens it without
-    /// asking spoils what is computed from the words, and shortening may end the process.
+    /// The caller must pass a file that no other program writes while this value lives. The lock
+    /// excludes only programs and threads that lock the file too. A program that ignores the lock
+    /// and writes to the file corrupts the results computed from the words; if it shortens the
+    /// file, this process may be killed.
+    ///
+    /// # Errors
+    /// If the file cannot be opened, locked or mapped, is not a regular file, or is too short.
     pub fn open(path: &Path, n_words: usize) -> Result<MappedFile, MappedFileError> {
         let file = OpenOptions::new()
             .read(true)
@@ -75,7 +79,7 @@ impl MappedFile {
         if !file.metadata().map_err(MappedFileError::Open)?.is_file() {
             return Err(MappedFileError::NotAFile);
         }
-        // Before its length is looked at, which another holder of the lock may change.
+        // The lock comes before the check of the length, which another lock holder may change.
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(MappedFileError::InUse),
@@ -92,12 +96,12 @@ impl MappedFile {
         if metadata.blocks().saturating_mul(512) < metadata.len() {
             fill_holes(&file, n_bytes_min)?;
         }
-        // SAFETY: no second mapping of the file is made in this process: the lock of the first
-        // refuses it, because every `File` that is opened has a lock of its own. The mapping ends
-        // before the lock does, in this value. The file covers the whole range and has no holes, so that
-        // an access cannot fail while the file keeps its length. Programs that ignore the lock
-        // could still change or cut off the file. No system call prevents that; `open` therefore
-        // asks the caller for a file that nothing else writes.
+        // SAFETY: this process makes no second mapping of the file, because every opened `File` has
+        // its own lock and the first mapping holds the lock. This value drops the mapping before
+        // the lock. The file covers the whole range and has no holes, so an access cannot fail
+        // while the file keeps its length. Programs that ignore the lock could still change or
+        // truncate the file. No system call prevents that; `open` therefore requires a file that no
+        // other program writes.
         let mapping = unsafe {
             MmapOptions::new()
                 .len(n_bytes_min as usize)
@@ -115,19 +119,22 @@ impl MappedFile {
         bytemuck::cast_slice_mut(&mut self.mapping)
     }
 
-    /// BLAKE3 of the words, to know later whether they are the same.
+    /// BLAKE3 of the words, to detect later changes.
     pub fn fingerprint(&self) -> [u8; 32] {
         blake3::hash(&self.mapping).into()
     }
 
     /// Waits until the file's contents are on the disk.
+    ///
+    /// # Errors
+    /// If the system cannot write the contents to the disk.
     pub fn sync(&self) -> io::Result<()> {
         self.mapping.flush()
     }
 }
 
-/// Gives the holes of a sparse file room, without changing what is read from it: on a full disk a
-/// write to a hole through memory would kill the process in the middle.
+/// Allocates disk space for the holes of a sparse file without changing its contents. Otherwise, if
+/// the disk is full, a write to a hole through the mapping would kill the process.
 #[cfg(target_os = "linux")]
 fn fill_holes(file: &File, n_bytes: u64) -> Result<(), MappedFileError> {
     let Ok(n_bytes) = libc::off_t::try_from(n_bytes) else {
@@ -136,7 +143,8 @@ fn fill_holes(file: &File, n_bytes: u64) -> Result<(), MappedFileError> {
     // SAFETY: the descriptor is open; the call changes no memory of this process.
     if n_bytes > 0 && unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, n_bytes) } != 0 {
         let error = io::Error::last_os_error();
-        // Where the file system cannot do it, or compresses, nothing can be said beforehand.
+        // Other errors are ignored: the file system does not support the call, and the space cannot
+        // be reserved.
         let is_full = matches!(
             error.raw_os_error(),
             Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG)
@@ -148,7 +156,7 @@ fn fill_holes(file: &File, n_bytes: u64) -> Result<(), MappedFileError> {
     Ok(())
 }
 
-/// Other systems have no such call.
+/// Other systems do not have this call.
 #[cfg(not(target_os = "linux"))]
 fn fill_holes(_file: &File, _n_bytes: u64) -> Result<(), MappedFileError> {
     Ok(())

@@ -1,9 +1,9 @@
 //! NumPy's `.npy` files: one array each.
 //!
-//! Format versions 1 to 3, C and Fortran order and both byte orders are read; the elements come
-//! out row-major and native. Nothing is allocated before the declared shape has been compared
-//! with the bytes that are really there, and pickled objects are refused, never loaded.
-//! [`write`](write()) gives the bytes that `numpy.save` gives.
+//! Format versions 1 to 3, C and Fortran order and both byte orders can be read; the elements are
+//! returned in row-major order and native byte order. Memory is allocated only after the declared
+//! shape was checked against the actual number of bytes. Pickled objects are rejected.
+//! [`write`](write()) produces the same bytes as `numpy.save`.
 //!
 //! ```
 //! use swathe::array::Array;
@@ -40,13 +40,16 @@ pub(crate) use elements::Growth;
 pub(crate) use header::encode as encode_header;
 pub use numbers::{for_each_number, read_number_header};
 
-/// Reads one array from `reader`, which holds `size_bytes` in all: the file's real size.
+/// Reads one array from `reader`; `size_bytes` is the actual size of the file.
+///
+/// # Errors
+/// If the file is malformed, truncated or of an unsupported dtype, or if it cannot be read.
 pub fn read(mut reader: impl Read, size_bytes: u64) -> Result<Array, NpyError> {
     let header = read_header(&mut reader, size_bytes)?;
     read_data(reader, header, Growth::Exact)
 }
 
-/// Reads the elements, `reader` standing where the header ended.
+/// Reads the elements; `reader` must be positioned after the header.
 pub(crate) fn read_data(
     reader: impl Read,
     header: Header,
@@ -56,15 +59,20 @@ pub(crate) fn read_data(
     Ok(Array::new(header.shape, elements).expect("as many elements as the shape says were read"))
 }
 
-/// Reads what the file says of its array and nothing else, for surveys.
+/// Reads only the header, for surveys.
 ///
-/// The file's size is checked against the shape, so a header that was read is a promise that the
-/// data bytes are there.
+/// The file's size is checked against the shape, so after a success all data bytes are present.
+///
+/// # Errors
+/// If the header is malformed or of an unsupported dtype, or if the file's size does not fit it.
 pub fn read_header(mut reader: impl Read, size_bytes: u64) -> Result<Header, NpyError> {
     header::read(&mut reader, size_bytes, header::array_type)
 }
 
 /// Reads the array in the file at `path`.
+///
+/// # Errors
+/// If the file cannot be opened, or as for [`read`].
 pub fn load(path: &Path) -> Result<Array, NpyError> {
     let file = regular_file::open(path)?;
     let size_bytes = file.metadata()?.len();
@@ -72,25 +80,37 @@ pub fn load(path: &Path) -> Result<Array, NpyError> {
 }
 
 /// Reads the header of the file at `path`.
+///
+/// # Errors
+/// If the file cannot be opened, or as for [`read_header`].
 pub fn load_header(path: &Path) -> Result<Header, NpyError> {
     let file = regular_file::open(path)?;
     let size_bytes = file.metadata()?.len();
     read_header(file, size_bytes)
 }
 
-/// Writes `array` as `numpy.save` does: version 1.0 (2.0 where the shape's text needs it),
+/// Writes `array` as `numpy.save` does: version 1.0 (2.0 if the header is too long for 1.0),
 /// little-endian, C order.
+///
+/// # Errors
+/// If `out` cannot be written.
 pub fn write(array: &Array, mut out: impl Write) -> io::Result<()> {
     out.write_all(&header::encode(array.shape(), array.dtype()))?;
     elements::write(array.elements(), out)
 }
 
-/// Writes elements as they stand in a file behind its header: little-endian.
+/// Writes elements without a header, little-endian.
+///
+/// # Errors
+/// If `out` cannot be written.
 pub fn write_elements(elements: &Elements, out: impl Write) -> io::Result<()> {
     elements::write(elements, out)
 }
 
-/// Writes `array` to `path`; the name appears only when the file is whole.
+/// Writes `array` to `path` atomically.
+///
+/// # Errors
+/// If the file cannot be created, written or renamed.
 pub fn save(path: &Path, array: &Array) -> io::Result<()> {
     let mut file = AtomicFile::create(path)?;
     write(array, &mut file)?;
@@ -102,8 +122,8 @@ pub fn encoded_bytes(array: &Array) -> u64 {
     header::encode(array.shape(), array.dtype()).len() as u64 + array.size_bytes() as u64
 }
 
-/// The number of elements of a shape whose non-zero extents do not overflow once multiplied, nor
-/// in bytes. NumPy refuses the same shapes, also where a zero extent makes the volume zero.
+/// The number of elements of a shape; `None` if the product of its non-zero extents, in bytes,
+/// overflows. NumPy rejects the same shapes, even if a zero extent makes the volume zero.
 fn checked_volume(shape: &[usize], element_bytes: usize) -> Option<usize> {
     let n_if_no_zero = shape
         .iter()

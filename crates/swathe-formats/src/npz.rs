@@ -1,12 +1,13 @@
 //! NumPy's `.npz` files: many named arrays in a zip archive.
 //!
-//! Members are read by name without touching the others, from several threads at once if need
-//! be; [`NpzWriter`] adds them one by one. Sizes an archive declares are claims: no more room is
-//! made than bytes really come out, and what deflate cannot do is refused before it is tried.
+//! A member is read by name without reading the others, and several threads can read at once.
+//! [`NpzWriter`] adds members one by one. Sizes that an archive declares are not trusted: memory
+//! grows only with the bytes that are actually inflated, and a size that deflate cannot reach is
+//! rejected before inflating.
 //!
-//! The zip reader is our own for these two reasons: a general one lends one member at a time,
-//! because members share the file's position, and leaves it to its caller to distrust declared
-//! sizes. Only deflate itself comes from a library, `flate2`.
+//! The zip reader is written here because a general one has two drawbacks: it opens one member at a
+//! time, as all members share the file position, and it leaves the check of declared sizes to the
+//! caller. Only deflate comes from a library, `flate2`.
 //!
 //! ```
 //! use swathe::array::Array;
@@ -18,7 +19,7 @@
 //! let bytes = writer.finish()?.into_inner();
 //!
 //! let npz = Npz::from_bytes(bytes)?;
-//! assert_eq!(npz.members()[0].name, "weights");
+//! assert_eq!(&npz.names()[0], "weights");
 //! assert_eq!(npz.header("weights")?.shape, [3]);
 //! assert_eq!(npz.read("weights")?, array);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -35,75 +36,99 @@ pub use directory::Member;
 pub use error::{MemberFault, NpzError};
 pub use writer::{Compression, NpzWriter, save};
 
-use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 
 use crate::regular_file;
 use swathe::array::Array;
 
+use crate::name_list::{NameIndex, NameList};
 use crate::npy::{self, Growth, Header, NpyError, NumberHeader};
 use byte_source::ByteSource;
 use member::MemberReader;
 
-/// An open `.npz` file: its directory in memory, its arrays still on disk.
+/// An open `.npz` file: the directory is in memory, the arrays stay on disk.
 #[derive(Debug)]
 pub struct Npz {
     source: ByteSource,
     members: Vec<Member>,
-    idx_by_name: HashMap<String, usize>,
+    names: NameList,
+    index: NameIndex,
     /// Where the directory begins: no member reaches beyond it.
     directory_offset: u64,
 }
 
 impl Npz {
     /// Opens the file at `path` and reads its directory.
+    ///
+    /// # Errors
+    /// If the file cannot be read, is not a zip archive, or has a malformed directory.
     pub fn open(path: &Path) -> Result<Npz, NpzError> {
         Npz::from_source(ByteSource::from_file(regular_file::open(path)?)?)
     }
 
-    /// The same for a file that is in memory already.
+    /// The same for a file whose contents are in memory.
+    ///
+    /// # Errors
+    /// If the bytes are not a zip archive, or if its directory is malformed.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Npz, NpzError> {
         Npz::from_source(ByteSource::from_bytes(bytes))
     }
 
     fn from_source(source: ByteSource) -> Result<Npz, NpzError> {
         let directory = directory::read(&source)?;
-        let mut idx_by_name = HashMap::with_capacity(directory.members.len());
-        for (idx, member) in directory.members.iter().enumerate() {
-            if idx_by_name.insert(member.name.clone(), idx).is_some() {
-                return Err(NpzError::DuplicateMember {
-                    name: member.name.clone(),
-                });
-            }
-        }
+        let index =
+            NameIndex::of(&directory.names).map_err(|duplicate| NpzError::DuplicateMember {
+                name: directory.names[duplicate.second].to_owned(),
+            })?;
         Ok(Npz {
             source,
             members: directory.members,
-            idx_by_name,
+            names: directory.names,
+            index,
             directory_offset: directory.offset,
         })
     }
 
-    /// The members in the order of the directory. Every one is meant as an array; those that are
-    /// not say so when they are read.
+    /// The members in the order of the directory. A member that is not an array fails when it is
+    /// read.
     pub fn members(&self) -> &[Member] {
         &self.members
     }
 
+    /// The names of the arrays: those of the members without `.npy`, in the same order.
+    pub fn names(&self) -> &NameList {
+        &self.names
+    }
+
+    /// The memory that the directory occupies.
+    pub fn size_bytes(&self) -> u64 {
+        let members_bytes = self.members.capacity() * size_of::<Member>();
+        members_bytes as u64 + self.names.size_bytes() + self.index.size_bytes()
+    }
+
     /// The shape, dtype and data bytes of the array `name`, without its data.
+    ///
+    /// # Errors
+    /// If there is no such member, or if it is damaged or not a supported array.
     pub fn header(&self, name: &str) -> Result<Header, NpzError> {
         let member = self.member(name)?;
         self.read_header(member).map_err(|fault| fault.of(name))
     }
 
     /// The array `name`.
+    ///
+    /// # Errors
+    /// If there is no such member, or if it is damaged or not a supported array.
     pub fn read(&self, name: &str) -> Result<Array, NpzError> {
         let member = self.member(name)?;
         self.read_member(member).map_err(|fault| fault.of(name))
     }
 
-    /// The shape of the array `name` of any real numbers, and where its data begin.
+    /// The header of the array `name`, which may hold real numbers of any type.
+    ///
+    /// # Errors
+    /// If there is no such member, or if it is damaged or not an array of real numbers.
     pub fn number_header(&self, name: &str) -> Result<NumberHeader, NpzError> {
         let member = self.member(name)?;
         let open = || {
@@ -113,7 +138,11 @@ impl Npz {
         open().map_err(|fault: MemberFault| fault.of(name))
     }
 
-    /// The elements of the array `name`, of any real numbers, in row-major order, some at a time.
+    /// Calls `take` with the elements of the array `name`, real numbers of any type, in row-major
+    /// order, a piece at a time.
+    ///
+    /// # Errors
+    /// If there is no such member, or if it is damaged or not an array of real numbers.
     pub fn for_each_number(
         &self,
         name: &str,
@@ -132,7 +161,8 @@ impl Npz {
         let mut reader = MemberReader::open(&self.source, member, self.directory_offset)?;
         let header = npy::read_number_header(&mut reader, member.size_bytes).map_err(fault)?;
         if member.is_deflated() && header.fortran_order {
-            // These need all their room at once; a first pass shows that the size is no lie.
+            // The reordering allocates the whole array at once, so a first pass verifies the
+            // declared size.
             io::copy(&mut reader, &mut io::sink()).map_err(|error| fault(error.into()))?;
             reader.finish()?;
             reader = MemberReader::open(&self.source, member, self.directory_offset)?;
@@ -143,8 +173,8 @@ impl Npz {
     }
 
     fn member(&self, name: &str) -> Result<&Member, NpzError> {
-        match self.idx_by_name.get(name) {
-            Some(&idx) => Ok(&self.members[idx]),
+        match self.index.find(&self.names, name) {
+            Some(idx) => Ok(&self.members[idx]),
             None => Err(NpzError::NoSuchMember { name: name.into() }),
         }
     }
@@ -158,10 +188,11 @@ impl Npz {
         let mut reader = MemberReader::open(&self.source, member, self.directory_offset)?;
         let header = npy::read_header(&mut reader, member.size_bytes).map_err(fault)?;
         let growth = if !member.is_deflated() {
-            // Stored bytes are part of the file, so their number is real.
+            // Stored bytes are part of the file, so their number is known to be right.
             Growth::Exact
         } else if header.fortran_order {
-            // These need all their room at once; a first pass shows that the size is no lie.
+            // The reordering allocates the whole array at once, so a first pass verifies the
+            // declared size.
             io::copy(&mut reader, &mut io::sink()).map_err(|error| fault(error.into()))?;
             reader.finish()?;
             reader = MemberReader::open(&self.source, member, self.directory_offset)?;
@@ -176,7 +207,7 @@ impl Npz {
     }
 }
 
-/// Takes out of an error what the member's reader put into it.
+/// Extracts the [`MemberFault`] that the member's reader wrapped in an I/O error.
 fn fault(error: NpyError) -> MemberFault {
     match error {
         NpyError::Io(error) => match error.downcast::<MemberFault>() {

@@ -1,17 +1,18 @@
-//! Regular files: inputs that have an end. A FIFO, a device or a socket would keep a reader waiting,
-//! or never end.
+//! Opens only regular files, which have an end. Reading a FIFO, a device or a socket could block or
+//! never end.
 
 use std::fs::{File, FileType, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-/// Opens a file for reading, if it is a regular one.
+/// Opens a regular file for reading.
 ///
 /// # Errors
-/// If it cannot be opened, is a folder or no regular file.
+/// If it cannot be opened, or is a folder or another file that is not regular.
 pub fn open(path: &Path) -> io::Result<File> {
-    // Opening a FIFO would wait for a writer; regular files do not heed the flag.
+    // Without this flag, opening a FIFO would block until a writer opens it. Regular files ignore
+    // the flag.
     let file = OpenOptions::new()
         .read(true)
         .custom_flags(libc::O_NONBLOCK)
@@ -23,7 +24,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// The contents of a regular file.
 ///
 /// # Errors
-/// Like [`open`], and if it cannot be read.
+/// As for [`open`], or if the file cannot be read.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = open(path)?;
     let mut bytes = Vec::with_capacity(usize::try_from(file.metadata()?.len()).unwrap_or(0));
@@ -34,16 +35,16 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// The text of a regular file.
 ///
 /// # Errors
-/// Like [`read`], and if it is not UTF-8.
+/// As for [`read`], or if the contents are not UTF-8.
 pub fn read_to_string(path: &Path) -> io::Result<String> {
     let not_text = |_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8");
     String::from_utf8(read(path)?).map_err(not_text)
 }
 
-/// Refuses what is no regular file, by its name.
+/// Checks that a file type is a regular file.
 ///
 /// # Errors
-/// If it is none.
+/// If it is not; the error names the type.
 pub fn check(file_type: FileType) -> io::Result<()> {
     let what = match file_type {
         kind if kind.is_file() => return Ok(()),

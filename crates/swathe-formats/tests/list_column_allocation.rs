@@ -1,4 +1,4 @@
-//! Memory that reading list columns takes, of sound files and of damaged ones.
+//! The memory used to read list columns, both intact and damaged.
 
 use std::fs;
 use std::panic;
@@ -33,13 +33,15 @@ fn reading_and_surveying_hold_a_few_batches() {
     let (n_items, peak) = peak_bytes(|| column.rows(0..1024).unwrap().map(Result::unwrap).count());
     assert_eq!(n_items, 1024);
     assert!(peak < 16 << 20, "reading held {peak} bytes");
-    let (survey, peak) = peak_bytes(|| column.survey().unwrap());
-    assert!(survey.iter().all(|item| item.content == Ok(vec![8192])));
+    let ((), peak) = peak_bytes(|| {
+        let survey = column.survey(&mut |item| assert_eq!(item.shape, Ok(&[8192][..])));
+        survey.unwrap();
+    });
     assert!(peak < 16 << 20, "surveying held {peak} bytes");
 }
 
-/// A panic of the decoder is caught by the reader, but the standard hook would print it first,
-/// and with `RUST_BACKTRACE` set the symbols it loads would count as memory of the reader.
+/// The reader catches a panic of the decoder, but the standard hook would print it first. With
+/// `RUST_BACKTRACE` set, the symbols that the hook loads would count as memory of the reader.
 fn hush_the_decoder() {
     static HUSHED: Once = Once::new();
     HUSHED.call_once(|| {
@@ -58,7 +60,7 @@ fn hush_the_decoder() {
 }
 
 proptest! {
-    /// Whatever the damage: an error or an answer, never a panic, never more rows than declared.
+    /// Any damage leads to an error or an answer, never to a panic or to more rows than declared.
     #[test]
     fn damaged_files_are_read_or_refused(
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),

@@ -1,10 +1,10 @@
-//! `.npy` files that NumPy wrote are read right, and what is written comes back.
+//! Reads `.npy` files that NumPy wrote, and reads back files written here.
 
 use proptest::prelude::*;
 use swathe::array::{Array, Dtype, Elements};
 use swathe_formats::npy::{self, ByteOrder};
 
-/// Reads `bytes` and compares both the header and the array with what NumPy was given.
+/// Reads `bytes` and compares the header and the array with the array that NumPy saved.
 fn check(bytes: &[u8], shape: &[usize], elements: impl Into<Elements>) {
     let expected = Array::new(shape.to_vec(), elements).unwrap();
     let header = npy::read_header(bytes, bytes.len() as u64).unwrap();
@@ -121,7 +121,7 @@ fn saved_files_appear_whole_and_leave_nothing_else() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
-/// Any array of up to four axes, bits chosen freely: NaNs with payloads too.
+/// Any array of up to four axes with arbitrary bits, including NaNs with payloads.
 fn arrays() -> impl Strategy<Value = Array> {
     (
         prop::collection::vec(0usize..7, 0..5),
@@ -139,7 +139,7 @@ fn array(shape: &[usize], dtype: Dtype, seed: u64) -> Array {
     });
     let mut elements = Elements::empty(dtype);
     match &mut elements {
-        // Any bits, those of NaN too.
+        // Arbitrary bits, including NaN.
         Elements::F32(v) => *v = words.map(|w| f32::from_bits(w as u32)).collect(),
         Elements::F64(v) => *v = words.map(f64::from_bits).collect(),
         integers => swathe::with_elements!(integers, v => *v = words.map(|w| w as _).collect()),
@@ -153,8 +153,8 @@ fn encode(array: &Array) -> Vec<u8> {
     bytes
 }
 
-/// The bytes of `array` in the other order of axes and bytes, by an index computed anew for
-/// every element.
+/// The bytes of `array` in these orders of axes and bytes. The index of every element is computed
+/// from scratch.
 fn encode_otherwise(array: &Array, fortran_order: bool, byte_order: ByteOrder) -> Vec<u8> {
     let plain = encode(array);
     let (header, data) = plain.split_at(plain.len() - array.size_bytes());

@@ -1,4 +1,4 @@
-//! Every way in which a `.npy` file can be wrong has its own error, with the values.
+//! Every defect of a `.npy` file has its own error with the relevant values.
 
 use swathe_formats::npy::{self, Advice, NpyError};
 
@@ -118,7 +118,7 @@ fn huge_declared_shapes() {
         declaring("'<f4'", "(4294967296, 4294967296)"),
         NpyError::ShapeOverflow { n_axes: 2, first_extents, .. } if *first_extents == [1 << 32, 1 << 32]
     );
-    // Zero elements, but extents whose product no one could compute.
+    // Zero elements, but the product of the other extents overflows.
     assert_error!(
         declaring("'<f4'", "(0, 4294967296, 4294967296)"),
         NpyError::ShapeOverflow { n_axes: 3, .. }

@@ -1,6 +1,6 @@
-//! Files exchanged with the NumPy of this machine, in both directions.
+//! Exchanges files with the NumPy of this machine, in both directions.
 //!
-//! The interpreter is `SWATHE_PYTHON` or that of the repository's `.venv`.
+//! The interpreter is `SWATHE_PYTHON` or the one in the repository's `.venv`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,8 @@ use swathe_formats::npy;
 use swathe_formats::npz::{Compression, Npz, NpzWriter};
 use swathe_testing::python;
 
-/// Scalars, vectors, matrices and more, with zero and one as extents and beyond one buffer.
+/// Scalars, vectors, matrices and more axes, with extents of zero and one, and larger than one
+/// buffer.
 const SHAPES: [&str; 10] = [
     "", "0", "1", "7", "1x1", "3x5", "0x4", "2x3x4x5", "1x9x1", "217x331",
 ];

@@ -1,4 +1,4 @@
-//! `.npz` files that Python wrote are read right, and what is written comes back.
+//! Reads `.npz` files that Python wrote, and reads back files written here.
 
 mod npz_by_hand;
 
@@ -37,7 +37,7 @@ fn files_from_python() {
     ] {
         let npz = Npz::from_bytes(bytes.to_vec()).unwrap();
         assert_eq!(npz.members().len(), 1);
-        assert_eq!(npz.members()[0].name, name);
+        assert_eq!(&npz.names()[0], name);
         assert_eq!(npz.header(name).unwrap().shape, expected.shape());
         assert_eq!(npz.read(name).unwrap(), expected);
     }
@@ -75,7 +75,7 @@ fn names_are_kept_as_given() {
     let names = ["", "a/b", "x.npy", "größe µm", "日本", "..", "C:\\x"];
     let members: Vec<_> = names.iter().map(|&name| (name, &one)).collect();
     let npz = Npz::from_bytes(write(&members, Compression::Stored)).unwrap();
-    let read: Vec<_> = npz.members().iter().map(|m| m.name.as_str()).collect();
+    let read: Vec<_> = npz.names().iter().collect();
     assert_eq!(read, names);
     for name in names {
         assert_eq!(npz.read(name).unwrap(), one);
@@ -85,13 +85,13 @@ fn names_are_kept_as_given() {
 #[test]
 fn names_in_the_old_code_page() {
     let mut bytes = SAVEZ.to_vec();
-    // The member's name stands once before it and once in the directory; 0x84 is ä there.
+    // The name is in the local header and in the directory; 0x84 is ä in code page 437.
     for at in [30, bytes.len() - 22 - 5] {
         assert_eq!(&bytes[at..at + 5], b"a.npy");
         bytes[at] = 0x84;
     }
     let npz = Npz::from_bytes(bytes).unwrap();
-    assert_eq!(npz.members()[0].name, "ä");
+    assert_eq!(&npz.names()[0], "ä");
     assert_eq!(npz.read("ä").unwrap(), array(&[2], vec![1u8, 2]));
 }
 
@@ -108,7 +108,7 @@ fn members_without_the_suffix_are_arrays_too() {
         bytes[at..at + 6].copy_from_slice(b"readme");
     }
     let npz = Npz::from_bytes(bytes).unwrap();
-    assert_eq!(npz.members()[1].name, "readme");
+    assert_eq!(&npz.names()[1], "readme");
     assert_eq!(npz.read("readme").unwrap(), one);
     assert_eq!(npz.read("ab").unwrap(), one);
     assert!(matches!(npz.read("cd"), Err(NpzError::NoSuchMember { name }) if name == "cd"));
@@ -143,7 +143,7 @@ fn more_members_than_sixteen_bits_count() {
 fn offsets_beyond_four_gigabytes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("far.npz");
-    // A sparse file: the archive begins after 5 GiB of nothing.
+    // A sparse file: the archive begins after a hole of 5 GiB.
     let mut file = File::create(&path).unwrap();
     file.seek(SeekFrom::Start(5 << 30)).unwrap();
     let one = array(&[3], vec![1.0f64, 2.0, 3.0]);

@@ -1,5 +1,4 @@
-//! Every way in which a `.npz` file can be wrong has its own error; one bad member spares the
-//! others.
+//! Every defect of a `.npz` file has its own error, and one bad member does not affect the others.
 
 mod npz_by_hand;
 
@@ -14,7 +13,7 @@ struct Archive {
     bytes: Vec<u8>,
 }
 
-/// Places of the fields of a directory entry.
+/// Offsets of the fields of a directory entry.
 const FLAGS: usize = 8;
 const METHOD: usize = 10;
 const CRC: usize = 16;
@@ -23,7 +22,7 @@ const SIZE_BYTES: usize = 24;
 const NAME_BYTES: usize = 28;
 const OFFSET: usize = 42;
 const NAME: usize = 46;
-/// Both entries have a name of six bytes and nothing after it.
+/// The size of an entry: both have a name of six bytes and no extra fields.
 const ENTRY_BYTES: usize = 52;
 const END_BYTES: usize = 22;
 
@@ -70,7 +69,7 @@ impl Archive {
         Npz::from_bytes(self.bytes).unwrap_err()
     }
 
-    /// What is wrong with `aa`, while `bb` is sound.
+    /// The fault of `aa`, after a check that `bb` can be read.
     fn fault(self) -> MemberFault {
         let npz = Npz::from_bytes(self.bytes).unwrap();
         assert_eq!(npz.read("bb").unwrap(), one());
@@ -235,7 +234,7 @@ fn local_headers_that_are_elsewhere_or_anothers() {
 }
 
 impl Archive {
-    /// As [`Archive::fault`], of the member that the directory now calls `cc`.
+    /// Like [`Archive::fault`], for the member that the directory now calls `cc`.
     fn fault_of_cc(self) -> MemberFault {
         match Npz::from_bytes(self.bytes).unwrap().read("cc").unwrap_err() {
             NpzError::Member { fault, .. } => fault,
@@ -256,7 +255,7 @@ fn offsets_outside_the_file() {
 
 #[test]
 fn members_that_reach_into_the_directory() {
-    // Only the last member can: the others would overlap their neighbours.
+    // Only the last member can reach into the directory: others would overlap their neighbours.
     let mut archive = archive(Compression::Stored);
     let at = archive.entry(1);
     for field in [COMPRESSED_BYTES, SIZE_BYTES] {
@@ -299,7 +298,7 @@ fn sizes_that_deflate_cannot_reach() {
     );
 }
 
-/// An archive whose only member `f` deflates `content`, under a size of the caller's choice.
+/// An archive with one member `f`: `content` deflated, with a declared size chosen by the caller.
 fn lying(content: &[u8], declared_bytes: usize) -> Npz {
     Npz::from_bytes(npz_by_hand::archive(content, declared_bytes)).unwrap()
 }
@@ -410,7 +409,7 @@ fn errors_of_the_npy_inside() {
 
 #[test]
 fn sixty_four_bit_fields() {
-    // The same archive with every 32-bit field at its limit and the values elsewhere.
+    // The same archive with every 32-bit field at its limit and the values in 64-bit fields.
     let plain = archive(Compression::Stored);
     let directory_at = plain.entry(0);
     let mut out = plain.bytes[..directory_at].to_vec();

@@ -1,8 +1,8 @@
 //! A canvas: pixels to draw pictures on, with shapes, images and text, saved as PNG.
 //!
 //! Positions are in pixels from the upper left corner, x to the right and y down; pixel (0, 0)
-//! covers the square from (0, 0) to (1, 1). What lies off the canvas is cut off, and a shape with
-//! a position that is not a number is not drawn: drawing never fails.
+//! covers the square from (0, 0) to (1, 1). Drawing never fails: whatever lies off the canvas is
+//! clipped, and a shape with a NaN position is skipped.
 //!
 //! ```
 //! use swathe_run::canvas::{Canvas, Color, Rect, Text};
@@ -26,7 +26,7 @@ pub use text::{Align, Text};
 /// A position: x to the right and y down, px.
 pub type Point = (f64, f64);
 
-/// An opaque picture in the making.
+/// An opaque picture that is being drawn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Canvas {
     w_px: usize,
@@ -87,7 +87,7 @@ impl Canvas {
 
     /// The picture as a PNG file.
     pub fn png(&self) -> Vec<u8> {
-        // A PNG has at least one pixel.
+        // The PNG format does not allow a width or height of zero.
         let (w_px, h_px) = (self.w_px.max(1), self.h_px.max(1));
         let mut bytes = Vec::new();
         let mut encoder = png::Encoder::new(&mut bytes, w_px as u32, h_px as u32);
@@ -103,7 +103,7 @@ impl Canvas {
         bytes
     }
 
-    /// Lays a colour over a pixel of the canvas.
+    /// Blends a colour over one pixel.
     fn blend(&mut self, x: usize, y: usize, color: Color, coverage: f64) {
         let pixel = &mut self.pixels[y * self.w_px + x];
         *pixel = color.over(*pixel, coverage);
@@ -139,7 +139,7 @@ pub struct Rect {
 }
 
 impl Rect {
-    /// A rectangle by its upper left corner and its extents.
+    /// A rectangle with this upper left corner and these extents.
     pub fn new(x: f64, y: f64, w: f64, h: f64) -> Rect {
         Rect { x, y, w, h }
     }
@@ -177,7 +177,7 @@ mod tests {
 
     const RED: Color = Color::rgb(255, 0, 0);
 
-    /// The red of white pixels under a black drawing, by rows: 0 is fully covered.
+    /// The red channel by rows, for black drawn on white: 0 is fully covered, 255 is untouched.
     fn reds(canvas: &Canvas) -> Vec<Vec<u8>> {
         let rows = canvas.pixels.chunks(canvas.w_px);
         rows.map(|row| row.iter().map(|[r, _, _]| *r).collect())

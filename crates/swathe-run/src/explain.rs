@@ -1,4 +1,4 @@
-//! What explains a finished run, from its folder alone.
+//! Explanations of a finished run, computed from its folder alone: advice, comparisons, drawings.
 
 pub mod advice;
 pub mod comparison;

@@ -1,4 +1,4 @@
-//! Kinds of runs: what a workload adds to a run folder and to its page.
+//! Kinds of runs: what a workload adds to a run folder and to its report page.
 
 use std::path::Path;
 
@@ -7,8 +7,8 @@ use swathe::Shape;
 
 use crate::store::run_folder::FolderError;
 
-/// What a workload adds to its runs, as plain data. A run folder of a kind that is not registered
-/// still merges, reports and can be watched, with the sections that all runs have.
+/// What a workload adds to its runs, as plain data. A run folder of an unregistered kind can still
+/// be merged, reported and watched; its page then has only the sections that all runs have.
 ///
 /// ```
 /// use swathe_run::kind::{RunKind, find};
@@ -20,34 +20,34 @@ use crate::store::run_folder::FolderError;
 pub struct RunKind {
     /// The workload's name, as `run.json` has it.
     pub name: &'static str,
-    /// What is calculated, for a reader who does not know the name.
+    /// What the workload calculates, for a reader who does not know the name.
     pub title: &'static str,
-    /// Scripts that draw the workload's section of a page: they set `swathe.pages.<name>`, a
-    /// function from what [`page`](RunKind::page) returns to an element.
+    /// Scripts that draw the workload's section of a page. They set `swathe.pages.<name>` to a
+    /// function that turns the value returned by [`page`](RunKind::page) into an element.
     pub scripts: &'static [&'static str],
-    /// The style of that section.
+    /// The CSS of that section.
     pub style: &'static str,
-    /// What the section shows, read from the files of the run folder; null if it has none.
+    /// The data of the section, read from the files of the run folder; null if there is no section.
     pub page: fn(&Path) -> Result<Value, FolderError>,
-    /// The shapes of the solved problems, in the order of their rows, where the table tells: advice on
-    /// padding is made of them.
+    /// The shapes of the solved problems in row order, empty if the table does not hold them.
+    /// Advice on padding is computed from these shapes.
     pub shapes: fn(&Path) -> Result<Vec<Shape>, FolderError>,
-    /// What is to be done when the tables are there. Lines for the user are returned.
+    /// A step to run once the tables are written. Returns lines for the user.
     pub after_tables: fn(&Path, Extent) -> Result<Vec<String>, FolderError>,
-    /// What a run of one problem that was replayed has to say, in lines.
+    /// The result of replaying one problem, in lines for the user.
     pub replayed: fn(&Path) -> Result<Vec<String>, FolderError>,
-    /// What `--only` calls a problem with this id: usually the same.
+    /// Turns a problem's id in the tables into the id that `--only` takes; usually the same.
     pub input_id: fn(&str) -> &str,
 }
 
 /// Which part of the input the tables of a folder hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// All of it, from one run.
+    /// The whole input, from one run.
     Whole,
     /// One shard.
     Shard,
-    /// All of it, put together from shards.
+    /// The whole input, merged from shards.
     Merged,
 }
 

@@ -1,9 +1,9 @@
-//! Runs on disk: the folder that keeps a run, what explains it, and its pages.
+//! Runs on disk: run folders, explanations of finished runs, and report pages.
 //!
-//! `store` drives the engine into a run folder and reads it again, `explain` finds what cost time,
-//! `page` makes the report, `canvas` draws pictures, and `kind` is what a workload adds to its
-//! runs. Nothing here talks to a person or names a workload: errors carry values, their readers
-//! find the words.
+//! `store` runs the engine, writes its outcomes into a run folder and reads the folder back.
+//! `explain` finds what cost time, `page` makes the report, `canvas` draws pictures, and `kind` is
+//! what a workload adds to its runs. This crate prints nothing and names no workload: errors carry
+//! values, and the caller turns them into text.
 
 pub mod canvas;
 pub mod explain;

@@ -1,12 +1,12 @@
-//! The report as a page: one self-contained file that anyone can open.
+//! The report as a page: one self-contained HTML file.
 //!
-//! Rust makes the data and the frame that needs no script; the scripts under `assets/` draw the
-//! rest. They are plain scripts that share the object `window.swathe` and are listed in [`SCRIPTS`]
-//! in the order they need each other. A page has the scripts of its own kind of run besides.
+//! Rust produces the data and the static frame; the scripts under `assets/` draw the rest. They are
+//! plain scripts that share the object `window.swathe`, listed in [`SCRIPTS`] in dependency order.
+//! A page also contains the scripts of its kind of run.
 //!
-//! The charts are our own scripts, not a chart library: a page must open from a disk without any
-//! network, so that every page would hold a copy of the library, and most of what they draw is
-//! specific to runs (launches by worker, maps of pairs, grids of tasks).
+//! The charts are written here instead of taken from a chart library for two reasons. A page must
+//! open from disk without a network, so every page would contain a copy of the library. And most
+//! charts are specific to runs (launches by worker, maps of pairs, grids of tasks).
 
 mod data;
 mod failures;
@@ -32,7 +32,7 @@ pub fn page(data: &PageData, kind: Option<&RunKind>) -> String {
         escape(&data.headline),
         escape(&data.lead)
     );
-    // Nothing is asked of any network, whatever a script or an input wants.
+    // The policy blocks all network access, so neither a script nor an input file can cause any.
     document(
         &data.title,
         "default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; \
@@ -43,7 +43,8 @@ pub fn page(data: &PageData, kind: Option<&RunKind>) -> String {
     )
 }
 
-/// The page of `swathe watch`: the same frame without data, which `live.js` asks its server for.
+/// The page of `swathe watch`: the same frame without data, which `live.js` fetches from the
+/// server.
 pub fn live_page() -> String {
     document(
         "swathe: a run",
@@ -86,7 +87,7 @@ fn document(
 
 const STYLE: &str = include_str!("page/assets/style.css");
 
-/// In the order they need each other; the scripts of a kind come after them.
+/// In dependency order; the scripts of a kind come after them.
 const SCRIPTS: [&str; 6] = [
     include_str!("page/assets/dom.js"),
     include_str!("page/assets/table.js"),
@@ -96,11 +97,11 @@ const SCRIPTS: [&str; 6] = [
     include_str!("page/assets/live.js"),
 ];
 
-/// It starts the others.
+/// Runs after all other scripts and starts the page.
 const LAST_SCRIPTS: [&str; 1] = [include_str!("page/assets/page.js")];
 
-/// JSON that can stand inside a script element: nothing in it can end the element or open a
-/// comment, and it still means the same.
+/// JSON that is safe inside a script element: characters that could end the element or open a
+/// comment are escaped, which leaves the parsed value unchanged.
 fn embedded(value: &Value) -> String {
     let json = value.to_string();
     let mut escaped = String::with_capacity(json.len() + json.len() / 64);
@@ -117,11 +118,11 @@ fn embedded(value: &Value) -> String {
     escaped
 }
 
-/// Checks, for tests, that scripts and a style can stand in a page: nothing in them can end their
-/// element, sets markup from text, or asks anything of a network.
+/// Checks, for tests, that scripts and a style are safe inside a page: they must not end their
+/// element, set markup from text, or load anything over a network.
 ///
 /// # Panics
-/// If something does.
+/// If one of the texts breaks a rule, or if a script does not begin with `"use strict";`.
 pub fn check_assets(scripts: &[&str], style: &str) {
     const BAD: [&str; 6] = [
         "</script",
@@ -141,7 +142,7 @@ pub fn check_assets(scripts: &[&str], style: &str) {
     }
 }
 
-/// Text that came from outside stays text.
+/// Escapes untrusted text for HTML, so that it cannot become markup.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

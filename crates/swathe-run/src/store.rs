@@ -1,4 +1,4 @@
-//! Run folders: written part by part, merged, read again.
+//! Run folders on disk: written part by part, merged into tables, read back.
 
 pub mod cost_file;
 pub mod execute;
@@ -6,6 +6,7 @@ pub mod kept_rows;
 pub mod live_file;
 pub mod report_file;
 pub mod reported_run;
+pub mod row_numbers;
 pub mod rows;
 pub mod run_folder;
 pub mod table_reader;

@@ -1,4 +1,4 @@
-//! Run folders: parts in any order become tables in the order of the input.
+//! Run folders: parts in any order become tables in input order.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,10 +13,10 @@ use swathe_run::store::run_folder::{
     Failure, FolderError, Identity, Merged, Part, RunFolder, RunJson, RunState, Timing,
 };
 
-/// Answers are texts; each has as many rows as `n_rows` says, numbered on from the one before.
+/// Answers are texts. Problem `i` has `n_rows[i]` rows, numbered consecutively.
 struct Words {
     n_rows: Vec<usize>,
-    /// Letters after each text, hard to compress.
+    /// The number of incompressible letters after each text.
     n_letters: usize,
     word: StringBuilder,
     n_bytes: usize,
@@ -100,7 +100,7 @@ fn timing(index: usize) -> Timing {
     }
 }
 
-/// Commits outcomes in parts: a list of problems each. Those divisible by `fails` fail.
+/// Commits one part for each list of problems. Problems divisible by `fails` fail.
 fn merged(path: &Path, n_rows: &[usize], parts: &[Vec<usize>], fails: usize) -> Merged {
     merged_words(path, Words::new(n_rows.to_vec()), parts, fails)
 }
@@ -155,7 +155,7 @@ fn assert_described(schema: &Schema) {
     }
 }
 
-/// A permutation that mixes near and far.
+/// A permutation that scatters neighbours.
 fn mixed(n: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..n).collect();
     order.sort_by_key(|&index| (index as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20);
@@ -217,8 +217,8 @@ fn interleaved_parts_are_merged_in_the_order_of_the_input() {
     assert_eq!(hashes.len(), 1, "{hashes:?}");
 }
 
-/// Parts that are large enough for a merge to take their rows over as they are, where no other part
-/// has rows between them.
+/// The parts are large enough that a merge copies their row groups without decoding, if no other
+/// part has rows in between.
 #[test]
 fn long_stretches_and_stragglers_make_the_same_table() {
     const N: usize = 80;
@@ -231,7 +231,7 @@ fn long_stretches_and_stragglers_make_the_same_table() {
     let apart = [span(0, 20), span(20, 40), span(40, 60), span(60, N)];
     let stragglers = [
         [span(0, 20), vec![22]].concat(),
-        // As they come: what is early comes late.
+        // In order of arrival: the first rows arrive last.
         [span(23, 45), vec![46], span(20, 22)].concat(),
         [span(47, N), vec![45]].concat(),
     ];
@@ -316,7 +316,7 @@ fn a_manifest_without_its_run_is_nobodys() {
     let run = folder.path().join("run");
     merged(&run, &[1; 4], &[vec![0, 1, 2, 3]], 5);
     std::fs::remove_file(run.join("run.json")).unwrap();
-    // Another run must not take the parts for its own.
+    // Another run must not adopt these parts.
     for resume in [false, true] {
         let opened = RunFolder::open(&run, identity(4), resume, &Faults::none());
         assert!(matches!(opened.err(), Some(FolderError::NotARun { .. })));
@@ -341,7 +341,7 @@ fn only_one_at_a_time_has_a_folder() {
     assert!(open(true).is_ok());
 }
 
-/// Parts are written while others fill: each is there when it is asked for next, or by the end.
+/// Parts are written in the background. Each is committed by the next commit, or by the end.
 #[test]
 fn a_part_in_the_making_is_never_lost_without_a_word() {
     let folder = tempfile::tempdir().unwrap();
@@ -355,15 +355,15 @@ fn a_part_in_the_making_is_never_lost_without_a_word() {
     run.start_commit(&mut part).unwrap();
     push(&mut part, 1);
     run.start_commit(&mut part).unwrap();
-    // The folder is not given up before the second is written.
+    // Dropping the folder waits until the second part is written.
     drop(run);
     let mut run = open(true).unwrap();
-    assert_eq!(run.committed().missing(0, 3), [2]);
+    assert_eq!(run.committed().missing(0, 3).spans(), [(2, 3)]);
     // One that cannot be written is told by whoever comes next.
     std::fs::remove_dir_all(folder.path().join("parts")).unwrap();
     push(&mut part, 2);
     run.start_commit(&mut part).unwrap();
     let told = run.commit(&mut part);
     assert!(matches!(told, Err(FolderError::Write { .. })), "{told:?}");
-    assert_eq!(run.committed().missing(0, 3), [2]);
+    assert_eq!(run.committed().missing(0, 3).spans(), [(2, 3)]);
 }

@@ -1,9 +1,10 @@
-//! An allocator that counts, so that tests can say how much memory something may take.
+//! An allocator that counts bytes, so that tests can limit the memory of an operation.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// The system's allocator, counting what each thread holds. A test makes it its global allocator.
+/// The system's allocator with thread-local counters of allocated bytes. A test installs it as its
+/// global allocator.
 pub struct Counting;
 
 thread_local! {
@@ -17,24 +18,24 @@ fn count(n_bytes: isize) {
     PEAK_BYTES.set(PEAK_BYTES.get().max(live));
 }
 
-// SAFETY: every call is handed on to the system's allocator as it came; the counters are plain
-// cells without destructors, so touching them allocates nothing.
+// SAFETY: every call is forwarded unchanged to the system's allocator. The counters are plain cells
+// without destructors, so accessing them does not allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as isize);
-        // SAFETY: the caller's promises are those that the system's allocator asks for.
+        // SAFETY: the caller upholds the contract, which is the same for the system's allocator.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         count(-(layout.size() as isize));
-        // SAFETY: the caller's promises are those that the system's allocator asks for.
+        // SAFETY: the caller upholds the contract, which is the same for the system's allocator.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
 
-/// The most that `run` held at once, beyond what was held before, with [`Counting`] as the global
-/// allocator.
+/// The peak number of bytes that `run` allocated on this thread, beyond the bytes allocated before.
+/// [`Counting`] must be the global allocator.
 pub fn peak_bytes<T>(run: impl FnOnce() -> T) -> (T, usize) {
     let before = LIVE_BYTES.get();
     PEAK_BYTES.set(before);

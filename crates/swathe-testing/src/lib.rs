@@ -1,4 +1,4 @@
-//! Set-up that tests of several crates share. No part of the product.
+//! Set-up shared by the tests of several crates. It is not part of the product.
 
 pub mod counting_allocator;
 pub mod python;

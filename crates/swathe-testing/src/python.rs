@@ -1,10 +1,13 @@
-//! The Python interpreter that tests compare with.
+//! Runs the Python interpreter that tests compare results with.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// An interpreter that has NumPy: `SWATHE_PYTHON`, or that of the repository's `.venv`. Without one
-/// the test is skipped, but never where everything has to run.
+/// An interpreter that has NumPy: `SWATHE_PYTHON`, or the one in the repository's `.venv`. `None`
+/// if there is none: the caller then skips the test.
+///
+/// # Panics
+/// If there is none and `CI` is set, where no test may be skipped.
 #[expect(clippy::print_stdout, reason = "a skipped test says so")]
 pub fn with_numpy() -> Option<PathBuf> {
     let python = std::env::var_os("SWATHE_PYTHON").map_or_else(
@@ -27,7 +30,7 @@ pub fn with_numpy() -> Option<PathBuf> {
 /// Runs a script to its end.
 ///
 /// # Panics
-/// If it fails, with what it said.
+/// If the script fails; the message is its stderr.
 pub fn run(command: &mut Command) {
     let output = command.output().expect("the interpreter is there");
     assert!(

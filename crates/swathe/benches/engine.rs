@@ -1,7 +1,7 @@
-//! What the engine itself costs.
+//! The overhead of the engine itself.
 //!
-//! `cargo bench -p swathe --bench engine` prints a line for each figure: the best of several
-//! runs, because whatever else the machine does only ever makes a run longer.
+//! `cargo bench -p swathe --bench engine` prints a line for each figure: the best of several runs,
+//! because other load on the machine only ever makes a run longer.
 
 #![expect(clippy::print_stdout, reason = "the figures are its output")]
 
@@ -43,7 +43,7 @@ fn main() {
 
 /// 64 bytes in, their sum out.
 struct Trivial {
-    /// Problems pretend to have so many different shapes.
+    /// The number of different shapes that the problems claim to have.
     n_shapes: u32,
 }
 
@@ -107,7 +107,8 @@ impl Workload for Spin {
     }
 }
 
-/// About a millisecond of arithmetic that nothing can shorten, and the same code for everybody.
+/// About a millisecond of arithmetic that the compiler cannot shorten. All measurements run the
+/// same code.
 #[inline(never)]
 fn spin(seed: u64) -> u64 {
     (0..500_000u64).fold(seed, |x, k| {
@@ -169,7 +170,7 @@ fn trivial_items() {
     }
 }
 
-/// Items of many shapes: costs are unknown for each, and batches are mixed.
+/// Items of many shapes: the cost of each shape is unknown, and batches are mixed.
 fn many_shapes() {
     for n_shapes in [1, 16, 64, 256] {
         let took = best(20, || run_trivial(10_000, n_shapes, &settings()).0);
@@ -204,10 +205,10 @@ fn a_million_items() {
     tell("lanes in a launch", 1e6 / report.n_launches as f64, "", "");
 }
 
-/// Against a bare loop over threads, interleaved, in the same process.
+/// Compares the engine with a bare loop over threads, interleaved, in the same process.
 ///
-/// On a busy machine wall times say more about the neighbours than about the engine, so the time
-/// of the processor is compared; the bare loop against itself shows how far that can be trusted.
+/// On a busy machine wall times depend more on other processes than on the engine, so processor
+/// times are compared. The bare loop against itself shows how accurate that is.
 fn overhead_on_millisecond_problems() {
     const N_PROBLEMS: usize = 1000;
     let workload = Arc::new(Spin);
@@ -263,7 +264,7 @@ fn overhead_on_millisecond_problems() {
     }
 }
 
-/// What a run costs before its first problem and after its last.
+/// The cost of a run before its first problem and after its last.
 fn starting_and_ending() {
     let took = best(200, || {
         let began = processor_time();
@@ -278,13 +279,13 @@ fn starting_and_ending() {
     );
 }
 
-/// What the process has had of the processor so far.
+/// The processor time that this process has used so far.
 fn processor_time() -> Duration {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: `time` is a valid place to write to; the clock exists on every system we build for.
+    // SAFETY: `time` is valid for writes; the clock exists on every supported system.
     unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

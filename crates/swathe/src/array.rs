@@ -6,7 +6,7 @@ pub use views::{Element, OtherDtype};
 
 use std::fmt;
 
-/// Defines [`Dtype`] and [`Elements`], and what is the same for all of their variants.
+/// Defines [`Dtype`], [`Elements`] and the methods that need an arm for every variant.
 macro_rules! dtypes {
     ($($variant:ident $type:ident $numpy:literal $what:literal),*) => {
         /// The type of an array's elements.
@@ -19,7 +19,7 @@ macro_rules! dtypes {
         }
 
         impl Dtype {
-            /// All of them, in their order.
+            /// All types, in the order of the variants.
             pub const ALL: &'static [Dtype] = &[$(Dtype::$variant),*];
 
             /// Bytes one element occupies.
@@ -43,7 +43,7 @@ macro_rules! dtypes {
                 }
             }
 
-            /// The type that NumPy has this name for.
+            /// The type that has this name in NumPy.
             pub fn from_numpy_name(name: &str) -> Option<Dtype> {
                 Dtype::ALL.iter().copied().find(|dtype| dtype.numpy_name() == name)
             }
@@ -70,10 +70,10 @@ macro_rules! dtypes {
                 }
             }
 
-            /// Puts copies of other elements of the same type behind these.
+            /// Appends copies of other elements of the same type.
             ///
             /// # Panics
-            /// If they are of another type.
+            /// If the two types differ.
             pub fn append(&mut self, more: &Elements) {
                 match (self, more) {
                     $((Elements::$variant(v), Elements::$variant(more)) => v.extend_from_slice(more),)*
@@ -104,7 +104,7 @@ dtypes!(
     I64 i64 "int64" "Signed 64-bit integers."
 );
 
-/// Evaluates an expression with the elements' vector, whatever their type.
+/// Evaluates an expression with the vector of elements, for every element type.
 ///
 /// ```
 /// use swathe::array::Elements;
@@ -154,7 +154,7 @@ impl Elements {
         self.len() == 0
     }
 
-    /// Makes room for exactly so many more elements.
+    /// Reserves capacity for exactly `n_more` further elements.
     pub fn reserve_exact(&mut self, n_more: usize) {
         with_elements!(self, v => v.reserve_exact(n_more));
     }
@@ -174,18 +174,21 @@ pub struct Array {
     elements: Elements,
 }
 
-/// The shape and the number of elements do not belong together.
+/// The volume of the shape is not the number of elements.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("shape {shape:?} does not describe {n_elements} elements")]
 pub struct ShapeMismatch {
-    /// The shape that was asked for.
+    /// The requested shape.
     pub shape: Vec<usize>,
-    /// The elements that were given.
+    /// The number of elements that were given.
     pub n_elements: usize,
 }
 
 impl Array {
-    /// Puts a shape and its elements together; refuses if the shape's volume is another number (or overflows).
+    /// Combines a shape and its elements.
+    ///
+    /// # Errors
+    /// If the volume of the shape overflows or is not the number of elements.
     pub fn new(shape: Vec<usize>, elements: impl Into<Elements>) -> Result<Array, ShapeMismatch> {
         let elements = elements.into();
         match volume(&shape) {
@@ -207,12 +210,12 @@ impl Array {
         &self.elements
     }
 
-    /// The elements, to be changed in place; their number and type are for the caller to keep.
+    /// The elements, for changes in place. The caller must keep their number and type.
     pub fn elements_mut(&mut self) -> &mut Elements {
         &mut self.elements
     }
 
-    /// Takes the array apart.
+    /// Splits the array into its shape and its elements.
     pub fn into_parts(self) -> (Vec<usize>, Elements) {
         (self.shape, self.elements)
     }

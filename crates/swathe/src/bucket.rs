@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::Shape;
 
-/// How shapes are padded for launches that need equal ones. On the CPU shapes stay exact.
+/// How shapes are padded for launches that need equal shapes. On the CPU shapes stay exact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Padding {
-    /// Not at all: only equal shapes share a launch.
+    /// No padding: only equal shapes share a launch.
     Exact,
-    /// Every extent up to a multiple of this.
+    /// Every extent is rounded up to a multiple of this.
     Multiple(u32),
-    /// To the smallest of these shapes that fits.
+    /// Each shape is padded to the smallest of these that fits.
     Buckets(Vec<Shape>),
-    /// To shapes chosen from the problems so that the padded volume is least.
+    /// The engine chooses the shapes so that the padded volume of the problems is least.
     Auto {
-        /// At most so many shapes for each class.
+        /// The maximum number of shapes for each class.
         n_buckets_max: usize,
     },
 }
@@ -29,21 +29,21 @@ impl Default for Padding {
     }
 }
 
-/// Problems that are padded alike.
+/// Problems that are padded to the same shape.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bucket {
-    /// The shape they are padded to.
+    /// The shape that the problems are padded to.
     pub shape: Shape,
-    /// Their class: problems of different classes never share a bucket.
+    /// The class of the problems: problems of different classes never share a bucket.
     pub class: u32,
-    /// Which problems, by number, ascending.
+    /// The numbers of the problems, ascending.
     pub problems: Vec<usize>,
-    /// The sum of their own volumes.
+    /// The sum of the problems' own volumes.
     pub volume_real: u64,
 }
 
 impl Bucket {
-    /// The sum of the volumes they are padded to.
+    /// The sum of the problems' padded volumes.
     pub fn volume_padded(&self) -> u64 {
         self.shape
             .volume()
@@ -53,7 +53,7 @@ impl Bucket {
 
 /// The share of a set of buckets' volume that is padding, 0 to 1.
 pub fn waste(buckets: &[Bucket]) -> f64 {
-    // Volumes of absurd shapes are near the end of the integers; their sum is beyond it.
+    // Volumes of absurd shapes are near the largest integer, so their sum would overflow.
     let volumes = buckets.iter().map(|bucket| bucket.volume_padded() as f64);
     let padded: f64 = volumes.sum();
     let real: f64 = buckets.iter().map(|bucket| bucket.volume_real as f64).sum();
@@ -64,8 +64,8 @@ pub fn waste(buckets: &[Bucket]) -> f64 {
     }
 }
 
-/// Sorts problems (number, class, shape) into buckets. The second part of the answer are those
-/// that no bucket of an explicit list can take.
+/// Sorts problems (number, class, shape) into buckets. The second part of the result lists the
+/// problems that fit in no bucket of an explicit list.
 ///
 /// ```
 /// use swathe::{Padding, Shape, bucket};
@@ -78,7 +78,7 @@ pub fn waste(buckets: &[Bucket]) -> f64 {
 pub fn bucket(problems: &[(usize, u32, Shape)], padding: &Padding) -> (Vec<Bucket>, Vec<usize>) {
     let mut classes: BTreeMap<(u32, usize), Vec<(usize, Shape)>> = BTreeMap::new();
     for &(index, class, shape) in problems {
-        // Shapes of different dimension never share a bucket either.
+        // Shapes with different numbers of axes never share a bucket either.
         classes
             .entry((class, shape.extents().len()))
             .or_default()
@@ -129,9 +129,9 @@ fn by_volume(mut shapes: Vec<Shape>) -> Vec<Shape> {
 /// A distinct shape and how many problems have it.
 type Counted = (Shape, u64);
 
-/// At most `n_max` shapes, such that padding every problem to the smallest that fits takes the
-/// least volume: exactly where the shapes form a chain (each fits in the next), by merging
-/// otherwise.
+/// At most `n_max` shapes, such that padding every problem to the smallest shape that fits takes
+/// the least volume. The result is optimal where the shapes form a chain (each fits in the next).
+/// Other shapes are merged, which approximates the optimum.
 fn least_padded(members: &[(usize, Shape)], n_max: usize) -> Vec<Shape> {
     let mut counts: HashMap<Shape, u64> = HashMap::new();
     for &(_, shape) in members {
@@ -154,9 +154,9 @@ fn least_padded(members: &[(usize, Shape)], n_max: usize) -> Vec<Shape> {
         .unwrap_or_default()
 }
 
-/// The exact optimum for shapes that fit in one another, by dynamic programming: the best cut
-/// into runs, each padded to its last. The cost is Monge, so the best cut point only moves right
-/// and a layer takes O(m log m).
+/// The exact optimum for shapes that fit in one another, by dynamic programming: the best partition
+/// into runs, each padded to its last shape. The cost is Monge, so the best cut point only moves
+/// right and a layer takes O(m log m).
 fn least_padded_chain(counted: &[Counted], n_max: usize) -> Vec<Shape> {
     let n = counted.len();
     let mut before = vec![0u64; n + 1];
@@ -208,8 +208,8 @@ fn least_padded_chain(counted: &[Counted], n_max: usize) -> Vec<Shape> {
     shapes
 }
 
-/// Merging looks at all pairs, so thousands of distinct shapes are first rounded up to a grid of
-/// quantiles.
+/// Rounds thousands of distinct shapes up to a grid of quantiles, because merging compares all
+/// pairs.
 fn coarsen(counted: &[Counted]) -> Vec<Counted> {
     const N_SHAPES_MAX: usize = 192;
     if counted.len() <= N_SHAPES_MAX {
@@ -253,7 +253,7 @@ fn merge_counts(counted: impl Iterator<Item = Counted>) -> Vec<Counted> {
     counts.into_iter().collect()
 }
 
-/// Joins the two shapes whose union adds the least volume, until few enough are left.
+/// Joins the two shapes whose union adds the least volume, until at most `n_max` are left.
 fn merge_down(mut clusters: Vec<Counted>, n_max: usize) -> Vec<Shape> {
     let volume = |(shape, n): &Counted| u128::from(shape.volume()) * u128::from(*n);
     let added = |a: &Counted, b: &Counted| {
@@ -278,8 +278,8 @@ fn merge_down(mut clusters: Vec<Counted>, n_max: usize) -> Vec<Shape> {
     clusters.into_iter().map(|(shape, _)| shape).collect()
 }
 
-/// Gives every shape to the smallest bucket that fits it and shrinks the buckets to what they
-/// hold, as long as that helps.
+/// Assigns every shape to the smallest bucket that fits it and shrinks each bucket to the union of
+/// its shapes, until nothing changes.
 fn refine(mut shapes: Vec<Shape>, counted: &[Counted]) -> Vec<Shape> {
     const N_ROUNDS_MAX: usize = 20;
     for _ in 0..N_ROUNDS_MAX {
@@ -336,7 +336,7 @@ mod tests {
             .collect()
     }
 
-    /// Powers of two, merged down to as many shapes as `auto` may use.
+    /// The number of distinct power-of-two shapes, and the waste of padding to them.
     fn powers_of_two(problems: &[(usize, u32, Shape)]) -> (usize, f64) {
         let mut shapes: Vec<Shape> = problems.iter().map(|(_, _, shape)| shape.bin()).collect();
         shapes.sort();
@@ -396,7 +396,7 @@ mod tests {
 
     #[test]
     fn the_chain_optimum_is_the_optimum() {
-        // All cuts of 9 sizes into 3 runs, tried one by one.
+        // Brute force: all cuts of 9 sizes into 3 runs.
         let sizes = [3u32, 5, 6, 10, 11, 17, 20, 21, 40];
         let counts = [4u64, 1, 7, 2, 2, 9, 1, 3, 1];
         let counted: Vec<Counted> = sizes

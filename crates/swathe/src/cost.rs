@@ -1,4 +1,4 @@
-//! Costs: what problems were measured to take, learnt while running and kept for the next run.
+//! Costs: measured times of problems, learnt while running and kept for the next run.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,8 +9,8 @@ use crate::{DeviceId, Shape, Size};
 
 /// Measured times of problems, by workload, class, shape and device.
 ///
-/// Shapes are binned to powers of two: a cost is a guide to batch sizes and routes, and must be
-/// known after a few problems. Plain data: keep it as JSON between runs.
+/// Shapes are binned to powers of two, because a cost only guides batch sizes and routes and must
+/// be known after a few problems. Plain data: store it as JSON between runs.
 ///
 /// ```
 /// use std::time::Duration;
@@ -24,7 +24,7 @@ use crate::{DeviceId, Shape, Size};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(into = "Vec<CostRow>", from = "Vec<CostRow>")]
 pub struct Costs {
-    /// By workload first, so that a look-up compares its name once and allocates nothing.
+    /// Keyed by workload first, so that a lookup compares the name once and allocates nothing.
     workloads: BTreeMap<String, BTreeMap<Key, Cost>>,
 }
 
@@ -42,38 +42,39 @@ struct Cost {
     n_lanes_best: Option<u64>,
 }
 
-/// One measured cost, as it is written down.
+/// One measured cost, as it is serialised.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CostRow {
     /// The workload's name.
     pub workload: String,
     /// The problems' class.
     pub class: u32,
-    /// Their shape, every extent rounded up to a power of two.
+    /// The problems' shape, every extent rounded up to a power of two.
     pub bin: Shape,
-    /// Where they ran.
+    /// The device that the problems ran on.
     pub device: DeviceId,
     /// How many problems were measured.
     pub n_samples: u64,
-    /// Nanoseconds for one of them.
+    /// Nanoseconds per problem.
     pub lane_ns: f64,
-    /// The launch size of the best throughput, where launches were tried out.
+    /// The launch size with the best throughput, where several launch sizes were tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub n_lanes_best: Option<u64>,
 }
 
 impl Costs {
-    /// So many measured problems make a cost worth trusting.
+    /// A cost is trusted once this many problems were measured.
     pub const N_SAMPLES_TRUSTED: u64 = 10;
 
-    /// Old measurements fade: a machine that got slower is noticed within so many problems.
+    /// Old measurements fade: a machine that got slower is detected within about this many
+    /// problems.
     const N_SAMPLES_REMEMBERED: f64 = 1000.0;
 
-    /// What a batch weighs at least, so that a cost that was wrong to begin with, however often it
-    /// was measured elsewhere, is put right within twenty batches.
+    /// The minimum weight of a batch. It corrects a wrong stored cost within twenty batches,
+    /// however many samples that cost came from.
     const WEIGHT_MIN: f64 = 0.2;
 
-    /// Takes in that `n_lanes` problems of this size took this long together.
+    /// Records that `n_lanes` problems of this size took this long together.
     pub fn learn(
         &mut self,
         workload: &str,
@@ -104,7 +105,7 @@ impl Costs {
         cost.lane_ns += (lane_ns - cost.lane_ns) * weight;
     }
 
-    /// What one problem of this size takes there, if enough were measured.
+    /// The time of one problem of this size on a device, if enough problems were measured.
     pub fn lane(&self, workload: &str, size: &Size, device: DeviceId) -> Option<Duration> {
         self.workloads
             .get(workload)?
@@ -113,13 +114,13 @@ impl Costs {
             .map(|cost| Duration::from_nanos(cost.lane_ns as u64))
     }
 
-    /// What one problem of this size takes there, however few were measured.
+    /// The time of one problem of this size on a device, even if few problems were measured.
     pub fn measured(&self, workload: &str, size: &Size, device: DeviceId) -> Option<Duration> {
         let cost = self.workloads.get(workload)?.get(&Key::new(size, device))?;
         Some(Duration::from_nanos(cost.lane_ns as u64))
     }
 
-    /// The launch size of the best throughput for problems of this size there, if known.
+    /// The launch size with the best throughput for problems of this size on a device, if known.
     pub fn n_lanes_best(&self, workload: &str, size: &Size, device: DeviceId) -> Option<u64> {
         self.workloads
             .get(workload)?
@@ -127,7 +128,7 @@ impl Costs {
             .n_lanes_best
     }
 
-    /// Keeps the launch size of the best throughput. The cost must have been measured.
+    /// Stores the launch size with the best throughput. The cost must have been measured before.
     pub(crate) fn keep_n_lanes_best(
         &mut self,
         workload: &str,
@@ -141,8 +142,8 @@ impl Costs {
         }
     }
 
-    /// A first idea while too few were measured to [trust](Self::lane): what they took, or else
-    /// what the dearest problems of the class take there.
+    /// An estimate while too few problems were measured to [trust](Self::lane) the cost: what these
+    /// took, or else what the slowest problems of the class take on the device.
     pub(crate) fn rough_lane(
         &self,
         workload: &str,
@@ -161,7 +162,7 @@ impl Costs {
         lane_ns.map(|lane_ns| Duration::from_nanos(lane_ns as u64))
     }
 
-    /// Everything that was learnt, sorted.
+    /// All measured costs, sorted.
     pub fn rows(&self) -> impl Iterator<Item = CostRow> + '_ {
         self.workloads.iter().flat_map(|(workload, rows)| {
             rows.iter().map(move |(key, cost)| CostRow {
@@ -236,14 +237,14 @@ mod tests {
             costs.lane("a", &size, DeviceId::Cpu),
             Some(Duration::from_nanos(100))
         );
-        // A shape that was never met costs what the dearest of its class does, to begin with.
+        // A shape that was never measured starts with the highest cost of its class.
         let other = Size::of(Shape::new(&[5000]));
         assert_eq!(costs.lane("a", &other, DeviceId::Cpu), None);
         let rough = costs.rough_lane("a", &other, DeviceId::Cpu);
         assert_eq!(rough, Some(Duration::from_nanos(100)));
         let elsewhere = Size { class: 1, ..other };
         assert_eq!(costs.rough_lane("a", &elsewhere, DeviceId::Cpu), None);
-        // A machine that became ten times slower is believed after a few thousand problems.
+        // A tenfold slowdown of the machine is learnt after a few thousand problems.
         for _ in 0..5000 {
             costs.learn("a", &size, DeviceId::Cpu, 1, Duration::from_nanos(1000));
         }
@@ -256,7 +257,7 @@ mod tests {
     #[test]
     fn wrong_costs_are_put_right_within_twenty_batches() {
         let size = Size::of(Shape::new(&[100]));
-        // Measured often, long ago, on something ten times slower or faster.
+        // A stored cost with many samples, from a device ten times slower or faster.
         for wrong in [0.1, 10.0] {
             for n_lanes in [2, 8, 64, 4096] {
                 let mut costs = Costs::from(vec![CostRow {

@@ -22,12 +22,12 @@ pub enum DeviceId {
     Cpu,
     /// The graphics processor of this number.
     Gpu(usize),
-    /// The processor, taking launches of many problems under this number.
+    /// The processor as a device for launches of many problems, with this number.
     Host(usize),
 }
 
 impl DeviceId {
-    /// What kind it is.
+    /// The kind of the device.
     pub fn kind(self) -> DeviceKind {
         match self {
             DeviceId::Cpu => DeviceKind::Cpu,
@@ -67,7 +67,7 @@ impl FromStr for DeviceId {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is not a device: write cpu, or gpu:0 and so on")]
 pub struct DeviceParseError {
-    /// The text.
+    /// The text that was given.
     pub text: String,
 }
 
@@ -84,8 +84,9 @@ impl<'de> Deserialize<'de> for DeviceId {
     }
 }
 
-/// A device that takes launches: many problems together, padded alike. Closed: every device the
-/// engine knows is here. (Problems that are solved one by one need none: every thread can.)
+/// A device that takes launches: many problems together, padded to one shape. The enum is closed:
+/// it lists every device that the engine supports. (Problems that are solved one by one run on the
+/// CPU's threads and need no device.)
 #[derive(Clone, Debug)]
 pub enum Device {
     /// A graphics processor.
@@ -94,18 +95,18 @@ pub enum Device {
     Host(Host),
 }
 
-/// The processor as a device for launches: a batched function that runs on it gets padding, memory
-/// limits, halving and retries like a kernel on a graphics processor.
+/// The processor as a device for launches: a batched function on it gets padding, memory limits,
+/// splitting and retries like a kernel on a graphics processor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// Tells several of them apart.
+    /// Distinguishes several hosts.
     pub number: usize,
-    /// The most memory that one launch may take; a quarter of the run's budget if nothing is said.
+    /// The maximum memory of one launch; a quarter of the run's budget by default.
     pub launch_bytes_max: Option<u64>,
 }
 
 impl Device {
-    /// How reports and costs call it.
+    /// The device's id in reports and costs.
     pub fn id(&self) -> DeviceId {
         match self {
             Device::Gpu(gpu) => DeviceId::Gpu(gpu.info().number),
@@ -124,14 +125,14 @@ impl Device {
     /// The graphics processor, for a workload whose launches are kernels alone.
     ///
     /// # Errors
-    /// If it is the host: the launch is not supported there.
+    /// If the device is the host, which runs no kernels.
     pub fn kernels(&self) -> Result<&Gpu, GpuError> {
         self.gpu().ok_or_else(|| GpuError::Unsupported {
             what: "kernels do not run on the host".to_owned(),
         })
     }
 
-    /// The same device for one run: with its faults, limits and figures.
+    /// The same device with the faults, limits and figures of one run.
     pub(crate) fn for_run(&self, host: &Budget, time_limit: Duration) -> Device {
         match self {
             Device::Gpu(gpu) => Device::Gpu(gpu.for_run(host, time_limit)),
@@ -139,7 +140,7 @@ impl Device {
         }
     }
 
-    /// The most memory that a launch may take there.
+    /// The maximum memory of a launch on the device.
     pub(crate) fn launch_bytes_max(&self, settings: &Settings) -> u64 {
         let share_bytes = settings.memory.cap_bytes() / 4;
         match self {
@@ -154,16 +155,16 @@ impl Device {
         }
     }
 
-    /// How many kernels were compiled so far: a launch that compiles one takes longer.
+    /// How many kernels were compiled so far. A launch that compiles a kernel takes longer.
     pub(crate) fn n_compiled(&self) -> usize {
         self.gpu().map_or(0, Gpu::n_compiled)
     }
 
-    /// Opens the device again after it was lost or did not answer.
+    /// Reopens the device after it was lost or timed out.
     pub(crate) fn reopen(&self, host: &Budget) -> Result<(), GpuError> {
         match host.faults().strike(crate::FaultPoint::Reopen, None) {
             None => {}
-            // A driver that does not come back does not poll.
+            // A hung driver does not poll, so neither does this sleep.
             Some(crate::Fault::Slow(delay)) => std::thread::sleep(delay),
             Some(_) => return Err(GpuError::Lost),
         }
@@ -173,7 +174,7 @@ impl Device {
         }
     }
 
-    /// What reports tell of it.
+    /// The device's entry in reports.
     pub(crate) fn used(&self, retired: Option<String>) -> DeviceUse {
         match self {
             Device::Gpu(gpu) => DeviceUse::Gpu(GpuUse {
@@ -189,7 +190,7 @@ impl Device {
     }
 }
 
-/// A device as it took part in a run.
+/// A device that took part in a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum DeviceUse {
@@ -202,7 +203,7 @@ pub enum DeviceUse {
 }
 
 impl DeviceUse {
-    /// How reports call it.
+    /// The device's id in reports.
     pub fn id(&self) -> DeviceId {
         match self {
             DeviceUse::Cpu(_) => DeviceId::Cpu,
@@ -233,40 +234,40 @@ impl DeviceUse {
 pub struct HostUse {
     /// Its number.
     pub number: usize,
-    /// Why it was given up before the end of the run, if it was.
+    /// Why it was retired before the end of the run, if it was.
     pub retired: Option<String>,
 }
 
 /// A graphics processor in a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GpuUse {
-    /// What is known of it.
+    /// Its properties.
     #[serde(flatten)]
     pub info: GpuInfo,
-    /// What it did.
+    /// Its figures.
     pub figures: GpuFigures,
-    /// Why it was given up before the end of the run, if it was.
+    /// Why it was retired before the end of the run, if it was.
     pub retired: Option<String>,
 }
 
-/// The processor and the memory beside it.
+/// The processor and its memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cpu {
-    /// Threads that can run at once, as far as this process may use them.
+    /// Threads that can run at the same time, as far as this process may use them.
     pub n_threads: usize,
-    /// Memory that is free for this process now: what the system says is available, or what is
+    /// Memory that is free for this process now: what the system reports as available, or what is
     /// left of its control group's limit or of its address space (`ulimit -v`) if that is less.
     pub memory_available_bytes: u64,
-    /// The widest vector instructions, as solvers choose their code by.
+    /// The widest vector instructions, by which solvers choose their code.
     pub simd: String,
 }
 
 impl Cpu {
-    /// The share of the available memory that a run takes without being told: the rest is for
-    /// other programs and for what is not counted.
+    /// The share of the available memory that a run uses by default. The rest is for other programs
+    /// and for memory that is not counted.
     const MEMORY_SHARE: f64 = 0.8;
 
-    /// Looks at this machine.
+    /// Detects the processor and memory of this machine.
     pub fn detect() -> Cpu {
         Cpu {
             n_threads: std::thread::available_parallelism().map_or(1, usize::from),
@@ -275,16 +276,16 @@ impl Cpu {
         }
     }
 
-    /// The memory a run may use unless the user says otherwise.
+    /// The memory that a run may use by default.
     pub fn memory_default_bytes(&self) -> u64 {
         (self.memory_available_bytes as f64 * Self::MEMORY_SHARE) as u64
     }
 }
 
-/// Where the system says nothing, a run assumes this much.
+/// The memory that a run assumes where the system reports none.
 const MEMORY_ASSUMED_BYTES: u64 = 2 << 30;
 
-// These are not files but how the kernel answers questions; the engine reads no others.
+// These paths are interfaces of the kernel, not files on a disk; the engine reads no others.
 fn memory_available_bytes() -> u64 {
     let read = |path: &str| std::fs::read_to_string(path).ok();
     let meminfo = read("/proc/meminfo").and_then(|text| available_of_meminfo(&text));
@@ -303,8 +304,8 @@ fn memory_available_bytes() -> u64 {
     known.unwrap_or(MEMORY_ASSUMED_BYTES)
 }
 
-/// Half of what is left of a limited address space: the stacks of threads take of it too, and what
-/// allocators and libraries set aside.
+/// Half of what is left of a limited address space: the other half is for thread stacks, allocators
+/// and libraries.
 fn free_of_address_space(limits: &str, statm: &str) -> Option<u64> {
     const PAGE_BYTES: u64 = 4096;
     let mut lines = limits.lines();

@@ -1,8 +1,8 @@
-//! Faults on purpose: refusals, losses, delays and panics at chosen points of a run.
+//! Injected faults: refusals, losses, delays and panics at chosen points of a run.
 //!
-//! A run that never meets a fault proves nothing about surviving one. Every place where the
-//! engine asks for something that can be refused is a *point*; points are counted as they are
-//! met, and a rule strikes at one of them, at a share of them, or at one problem.
+//! A run that never meets a fault proves nothing about surviving one. Every place where the engine
+//! requests something that can be refused is a *point*. Points are counted as they are reached. A
+//! rule strikes at one point, at a share of the points, or at one problem.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -31,16 +31,16 @@ pub enum FaultPoint {
     Store,
     /// A buffer on a graphics processor.
     Buffer,
-    /// Values about to be written to one.
+    /// Values about to be written to such a buffer.
     Upload,
-    /// Values about to be read from one.
+    /// Values about to be read from such a buffer.
     Readback,
     /// A graphics processor about to be tested before it is used.
     SelfTest,
-    /// A device about to be opened again.
+    /// A device about to be reopened.
     Reopen,
-    /// A thread about to be started. Only rules that name it strike here, and it has no place in
-    /// the count of all points: how many threads there are is not the problems' doing.
+    /// A thread about to be started. Only rules that name this point strike here. It is not part of
+    /// the count of all points, because the number of threads does not depend on the problems.
     Thread,
 }
 
@@ -61,7 +61,7 @@ impl FaultPoint {
         FaultPoint::Thread,
     ];
 
-    /// The word used in fault rules.
+    /// The name in fault rules.
     pub fn name(self) -> &'static str {
         match self {
             FaultPoint::Reserve => "reserve",
@@ -80,14 +80,15 @@ impl FaultPoint {
     }
 }
 
-/// What strikes.
+/// What a fault does.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fault {
-    /// Memory is refused (at a store: the device is busy). Passing: asking again may succeed.
+    /// Memory is refused (at a store: the device is busy). The refusal is temporary: a retry may
+    /// succeed.
     OutOfMemory,
     /// The device, or the worker thread, is lost.
     Lost,
-    /// It takes this much longer.
+    /// The operation takes this much longer.
     Slow(Duration),
     /// The code panics.
     Panic,
@@ -111,7 +112,7 @@ pub struct Faults(Option<Arc<Inner>>);
 
 struct Inner {
     rules: Vec<Rule>,
-    /// Points met so far, of each kind.
+    /// Points reached so far, of each kind.
     met: [AtomicU64; FaultPoint::ALL.len()],
     met_in_all: AtomicU64,
     injected: AtomicU64,
@@ -140,7 +141,7 @@ impl Faults {
         Faults(None)
     }
 
-    /// No fault strikes, but the points are counted: what a fault matrix is made from.
+    /// No fault strikes, but the points are counted, so that tests can build a fault matrix.
     pub fn count_only() -> Faults {
         Faults::with_rules(Vec::new())
     }
@@ -154,7 +155,7 @@ impl Faults {
         })))
     }
 
-    /// Called at a point: counts it and says what strikes there.
+    /// Called at a point: counts it and returns the fault that strikes there, if any.
     pub fn strike(&self, point: FaultPoint, problem: Option<usize>) -> Option<Fault> {
         let inner = self.0.as_deref()?;
         let nth = inner.met[point as usize].fetch_add(1, Ordering::Relaxed) + 1;
@@ -182,7 +183,7 @@ impl Faults {
         Some(fault)
     }
 
-    /// Like [`Faults::strike`] where only a refusal makes sense; a delay is waited out.
+    /// Like [`Faults::strike`] where only a refusal makes sense. A delay is slept through.
     pub fn refuses(&self, point: FaultPoint) -> bool {
         match self.strike(point, None) {
             Some(Fault::Slow(delay)) => {
@@ -194,7 +195,7 @@ impl Faults {
         }
     }
 
-    /// How many points were met, of each kind, in the order of [`FaultPoint::ALL`].
+    /// How many points were reached, of each kind, in the order of [`FaultPoint::ALL`].
     pub fn n_met(&self) -> [u64; FaultPoint::ALL.len()] {
         match &self.0 {
             None => [0; FaultPoint::ALL.len()],
@@ -278,7 +279,8 @@ fn parse_rule(rule: &str) -> Result<Rule, &'static str> {
         ("slow", None) => return Err("slow needs a delay, such as slow@5=2s"),
         _ => return Err("the fault is none of oom, lost, slow, panic"),
     };
-    // A loss or a delay is a launch's, a panic is an item's; memory can be refused anywhere.
+    // By default a loss or a delay strikes launches and a panic strikes items. Memory can be
+    // refused anywhere.
     let point_of_fault = match fault {
         Fault::OutOfMemory => None,
         Fault::Lost | Fault::Slow(_) => Some(FaultPoint::Launch),
@@ -360,7 +362,7 @@ fn parse_point(text: &str) -> Result<FaultPoint, &'static str> {
     FaultPoint::ALL
         .into_iter()
         .find(|point| point.name() == text)
-        .ok_or("the point is none of reserve, pool, load, launch, item, store, buffer, upload, readback, selftest, reopen")
+        .ok_or("the point is none of reserve, pool, load, launch, item, store, buffer, upload, readback, selftest, reopen, thread")
 }
 
 fn parse_delay(text: &str) -> Option<Duration> {

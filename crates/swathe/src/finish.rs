@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use crate::{Need, OwnedWorkload, Size, Stop, Workload};
 
-/// A workload and what is done with each of its solutions before it is delivered: files written,
-/// figures summed up, large parts dropped.
+/// A workload and the step that turns each of its solutions into what is delivered. The step may
+/// write files, sum up figures or drop large parts.
 ///
 /// [`finish`](Finish::finish) runs on the worker that solved the problem, exactly once for every
-/// solution that is delivered: after `--verify` has compared the whole solution, and never for the
-/// second solution that a comparison is made with. So effects belong here and not into
+/// solution that is delivered. Under `--verify` it runs after the whole solution has been compared,
+/// and never for the second solution of a comparison. Side effects therefore belong here and not in
 /// [`Workload::solve`].
 ///
 /// ```
@@ -56,9 +56,9 @@ use crate::{Need, OwnedWorkload, Size, Stop, Workload};
 /// assert_eq!(lines[2], "2: 2 times 2 is 4");
 /// ```
 pub trait Finish: Send + Sync + 'static {
-    /// What finds the solutions.
+    /// The workload that finds the solutions.
     type Workload: OwnedWorkload;
-    /// What is delivered of a solution.
+    /// What is delivered for a solution.
     type Finished: Send + 'static;
     /// Why a problem has no answer: it could not be loaded, solved or finished.
     type Failure: Error + Send + From<<Self::Workload as Workload>::Failure> + 'static;
@@ -66,16 +66,17 @@ pub trait Finish: Send + Sync + 'static {
     /// The workload.
     fn workload(&self) -> &Self::Workload;
 
-    /// The memory that a problem takes on the CPU, given what solving it takes: from then on what is
-    /// held until the outcome is taken is what was finished, and finishing has working memory too.
+    /// The memory that a problem takes on the CPU, given the memory that solving it takes. An
+    /// implementation adds the working memory of finishing. It replaces the bytes of the solution
+    /// with those of the finished value, which is held until the outcome is taken.
     fn need(&self, _size: &Size, solving: Need) -> Need {
         solving
     }
 
-    /// Makes of a solution what is delivered. `index` is the problem's number in its source.
+    /// Turns a solution into what is delivered. `index` is the problem's number in its source.
     ///
     /// # Errors
-    /// If it cannot be finished: the problem has failed then.
+    /// If the solution cannot be finished; the problem then counts as failed.
     fn finish(
         &self,
         index: usize,

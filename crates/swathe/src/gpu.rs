@@ -1,9 +1,9 @@
-//! Graphics processors: buffers, kernels and what can go wrong with them.
+//! Graphics processors: buffers, kernels and errors.
 //!
-//! A [`Gpu`] is all that a workload's [`launch`](crate::Workload::launch) sees of a device:
-//! it makes buffers, records launches of [`Kernel`]s written in WGSL and reads results back. Every
-//! call that a driver can refuse returns a [`GpuError`], never panics, and is a point where a
-//! [fault](crate::Faults) can strike on purpose.
+//! A [`Gpu`] is all that a workload's [`launch`](crate::Workload::launch) sees of a device: it
+//! allocates buffers, records launches of [`Kernel`]s written in WGSL and reads results back. Every
+//! call that a driver can refuse returns a [`GpuError`] and never panics. Each of these calls is a
+//! point where a [fault](crate::Faults) can be injected.
 
 mod adapter;
 mod buffer;
@@ -32,16 +32,16 @@ use open::Open;
 use crate::memory::{Budget, ReclaimerGuard};
 use crate::{Fault, FaultPoint, Faults, Stop};
 
-/// An open graphics processor. A clone is the same device.
+/// An open graphics processor. A clone shares the same device.
 #[derive(Clone)]
 pub struct Gpu(Arc<Inner>);
 
 struct Inner {
     adapter: wgpu::Adapter,
     info: GpuInfo,
-    /// The device as it is open now, for all its users; another one after a loss.
+    /// The open device, shared by all its users; replaced after a loss.
     open: Arc<Mutex<Arc<Open>>>,
-    /// Buffers that wait to be used again.
+    /// Buffers that wait to be reused.
     shelf: Arc<BufferCache>,
     memory: Budget,
     _reclaimer: ReclaimerGuard,
@@ -59,29 +59,29 @@ struct Counters {
     downloaded_bytes: AtomicU64,
 }
 
-/// What is known of a graphics processor.
+/// The properties of a graphics processor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GpuInfo {
     /// Its number, as in `--device gpu:0,2`.
     pub number: usize,
-    /// What its driver calls it.
+    /// The name that the driver reports.
     pub name: String,
     /// The driver and its version.
     pub driver: String,
-    /// How it is reached: `vulkan`, `metal`, `dx12`.
+    /// The interface that reaches it: `vulkan`, `metal`, `dx12`.
     pub backend: String,
-    /// Whether it is no hardware at all: its memory and its work are the processor's.
+    /// Whether it is a software device, which uses the processor's memory and cores.
     pub software: bool,
-    /// The most that one buffer may hold.
+    /// The maximum size of one buffer.
     pub buffer_bytes_max: u64,
-    /// The most that a kernel can see of one buffer.
+    /// The maximum part of one buffer that a kernel can bind.
     pub binding_bytes_max: u64,
 }
 
 /// What a graphics processor did in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GpuFigures {
-    /// How often work was handed to the device.
+    /// How often work was submitted to the device.
     pub n_submissions: u64,
     /// Kernels launched.
     pub n_dispatches: u64,
@@ -91,22 +91,22 @@ pub struct GpuFigures {
     pub downloaded_bytes: u64,
     /// Buffers taken.
     pub n_buffers: u64,
-    /// Of these, those that had been used before.
+    /// Of these, the buffers that had been used before.
     pub n_buffers_reused: u64,
-    /// The most memory that was held at once, of a device with memory of its own.
+    /// The most memory held at once, if the device has memory of its own.
     pub peak_bytes: u64,
 }
 
 impl Gpu {
-    /// Where a driver does not say how much memory there is, a run assumes this much and learns
-    /// from refusals.
+    /// The memory that a run assumes where the driver does not report it. A refused allocation
+    /// lowers it.
     const MEMORY_ASSUMED_BYTES: u64 = 2 << 30;
 
     fn new(
         adapter: wgpu::Adapter,
         info: GpuInfo,
         open: Arc<Mutex<Arc<Open>>>,
-        use_of: UseOf,
+        use_of: RunContext,
     ) -> Gpu {
         let shelf = Arc::new(BufferCache::default());
         let weak = Arc::downgrade(&shelf);
@@ -128,8 +128,8 @@ impl Gpu {
         }))
     }
 
-    /// The same device for one run: with its faults, limits and figures. A software device takes
-    /// its buffers from the host's memory.
+    /// The same device with the faults, limits and figures of one run. A software device takes its
+    /// buffers from the host's memory.
     pub(crate) fn for_run(&self, host: &Budget, time_limit: Duration) -> Gpu {
         let faults = host.faults();
         let memory = if self.0.info.software {
@@ -141,7 +141,7 @@ impl Gpu {
             self.0.adapter.clone(),
             self.0.info.clone(),
             Arc::clone(&self.0.open),
-            UseOf {
+            RunContext {
                 memory,
                 faults: faults.clone(),
                 time_limit,
@@ -149,13 +149,13 @@ impl Gpu {
         )
     }
 
-    /// The same device with so much memory, where it has its own.
+    /// The same device with so much memory. A run ignores it for a software device.
     pub fn with_memory(&self, bytes: u64) -> Gpu {
         Gpu::new(
             self.0.adapter.clone(),
             self.0.info.clone(),
             Arc::clone(&self.0.open),
-            UseOf {
+            RunContext {
                 memory: Budget::new(bytes),
                 faults: self.0.faults.clone(),
                 time_limit: self.0.time_limit,
@@ -163,12 +163,12 @@ impl Gpu {
         )
     }
 
-    /// What is known of it.
+    /// The properties of the device.
     pub fn info(&self) -> &GpuInfo {
         &self.0.info
     }
 
-    /// What it has done since it was opened, or since the run began.
+    /// The figures since the device was opened, or since the run began.
     pub fn figures(&self) -> GpuFigures {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let counters = &self.0.counters;
@@ -188,22 +188,29 @@ impl Gpu {
         }
     }
 
-    /// How many kernels were compiled since it was opened: a launch that compiles one takes longer.
+    /// How many kernels were compiled since the device was opened. A launch that compiles a kernel
+    /// takes longer.
     pub(crate) fn n_compiled(&self) -> usize {
         self.open().n_ready()
     }
 
-    /// The memory it may use.
+    /// The memory that the device may use.
     pub(crate) fn memory(&self) -> &Budget {
         &self.0.memory
     }
 
-    /// A buffer of so many bytes, its contents whatever they are.
+    /// A buffer of so many bytes, with arbitrary contents.
+    ///
+    /// # Errors
+    /// If the buffer is too large for the device or its memory, or if the device was lost.
     pub fn buffer(&self, bytes: u64) -> Result<GpuBuffer, GpuError> {
         self.take_buffer(bytes, buffer::Purpose::Storage)
     }
 
     /// A buffer of so many bytes, all zero.
+    ///
+    /// # Errors
+    /// If the buffer is too large for the device or its memory, or if the device was lost.
     pub fn zeroed(&self, bytes: u64) -> Result<GpuBuffer, GpuError> {
         let buffer = self.buffer(bytes)?;
         let open = self.open();
@@ -216,6 +223,9 @@ impl Gpu {
     }
 
     /// A buffer with these values.
+    ///
+    /// # Errors
+    /// If the values are too large for the device or its memory, or if the device was lost.
     pub fn upload<T: bytemuck::NoUninit>(&self, values: &[T]) -> Result<GpuBuffer, GpuError> {
         let bytes: &[u8] = bytemuck::cast_slice(values);
         let buffer = self.buffer(bytes.len() as u64)?;
@@ -224,6 +234,9 @@ impl Gpu {
     }
 
     /// Writes values to the beginning of a buffer.
+    ///
+    /// # Errors
+    /// If the device was lost or refuses the write.
     pub fn write<T: bytemuck::NoUninit>(
         &self,
         buffer: &GpuBuffer,
@@ -237,7 +250,7 @@ impl Gpu {
             return open.check();
         }
         open.guarded(n_bytes, || {
-            // Writes come in words of four bytes.
+            // wgpu writes whole words of four bytes.
             let (words, rest) = bytes.split_at(bytes.len() / 4 * 4);
             if !words.is_empty() {
                 open.queue.write_buffer(&buffer.raw, 0, words);
@@ -262,6 +275,9 @@ impl Gpu {
     }
 
     /// The first `n` values of a buffer.
+    ///
+    /// # Errors
+    /// If the device was lost, refuses the copy or times out, or if a stop is requested.
     pub fn read<T: bytemuck::Pod>(
         &self,
         buffer: &GpuBuffer,
@@ -296,7 +312,7 @@ impl Gpu {
         };
         let waited = self.wait(&open, submission, Duration::ZERO, stop, &is_mapped);
         if let Err(error) = waited {
-            // Whatever becomes of the mapping, this buffer cannot be used again.
+            // The mapping may still be pending, so this buffer cannot be reused.
             staging.discard();
             return Err(error);
         }
@@ -328,10 +344,10 @@ impl Gpu {
         Ok(values)
     }
 
-    /// Opens the device again after it was lost or did not answer.
+    /// Reopens the device after it was lost or timed out.
     pub(crate) fn reopen(&self) -> Result<(), GpuError> {
         self.0.shelf.clear();
-        // Opened without the lock: other users of the device do not wait for a hung driver.
+        // Opened without the lock, so that other users of the device do not wait for a hung driver.
         let opened = Arc::new(open::open(&self.0.adapter, &self.0.info.name)?);
         *self.0.open.lock().unwrap_or_else(PoisonError::into_inner) = opened;
         Ok(())
@@ -360,8 +376,8 @@ impl Gpu {
         taken
     }
 
-    /// A point where a fault can strike. A loss is real: the device is destroyed, and what follows
-    /// must notice.
+    /// Injects a fault if one is due here. Returns the delay of an injected slowdown. A loss is
+    /// real: the device is destroyed, and the calls that follow must detect it.
     fn strike(
         &self,
         point: FaultPoint,
@@ -382,8 +398,8 @@ impl Gpu {
         }
     }
 
-    /// Waits for a submission and for what else is to have happened by then, looking at the stop and
-    /// the clock.
+    /// Waits until a submission is done and `is_over` returns true. Polls the stop and the time
+    /// limit meanwhile.
     fn wait(
         &self,
         open: &Open,
@@ -429,7 +445,7 @@ impl Gpu {
     }
 }
 
-struct UseOf {
+struct RunContext {
     memory: Budget,
     faults: Faults,
     time_limit: Duration,

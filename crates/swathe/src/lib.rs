@@ -1,9 +1,9 @@
 //! swathe solves thousands of small problems of different shapes in one sweep.
 //!
-//! It takes the problems of a [`Workload`] from their sizes to their outcomes: it plans batches
-//! that fit in memory, loads them ahead of time, solves them on every core, survives panics,
-//! endless loops, refused memory and lost workers, and delivers every outcome under its
-//! problem's number together with the measured figures of how it went.
+//! The engine plans batches of a [`Workload`]'s problems that fit in memory, loads them ahead of
+//! time and solves them on every core. It survives panics, endless loops, refused memory and lost
+//! workers. It delivers every outcome under its problem's number, together with the measured
+//! figures of the run.
 //!
 //! The engine reads no files, prints nothing and knows no workload.
 //!

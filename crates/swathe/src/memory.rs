@@ -1,4 +1,4 @@
-//! Memory: a budget, reservations from it, and buffers that are used again.
+//! Memory: a budget and the reservations from it.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -8,11 +8,11 @@ use std::time::Duration;
 use crate::fault::{FaultPoint, Faults};
 use crate::{PoolFigures, Stop};
 
-/// The memory that a run may use. A clone is the same budget.
+/// The memory that a run may use. A clone shares the same budget.
 ///
-/// Code that wants memory reserves it first and holds the [`Reservation`] as long as the memory
-/// lives. Those who keep memory only to be quick (caches, pools, idle scratch) register a
-/// [reclaimer](Budget::on_shortage) and are asked to give it back before a reservation waits.
+/// Code that needs memory reserves it first and holds the [`Reservation`] as long as the memory
+/// lives. Caches, pools and idle scratches register a [reclaimer](Budget::on_shortage), which the
+/// budget calls before it lets a reservation wait.
 ///
 /// ```
 /// use swathe::Budget;
@@ -28,7 +28,7 @@ pub struct Budget(Arc<Inner>);
 
 struct Inner {
     state: Mutex<State>,
-    /// Signalled when bytes are freed or the line moves.
+    /// Signalled when bytes are released or the line of waiting requests moves.
     moved: Condvar,
     faults: Faults,
 }
@@ -36,12 +36,13 @@ struct Inner {
 struct State {
     cap_bytes: u64,
     used_bytes: u64,
-    /// Of the used ones, those that no reclaimer can give back.
+    /// The part of `used_bytes` whose holder no longer responds, so no reclaimer can release it.
     stranded_bytes: u64,
     peak_bytes: u64,
     n_reservations: u64,
     n_refusals: u64,
-    /// Those who wait, first come first served: small requests must not starve a large one.
+    /// Tickets of waiting requests, first come first served: small requests must not starve a large
+    /// one.
     line: VecDeque<u64>,
     ticket_next: u64,
     reclaimers: Vec<(u64, Reclaimer)>,
@@ -55,19 +56,19 @@ type Reclaimer = Arc<dyn Fn() + Send + Sync>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{wanted_bytes} bytes wanted, {free_bytes} free")]
 pub struct OutOfMemory {
-    /// What was asked for.
+    /// The bytes that were requested.
     pub wanted_bytes: u64,
-    /// What was there.
+    /// The bytes that were free.
     pub free_bytes: u64,
 }
 
-/// Why a waiting request got nothing.
+/// Why a waiting request was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReserveError {
-    /// It can never be granted, or a fault refused it.
+    /// The request can never be granted, or an injected fault refused it.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
-    /// The run was cancelled while it waited.
+    /// The run was cancelled while the request waited.
     #[error("stopped while waiting for memory")]
     Stopped,
 }
@@ -78,8 +79,8 @@ impl Budget {
         Budget::with_faults(cap_bytes, Faults::none())
     }
 
-    /// A budget with faults on purpose. They are given here once: everything that works with this
-    /// budget (runs, pools, devices) meets them.
+    /// A budget with injected faults. Everything that uses this budget (runs, pools, devices) gets
+    /// its faults from here.
     pub fn with_faults(cap_bytes: u64, faults: Faults) -> Budget {
         let state = State {
             cap_bytes,
@@ -101,12 +102,15 @@ impl Budget {
         }))
     }
 
-    /// The faults of everything that works with this budget.
+    /// The injected faults for everything that uses this budget.
     pub fn faults(&self) -> &Faults {
         &self.0.faults
     }
 
-    /// Reserves at once or not at all. Does not jump the line of those who wait.
+    /// Reserves at once or not at all. Does not overtake requests that wait.
+    ///
+    /// # Errors
+    /// If the bytes are not free, other requests wait, or an injected fault refuses the request.
     pub fn try_reserve(&self, bytes: u64) -> Result<Reservation, OutOfMemory> {
         let refused = self.0.faults.refuses(FaultPoint::Reserve);
         let mut state = self.state();
@@ -117,12 +121,26 @@ impl Budget {
         Ok(self.grant(&mut state, bytes))
     }
 
+    /// Reserves memory that is not released before the run ends, such as an index of its input.
+    /// A problem that would need these bytes is refused instead of waiting for them.
+    ///
+    /// # Errors
+    /// If it does not fit beside what is reserved already.
+    pub fn try_pin(&self, bytes: u64) -> Result<Reservation, OutOfMemory> {
+        let mut reservation = self.try_reserve(bytes)?;
+        reservation.strand();
+        Ok(reservation)
+    }
+
     /// Reserves, waiting for others to give memory back. Refused only if there will never be room
     /// (or a fault says so).
     ///
-    /// A holder of a reservation, a loader for instance, should not wait for another:
-    /// two who each wait for what the other holds wait for ever. [`Budget::try_reserve`] is for
-    /// them.
+    /// A thread that already holds a reservation, a loader for instance, should call
+    /// [`Budget::try_reserve`] instead: two threads that wait for each other's bytes deadlock.
+    ///
+    /// # Errors
+    /// If there will never be enough memory, an injected fault refuses the request, or the run is
+    /// cancelled while the request waits.
     pub fn reserve(&self, bytes: u64, stop: &Stop) -> Result<Reservation, ReserveError> {
         let refused = self.0.faults.refuses(FaultPoint::Reserve);
         let mut state = self.state();
@@ -160,7 +178,7 @@ impl Budget {
                 self.0.moved.notify_all();
                 return Err(ReserveError::Stopped);
             }
-            // The time-out is for the stop, which is polled.
+            // The time-out lets the loop poll the stop.
             let (guard, _) = self
                 .0
                 .moved
@@ -170,8 +188,8 @@ impl Budget {
         }
     }
 
-    /// Registers a function that can give memory back when it is short, for as long as the returned
-    /// guard lives. It is called without any lock of the budget held, from any thread.
+    /// Registers a function that releases memory when it is short, for as long as the returned
+    /// guard lives. It is called from any thread, without any lock of the budget held.
     pub fn on_shortage(&self, reclaim: impl Fn() + Send + Sync + 'static) -> ReclaimerGuard {
         let mut state = self.state();
         let id = state.reclaimer_next;
@@ -193,24 +211,25 @@ impl Budget {
         self.state().cap_bytes
     }
 
-    /// There is less than was thought: no more than what is used now and half of what was wanted.
+    /// Lowers the budget after the device refused an allocation: to what is used now plus half of
+    /// what was requested.
     pub(crate) fn learn_refusal(&self, wanted_bytes: u64) {
         let mut state = self.state();
         let reached_bytes = state.used_bytes + wanted_bytes / 2;
         state.cap_bytes = state.cap_bytes.min(reached_bytes);
     }
 
-    /// The part of the budget that is free or can become so.
+    /// The part of the budget that is free or can be released.
     pub(crate) fn reachable_bytes(&self) -> u64 {
         self.state().reachable_bytes()
     }
 
-    /// What is reserved now.
+    /// The bytes that are reserved now.
     pub fn used_bytes(&self) -> u64 {
         self.state().used_bytes
     }
 
-    /// The most that was ever reserved at once.
+    /// The most bytes that were ever reserved at once.
     pub fn peak_bytes(&self) -> u64 {
         self.state().peak_bytes
     }
@@ -221,7 +240,7 @@ impl Budget {
         (state.n_reservations, state.n_refusals)
     }
 
-    /// How often the pools of this budget used buffers again.
+    /// How often the pools of this budget reused buffers.
     pub fn pool_figures(&self) -> PoolFigures {
         self.state().pools
     }
@@ -270,7 +289,7 @@ impl Budget {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing in here panics half-way through a change.
+        // No code panics in the middle of a change, so a poisoned state is still consistent.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -303,7 +322,7 @@ impl fmt::Debug for Budget {
     }
 }
 
-/// Bytes of a budget, given back when dropped.
+/// Bytes of a budget, released when dropped.
 #[derive(Debug)]
 pub struct Reservation {
     budget: Budget,
@@ -312,12 +331,12 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// How many bytes it holds.
+    /// How many bytes the reservation holds.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Takes a part of it out; at most what is there.
+    /// Splits off a part, at most as many bytes as there are.
     pub fn split(&mut self, bytes: u64) -> Reservation {
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;
@@ -328,8 +347,8 @@ impl Reservation {
         }
     }
 
-    /// Its holder does not answer any more: those who could only be served with these bytes are
-    /// refused instead of waiting for ever.
+    /// Marks the bytes as lost because their holder no longer responds. Requests that would need
+    /// these bytes are then refused instead of waiting for ever.
     pub(crate) fn strand(&mut self) {
         if !std::mem::replace(&mut self.stranded, true) {
             self.budget.state().stranded_bytes += self.bytes;
@@ -355,7 +374,8 @@ impl Drop for ReclaimerGuard {
         let mut state = self.budget.state();
         let at = state.reclaimers.iter().position(|&(id, _)| id == self.id);
         let removed = at.map(|at| state.reclaimers.remove(at));
-        // What it holds may be a reservation of this very budget, whose end takes the lock again.
+        // The reclaimer may hold a reservation of this budget, and dropping that takes the lock
+        // again.
         drop(state);
         drop(removed);
     }
@@ -364,6 +384,17 @@ impl Drop for ReclaimerGuard {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_needs_pinned_bytes_is_refused() {
+        let budget = Budget::new(100);
+        let pinned = budget.try_pin(30).unwrap();
+        assert_eq!(budget.reachable_bytes(), 70);
+        assert!(budget.reserve(71, &Stop::new()).is_err());
+        assert!(budget.reserve(70, &Stop::new()).is_ok());
+        drop(pinned);
+        assert!(budget.reserve(100, &Stop::new()).is_ok());
+    }
 
     #[test]
     fn a_reclaimer_may_hold_what_it_gives_back() {

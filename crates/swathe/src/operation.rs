@@ -1,13 +1,13 @@
-//! Operations: what a solver or a loader spends its time on, as far as it says.
+//! Operations: named steps of a solver or a loader that are timed for the report.
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-/// Does some work and counts its time under a name, for the report of the run.
+/// Runs `work` and records its time under a name, for the report of the run.
 ///
-/// Meant for a handful of steps a problem, not for inner loops: it looks at the clock twice. Outside
-/// of a run it does nothing but the work. Time spent in an operation inside another counts for the
-/// inner one alone, so that all of them add up.
+/// Meant for a few steps per problem, not for inner loops: it reads the clock twice. Outside of a
+/// run it only runs `work`. Time in a nested operation counts for the inner operation alone, so
+/// that the times of all operations add up.
 ///
 /// ```
 /// let sum: u64 = swathe::timed("sum", || (1..=10).sum());
@@ -18,14 +18,14 @@ pub fn timed<T>(name: &'static str, work: impl FnOnce() -> T) -> T {
         return work();
     }
     STOPWATCH.with_borrow_mut(|stopwatch| stopwatch.open.push((Instant::now(), Duration::ZERO)));
-    // A panic closes it as well.
+    // The guard also stops the timer on a panic.
     let _closes = TimerGuard(name);
     work()
 }
 
-/// Counts time that was measured otherwise, such as by a profiler of the workload's own.
+/// Records time that was measured by other means, such as the workload's own profiler.
 ///
-/// It is taken to lie inside the [`timed`] operation that is going on, if there is one.
+/// The time counts as nested in the [`timed`] operation that is open, if there is one.
 pub fn record_time(name: &'static str, n_calls: u64, took: Duration) {
     STOPWATCH.with_borrow_mut(|stopwatch| {
         if stopwatch.is_on {
@@ -37,7 +37,7 @@ pub fn record_time(name: &'static str, n_calls: u64, took: Duration) {
     });
 }
 
-/// From now on this thread counts; whatever it had counted is forgotten.
+/// Starts recording on this thread and discards earlier records.
 pub(crate) fn listen() {
     STOPWATCH.with_borrow_mut(|stopwatch| {
         *stopwatch = Stopwatch {
@@ -47,7 +47,7 @@ pub(crate) fn listen() {
     });
 }
 
-/// What was counted since the last time.
+/// The times recorded since the last call.
 pub(crate) fn drain() -> Vec<Spent> {
     STOPWATCH.with_borrow_mut(|stopwatch| std::mem::take(&mut stopwatch.spent))
 }
@@ -63,7 +63,8 @@ pub(crate) struct Spent {
 #[derive(Default)]
 struct Stopwatch {
     is_on: bool,
-    /// Operations that have not ended: when they began, and what those inside them took.
+    /// Operations that have not ended: when each began, and the time of the operations nested in
+    /// it.
     open: Vec<(Instant, Duration)>,
     spent: Vec<Spent>,
 }

@@ -10,32 +10,32 @@ use crate::Shape;
 
 /// What became of a problem. Every problem gets exactly one.
 pub enum Outcome<S, E> {
-    /// It has an answer.
+    /// The problem has an answer.
     Solved(S),
-    /// It could not be loaded or solved, for a reason of its own.
+    /// The problem could not be loaded or solved, for a reason of its own.
     Failed(E),
-    /// What was loaded is of another shape than what was surveyed.
+    /// The loaded problem has another shape than the surveyed one.
     WrongSize {
-        /// The shape that was planned for.
+        /// The shape that the plan was made for.
         surveyed: Shape,
-        /// The shape that came.
+        /// The shape that was loaded.
         loaded: Shape,
     },
-    /// It fits into no device's memory.
+    /// The problem fits in no device's memory.
     TooLarge {
-        /// The bytes it would need.
+        /// The bytes the problem would need.
         wanted_bytes: u64,
         /// The bytes the largest device has.
         budget_bytes: u64,
     },
-    /// It did not finish within the time limit.
+    /// The problem did not finish within the time limit.
     TimedOut {
         /// The limit.
         after: Duration,
     },
-    /// Its solver or loader panicked.
+    /// The solver or the loader panicked.
     Panicked {
-        /// What the panic said.
+        /// The message of the panic.
         message: String,
     },
 }
@@ -50,6 +50,9 @@ impl<S, E: Error> Outcome<S, E> {
     }
 
     /// The answer itself, or why there is none.
+    ///
+    /// # Errors
+    /// If the problem has no answer.
     pub fn into_result(self) -> Result<S, Unsolved<E>> {
         match self {
             Outcome::Solved(solution) => Ok(solution),
@@ -64,7 +67,7 @@ impl<S, E: Error> Outcome<S, E> {
         }
     }
 
-    /// Which of the kinds it is.
+    /// The kind of this outcome.
     pub fn kind(&self) -> OutcomeKind {
         match self {
             Outcome::Solved(_) => OutcomeKind::Solved,
@@ -145,7 +148,7 @@ pub enum OutcomeKind {
 }
 
 impl OutcomeKind {
-    /// The word that stands in tables.
+    /// The name used in tables.
     pub fn name(self) -> &'static str {
         match self {
             OutcomeKind::Solved => "solved",

@@ -1,8 +1,9 @@
-//! Placement: which problems devices take and which the CPU, decided before a run.
+//! Placement: which problems run on devices and which on the CPU, decided before a run.
 //!
-//! A kernel's answer may differ from the CPU's in its last bits. If both took from one heap, the
-//! bits of an answer would depend on which of them was free first. A placement fixes it by a
-//! problem's class and size alone, so that two runs with the same placement give the same bits.
+//! A kernel's answer may differ from the CPU's in its last bits. If the CPU and the devices took
+//! problems from one queue, the bits of an answer would depend on which of them was free first. A
+//! placement depends on a problem's class and size alone, so two runs with the same placement give
+//! the same bits.
 
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Costs, DeviceId, Shape, Size};
 
-/// Where problems are solved, by class and size. Plain data: keep it as JSON with the run.
+/// Where problems are solved, by class and size. Plain data: store it as JSON with the run.
 ///
 /// ```
 /// use std::time::Duration;
@@ -39,14 +40,15 @@ pub struct Placement {
 pub struct PlacementRow {
     /// The problems' class.
     pub class: u32,
-    /// Their shape, every extent rounded up to a power of two.
+    /// The problems' shape, every extent rounded up to a power of two.
     pub bin: Shape,
-    /// Where.
+    /// Where the problems are solved.
     pub on: PlacedOn,
-    /// What one takes on a thread of the CPU and, at best, on a device, in milliseconds; `None`
-    /// where it was not measured.
+    /// The time of one problem on a thread of the CPU, in milliseconds; `None` where it was not
+    /// measured.
     pub cpu_ms: Option<f64>,
-    /// See `cpu_ms`.
+    /// The time of one problem on the fastest device, in milliseconds; `None` where it was not
+    /// measured.
     pub device_ms: Option<f64>,
 }
 
@@ -54,17 +56,18 @@ pub struct PlacementRow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PlacedOn {
-    /// By threads of the CPU.
+    /// On threads of the CPU.
     Cpu,
-    /// By the devices that take launches, as long as there is one.
+    /// On the devices that take launches, as long as there is one.
     Devices,
 }
 
 impl Placement {
-    /// Decides by what was measured: the devices together against the threads of the CPU together.
-    /// What was not measured on both is the CPU's, and so is what is about as fast there. What was
-    /// decided `before` is kept unless it has become clearly wrong: measurements scatter, and runs
-    /// that are repeated should give the same bits. `form` is how problems of a size are launched.
+    /// Compares the measured throughput of all devices together with that of all CPU threads
+    /// together. The CPU keeps sizes that were not measured on both and sizes that are about as
+    /// fast there. A decision in `before` is kept unless it has become clearly wrong: measurements
+    /// scatter, and repeated runs should give the same bits. `form` returns the shape in which
+    /// problems of a size are launched.
     pub fn decide(
         workload: &str,
         costs: &Costs,
@@ -74,9 +77,9 @@ impl Placement {
         n_threads: usize,
         before: Option<&Placement>,
     ) -> Placement {
-        /// How much faster devices must be to be chosen.
+        /// How much faster the devices must be to be chosen.
         const GAIN: f64 = 1.25;
-        /// How much faster the other side must be to change what was decided.
+        /// How much faster the other side must be to change an earlier decision.
         const GAIN_TO_CHANGE: f64 = 2.0;
         let mut rows: Vec<PlacementRow> = Vec::new();
         for size in sizes {
@@ -116,7 +119,7 @@ impl Placement {
         Placement { rows }
     }
 
-    /// Whether problems of this size are the devices'.
+    /// Whether problems of this size run on the devices.
     pub fn is_on_devices(&self, size: &Size) -> bool {
         self.row(size)
             .is_some_and(|row| row.on == PlacedOn::Devices)
@@ -128,7 +131,7 @@ impl Placement {
         Some(&self.rows[found.ok()?])
     }
 
-    /// This placement, and what `before` says of other sizes.
+    /// This placement, extended by the rows of `before` for other sizes.
     pub fn over(&self, before: &Placement) -> Placement {
         let mut rows = self.rows.clone();
         for row in &before.rows {
@@ -140,7 +143,7 @@ impl Placement {
         Placement { rows }
     }
 
-    /// All of it, sorted by class and size.
+    /// All rows, sorted by class and size.
     pub fn rows(&self) -> &[PlacementRow] {
         &self.rows
     }
@@ -157,7 +160,7 @@ mod tests {
         let mut learn = |n: u32, device, ms: u64| {
             costs.learn("w", &size(n), device, 1, Duration::from_millis(ms));
         };
-        // Four threads at 8 ms are faster than one device at 3 ms, not than two.
+        // Four threads at 8 ms are faster than one device at 3 ms, but slower than two.
         learn(8, DeviceId::Cpu, 8);
         learn(8, DeviceId::Gpu(0), 3);
         learn(8, DeviceId::Gpu(1), 3);
@@ -173,7 +176,8 @@ mod tests {
         assert!(!two.is_on_devices(&size(64)), "not measured on the CPU");
         let bins: Vec<u64> = two.rows().iter().map(|row| row.bin.volume()).collect();
         assert_eq!(bins, [8, 64, 512]);
-        // Two devices are 1.33 times as fast: enough to choose them, not to leave the CPU.
+        // Two devices are 1.33 times as fast: enough to choose them at first, too little to change
+        // an earlier choice of the CPU.
         let gpus = [DeviceId::Gpu(0), DeviceId::Gpu(1)];
         let again = Placement::decide("w", &costs, &sizes, form, &gpus, 4, Some(&one));
         assert!(!again.is_on_devices(&size(8)));

@@ -12,7 +12,7 @@ use crate::{Costs, DeviceId, DeviceKind, Need, Padding, Shape, Size, bucket};
 /// Problems that are loaded and run together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
-    /// Where it runs. What is planned for a graphics processor may run on any of them, and on the
+    /// Where it runs. A batch planned for a graphics processor may run on any of them, or on the
     /// CPU where that is measured to be faster.
     pub device: DeviceKind,
     /// The class all of its problems have.
@@ -31,11 +31,11 @@ pub struct Batch {
 pub struct Plan {
     /// The batches, in the order they start.
     pub batches: Vec<Batch>,
-    /// Problems that fit into no device, with the bytes they would need.
+    /// Problems that fit in no device's memory, with the bytes they would need.
     pub too_large: Vec<(usize, u64)>,
 }
 
-/// A problem as the plan sees it.
+/// A problem as the planner sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Planned {
     /// Its number.
@@ -51,15 +51,15 @@ pub struct Planned {
 /// A problem as a lane of a launch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GpuLane {
-    /// Its shape there.
+    /// Its shape in the launch.
     pub form: Shape,
-    /// The device's memory it takes.
+    /// The memory it takes on the device.
     pub need: Need,
-    /// The host's memory that it takes meanwhile: the problem and its answer.
+    /// The memory it takes on the host meanwhile: the problem and its answer.
     pub host_bytes: u64,
 }
 
-/// What a plan must keep to.
+/// The limits of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
     /// The memory of the device.
@@ -68,31 +68,32 @@ pub struct Limits {
     pub n_batches_at_once: usize,
     /// Problems in a batch.
     pub batch_size: BatchSize,
-    /// Problems in a batch at most.
+    /// The maximum number of problems in a batch.
     pub batch_size_max: usize,
-    /// What launches on graphics processors keep to; `None` without any.
+    /// The limits of launches on graphics processors; `None` without any.
     pub gpu: Option<GpuLimits>,
 }
 
-/// What launches on graphics processors keep to.
+/// The limits of launches on graphics processors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GpuLimits {
     /// How shapes are padded.
     pub padding: Padding,
-    /// The memory of a launch.
+    /// The maximum memory of a launch.
     pub launch_bytes_max: u64,
 }
 
 impl Limits {
-    /// No batch should take longer than this: what is in flight is what an interruption loses.
+    /// No batch should take longer than this, because an interruption loses the batches in flight.
     pub const BATCH_TIME_MAX: Duration = Duration::from_millis(50);
 }
 
 /// Puts problems into batches: pure, deterministic, O(n log n).
 ///
-/// On the CPU problems of one affinity stay together, in the order their affinity first appears; a
-/// batch has one class. Shapes stay exact: a batch there is a unit of loading and of memory, its
-/// problems are solved one by one. What can run on graphics processors is padded to common shapes.
+/// On the CPU, problems of one affinity stay together, in the order in which their affinities first
+/// appear, and a batch has one class. Shapes stay exact there: a batch is a unit of loading and of
+/// memory, and its problems are solved one by one. Problems that can run on graphics processors are
+/// padded to common shapes.
 pub fn plan(workload: &str, problems: &[Planned], limits: &Limits, costs: &Costs) -> Plan {
     let Some(gpu) = &limits.gpu else {
         return plan_cpu(workload, problems, limits, costs);
@@ -111,7 +112,7 @@ pub fn plan(workload: &str, problems: &[Planned], limits: &Limits, costs: &Costs
         .filter_map(|(at, planned)| Some((at, planned.size.class, planned.gpu?.form)))
         .collect();
     let (buckets, unfit) = bucket(&forms, &gpu.padding);
-    // What no bucket of a list can take stays as it is, on the CPU.
+    // Problems that fit in no bucket of an explicit list stay unpadded, on the CPU.
     let unfit: Vec<Planned> = unfit.into_iter().map(|at| gpu_problems[at]).collect();
     plan.batches
         .extend(plan_cpu(workload, &unfit, limits, costs).batches);
@@ -175,7 +176,7 @@ fn plan_cpu(workload: &str, problems: &[Planned], limits: &Limits, costs: &Costs
     plan
 }
 
-/// By affinity (in the order they first appear), then class, then number.
+/// Sorts by affinity (in the order of first appearance), then class, then number.
 fn in_order(problems: &[Planned]) -> Vec<&Planned> {
     let mut ranks: std::collections::HashMap<u64, usize> = std::collections::HashMap::new();
     let mut keyed: Vec<(usize, u32, &Planned)> = problems

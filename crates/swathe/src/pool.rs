@@ -1,7 +1,7 @@
-//! Pools: buffers that are used again.
+//! Pools of buffers that are reused.
 //!
-//! Touching a fresh large buffer costs many times what a used one costs, because the system must
-//! find and clear its pages first.
+//! Touching a fresh large buffer costs many times what a reused one costs, because the operating
+//! system must find and clear its pages first.
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use crate::fault::FaultPoint;
 use crate::memory::{Budget, ReclaimerGuard, Reservation};
 
-/// Buffers of `T` that are used again. A clone is the same pool.
+/// A pool of reusable buffers of `T`. A clone shares the same pool.
 ///
-/// Idle buffers count against the budget and are given up as soon as it runs short; a buffer in
-/// use is counted by its taker.
+/// Idle buffers count against the budget and are dropped as soon as it runs short. The memory of a
+/// buffer in use is counted by the caller that took it.
 ///
 /// ```
 /// use swathe::{Budget, Pool};
@@ -37,23 +37,23 @@ struct Shared<T> {
 }
 
 struct State<T> {
-    /// Idle buffers by capacity, each with the bytes it holds of the budget.
+    /// Idle buffers by capacity, each with its reservation from the budget.
     idle: BTreeMap<usize, Vec<(Vec<T>, Reservation)>>,
     figures: PoolFigures,
 }
 
-/// How often buffers were used again.
+/// How often buffers were reused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolFigures {
     /// Buffers handed out.
     pub n_taken: u64,
-    /// Of them, those that had been used before.
+    /// Of these, the buffers that had been used before.
     pub n_reused: u64,
 }
 
 impl<T: Clone + Default + Send + 'static> Pool<T> {
-    /// An empty pool whose idle buffers count against this budget. The budget's faults can make it
-    /// forget a buffer on purpose.
+    /// An empty pool whose idle buffers count against this budget. The budget's injected faults can
+    /// force [`take`](Self::take) to allocate a fresh buffer.
     pub fn new(budget: &Budget) -> Pool<T> {
         let state = Mutex::new(State {
             idle: BTreeMap::new(),
@@ -75,10 +75,10 @@ impl<T: Clone + Default + Send + 'static> Pool<T> {
         }
     }
 
-    /// A buffer of `len` elements. What they hold is whatever was there before.
+    /// A buffer of `len` elements. The elements of a reused buffer keep their old values.
     ///
-    /// A buffer that is used again may have room for up to twice as many: the need of a workload
-    /// that takes buffers here counts them double.
+    /// A reused buffer may have capacity for up to twice as many elements, so a workload that takes
+    /// buffers here must count them double in its need.
     pub fn take(&self, len: usize) -> Pooled<T> {
         let forced_miss = self.shared.budget.faults().refuses(FaultPoint::Pool);
         let idle = self.shared.take_idle(len, forced_miss);
@@ -91,7 +91,7 @@ impl<T: Clone + Default + Send + 'static> Pool<T> {
         }
     }
 
-    /// How often buffers were used again so far.
+    /// How often buffers have been reused so far.
     pub fn figures(&self) -> PoolFigures {
         self.shared.lock().figures
     }
@@ -113,7 +113,7 @@ impl<T> Shared<T> {
         if forced_miss || len == 0 {
             return None;
         }
-        // Up to twice the wanted length: a small request must not pin a huge buffer.
+        // Up to twice the requested length: a small request must not pin a huge buffer.
         let capacity = *state.idle.range(len..=len.saturating_mul(2)).next()?.0;
         let buffers = state.idle.get_mut(&capacity)?;
         let (buffer, reservation) = buffers.pop()?;
@@ -141,7 +141,7 @@ impl<T> Shared<T> {
     }
 
     fn drop_idle(&self) {
-        // Taken out first: dropping a reservation locks the budget, never with this lock held.
+        // Dropping a reservation locks the budget, so the buffers leave this lock first.
         let idle = std::mem::take(&mut self.lock().idle);
         drop(idle);
     }
@@ -151,14 +151,14 @@ impl<T> Shared<T> {
     }
 }
 
-/// A buffer from a [`Pool`], given back when dropped.
+/// A buffer from a [`Pool`]. Dropping it returns the buffer to the pool.
 pub struct Pooled<T> {
     buffer: Vec<T>,
     pool: Weak<Shared<T>>,
 }
 
 impl<T> Pooled<T> {
-    /// Keeps the buffer for good: it does not return to the pool.
+    /// Keeps the buffer: it does not return to the pool.
     pub fn into_vec(mut self) -> Vec<T> {
         std::mem::take(&mut self.buffer)
     }

@@ -1,4 +1,4 @@
-//! Reports: the figures of a run, all of them measured.
+//! Reports: the measured figures of a run.
 
 use std::time::Duration;
 
@@ -19,33 +19,33 @@ pub struct Report {
     pub counts: Counts,
     /// From the first plan to the last outcome taken, in milliseconds.
     pub wall_ms: f64,
-    /// What every worker did, by phase.
+    /// The time of every worker, by phase.
     pub workers: Vec<WorkerFigures>,
     /// Launches, in the order they ended: every [`launches_step`](Report::launches_step)-th one.
     pub launches: Vec<Launch>,
     /// How many launches there were.
     pub n_launches: u64,
-    /// One in so many launches is kept, so that there are [`Report::N_LAUNCHES_KEPT`] at most and
-    /// they show the whole run, not its beginning.
+    /// One in so many launches is kept, so that at most [`Report::N_LAUNCHES_KEPT`] cover the whole
+    /// run and not only its beginning.
     pub launches_step: u64,
-    /// All launches together, by device, class and rough shape.
+    /// All launches summed up by device, class and shape bin.
     pub buckets: Vec<BucketFigures>,
-    /// The run from moment to moment; the first is its start, the last its end.
+    /// The state of the run over time; the first sample is at its start, the last at its end.
     pub samples: Vec<Sample>,
-    /// Memory against the budget.
+    /// Memory use against the budget.
     pub memory: MemoryFigures,
-    /// What went wrong and was mended; at most [`Report::N_SETBACKS_KEPT`] are kept.
+    /// What went wrong and was recovered; at most [`Report::N_SETBACKS_KEPT`] are kept.
     pub setbacks: Vec<Setback>,
     /// How many setbacks there were.
     pub n_setbacks: u64,
-    /// What solving again showed.
+    /// The result of the verification.
     pub verification: Verification,
-    /// What problems were measured to take.
+    /// The measured costs of problems.
     pub costs: Costs,
-    /// Where problems that could run on graphics processors went, and why.
+    /// Which devices solved the problems that graphics processors can run, and why.
     pub routes: Vec<Route>,
-    /// Problems that ran on the CPU because no kernel can do them, while graphics processors were
-    /// at hand.
+    /// Problems that ran on the CPU because no kernel supports them, although graphics processors
+    /// were available.
     pub n_cpu_only: u64,
     /// Whether the run ended before every problem had its outcome.
     pub cancelled: bool,
@@ -54,15 +54,15 @@ pub struct Report {
     pub ended_by: Option<EndCause>,
 }
 
-/// Why the engine ended a run before its problems did.
+/// Why the engine ended a run before all problems were done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndCause {
-    /// Too many solvers ran on after they were told to stop.
+    /// Too many solvers kept running after a stop.
     StuckSolvers {
-        /// How many.
+        /// How many solvers were stuck.
         n_stuck: usize,
-        /// How many there may be.
+        /// How many may be stuck.
         n_stuck_max: usize,
     },
     /// The system refused the threads that the run needs.
@@ -70,14 +70,14 @@ pub enum EndCause {
 }
 
 impl Report {
-    /// A report's size does not grow with the run beyond this.
+    /// The maximum number of launches in a report, so that its size does not grow with the run.
     pub const N_LAUNCHES_KEPT: usize = 10_000;
-    /// Likewise.
+    /// The maximum number of setbacks in a report.
     pub const N_SETBACKS_KEPT: usize = 1_000;
-    /// Likewise.
+    /// The maximum number of samples in a report.
     pub const N_SAMPLES_KEPT: usize = 600;
 
-    /// Problems solved in a second.
+    /// Problems solved per second.
     pub fn solved_per_s(&self) -> f64 {
         self.counts.n_solved as f64 / (self.wall_ms / 1e3).max(1e-9)
     }
@@ -85,20 +85,20 @@ impl Report {
 
 /// What became of the problems of a run.
 ///
-/// Without a cancellation `n_problems` is the sum of the others.
+/// Unless the run was cancelled, `n_problems` is the sum of the other counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// All of them.
+    /// All problems.
     pub n_problems: u64,
-    /// Those with an answer.
+    /// Problems with an answer.
     pub n_solved: u64,
-    /// Those that failed for a reason of their own, of wrong size included.
+    /// Problems that failed for a reason of their own, including those of wrong size.
     pub n_failed: u64,
-    /// Those that fit nowhere.
+    /// Problems that fit in no device's memory.
     pub n_too_large: u64,
-    /// Those that did not finish in time.
+    /// Problems that timed out.
     pub n_timed_out: u64,
-    /// Those whose solver panicked.
+    /// Problems whose solver panicked.
     pub n_panicked: u64,
 }
 
@@ -114,37 +114,38 @@ impl Counts {
         }
     }
 
-    /// Those that have an outcome.
+    /// The problems that have an outcome.
     pub fn n_done(&self) -> u64 {
         self.n_solved + self.n_unsolved()
     }
 
-    /// Those that have an outcome, but no answer.
+    /// The problems that have an outcome, but no answer.
     pub fn n_unsolved(&self) -> u64 {
         self.n_failed + self.n_too_large + self.n_timed_out + self.n_panicked
     }
 }
 
-/// What a worker does at a moment.
+/// What a worker is doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// Nothing: there was no batch to take.
+    /// Does nothing: there was no batch to take.
     #[default]
     Idle,
     /// Waits for memory.
     Memory,
     /// Loads problems.
     Load,
-    /// Waits until fewer than `n_threads` others solve.
+    /// Waits until fewer than `n_threads` other workers solve.
     Turn,
     /// Solves.
     Solve,
-    /// Hands outcomes over; waits if they are not taken.
+    /// Delivers outcomes; waits until they are taken.
     Deliver,
 }
 
-/// What a worker did, in milliseconds of wall time. The phases and the idle time add up to the wall.
+/// The wall time of a worker by phase, in milliseconds. The phases, including idle, add up to the
+/// wall time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkerFigures {
     /// The worker's number.
@@ -163,12 +164,12 @@ pub struct WorkerFigures {
     pub solve_ms: f64,
     /// See [`Phase::Deliver`].
     pub deliver_ms: f64,
-    /// From the worker's first moment to its last.
+    /// From the start of the worker to its end.
     pub wall_ms: f64,
 }
 
 impl WorkerFigures {
-    /// All phases together.
+    /// The sum of all phases.
     pub fn phases_ms(&self) -> f64 {
         self.idle_ms
             + self.memory_ms
@@ -182,36 +183,36 @@ impl WorkerFigures {
 /// One launch: a batch, or the part of one that a worker took.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Launch {
-    /// Where it ran.
+    /// The device it ran on.
     pub device: DeviceId,
-    /// Which worker ran it.
+    /// The worker that ran it.
     pub worker: usize,
     /// The class of its problems.
     pub class: u32,
-    /// The shape all of them fit in.
+    /// The shape that all its problems fit in.
     pub shape: Shape,
-    /// How many problems.
+    /// How many problems it had.
     pub n_lanes: usize,
-    /// The sum of their own volumes; what [`Launch::volume_launched`] has more is padding.
+    /// The sum of the problems' own volumes; the rest of [`Launch::volume_launched`] is padding.
     pub volume_real: u64,
-    /// The volume that was computed on: that of all lanes, padded if the device needs it.
+    /// The computed volume: that of all lanes, padded if the device needs it.
     pub volume_launched: u64,
-    /// The memory reserved for it.
+    /// The memory reserved for the launch.
     pub bytes: u64,
-    /// When it was taken and began to wait for memory, from the start of the run.
+    /// When a worker took it and began to wait for memory, from the start of the run.
     pub start_ms: f64,
     /// When it began to load.
     pub load_start_ms: f64,
-    /// When its problems were loaded and it began to wait for its turn.
+    /// When its problems were loaded and it began to wait for a turn to solve.
     pub load_end_ms: f64,
-    /// When its turn had come.
+    /// When it began to solve.
     pub solve_start_ms: f64,
     /// When its last problem was solved.
     pub end_ms: f64,
 }
 
 impl Launch {
-    /// The time from one moment to a later one, which may not have come.
+    /// The time between two moments; 0 if the later moment was not reached.
     fn span(from_ms: f64, to_ms: f64) -> f64 {
         (to_ms - from_ms).max(0.0)
     }
@@ -226,7 +227,7 @@ impl Launch {
         Launch::span(self.load_start_ms, self.load_end_ms)
     }
 
-    /// How long it waited for its turn.
+    /// How long it waited for a turn to solve.
     pub fn turn_ms(&self) -> f64 {
         Launch::span(self.load_end_ms, self.solve_start_ms)
     }
@@ -237,44 +238,44 @@ impl Launch {
     }
 }
 
-/// All launches of one class and rough shape on one device.
+/// All launches of one class and shape bin on one device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BucketFigures {
-    /// Where they ran.
+    /// The device they ran on.
     pub device: DeviceId,
-    /// Their class.
+    /// The class of the problems.
     pub class: u32,
     /// What the workload calls the class.
     pub class_name: String,
-    /// The shape that launches were padded to; where nothing is padded, their shape with every
-    /// extent rounded up to a power of two.
+    /// The shape that launches were padded to. Without padding, the shape of the launches with
+    /// every extent rounded up to a power of two.
     pub shape: Shape,
     /// How many launches.
     pub n_launches: u64,
-    /// How many problems in them.
+    /// How many problems were in them.
     pub n_lanes: u64,
-    /// Launches of 1, of 2 to 3, of 4 to 7 lanes and so on; no zeros at the end.
+    /// How many launches had 1 lane, 2 to 3 lanes, 4 to 7 lanes and so on, without trailing zeros.
     pub n_launches_by_lanes: Vec<u64>,
     /// The sum of the problems' own volumes.
     pub volume_real: u64,
-    /// The volume that was computed on.
+    /// The computed volume.
     pub volume_launched: u64,
     /// The most memory reserved for one launch.
     pub bytes_max: u64,
-    /// All waiting for memory.
+    /// Total time waiting for memory.
     pub memory_ms: f64,
-    /// All loading.
+    /// Total time loading.
     pub load_ms: f64,
-    /// All waiting for turns.
+    /// Total time waiting for a turn to solve.
     pub turn_ms: f64,
-    /// All solving.
+    /// Total time solving.
     pub solve_ms: f64,
-    /// What loading and solving were spent on, as far as the workload says ([`crate::timed`]).
+    /// The operations inside loading and solving that the workload times with [`crate::timed`].
     pub operations: Vec<OperationFigures>,
 }
 
 impl BucketFigures {
-    /// The share of the volume computed on that is padding, 0 to 1.
+    /// The share of the computed volume that is padding, 0 to 1.
     pub fn waste(&self) -> f64 {
         match self.volume_launched {
             0 => 0.0,
@@ -286,66 +287,66 @@ impl BucketFigures {
 /// Time spent on one operation inside a solver or a loader.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OperationFigures {
-    /// What the workload calls it.
+    /// The workload's name for the operation.
     pub name: String,
     /// The phase it belongs to: [`Phase::Load`] or [`Phase::Solve`].
     pub phase: Phase,
-    /// How often.
+    /// How often it ran.
     pub n_calls: u64,
-    /// How long, without the operations inside it.
+    /// How long it ran, without the operations nested in it.
     pub ms: f64,
 }
 
-/// A run at a moment.
+/// The state of a run at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// When, from the start of the run.
     pub at_ms: f64,
     /// Problems that have an outcome.
     pub n_done: u64,
-    /// Those of them that have no answer.
+    /// Of these, the problems that have no answer.
     pub n_unsolved: u64,
-    /// Problems that workers have in hand.
+    /// Problems that workers are working on.
     pub n_in_flight: u64,
-    /// Problems that wait for a worker, not yet planned ones included.
+    /// Problems that wait for a worker, including those not yet planned.
     pub n_waiting: u64,
-    /// Memory reserved of the budget.
+    /// Memory reserved from the budget.
     pub used_bytes: u64,
 }
 
-/// What a worker does right now.
+/// What a worker is doing right now.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorkerNow {
     /// The worker's number.
     pub worker: usize,
     /// The device it works for.
     pub device: DeviceId,
-    /// What it does.
+    /// The current phase.
     pub phase: Phase,
-    /// The problem it loads or solves, and for how long already.
+    /// The problem it loads or solves, and for how many milliseconds so far.
     pub problem: Option<(usize, f64)>,
 }
 
-/// Where problems of one class and padded shape went.
+/// Where problems of one class and padded shape ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Route {
-    /// Their class.
+    /// The class of the problems.
     pub class: u32,
-    /// The shape they are padded to.
+    /// The shape that the problems are padded to.
     pub padded: Shape,
-    /// The sum of their own volumes.
+    /// The sum of the problems' own volumes.
     pub volume_real: u64,
-    /// Whether launches hold them one after another instead of padding them.
+    /// Whether launches hold the problems one after another instead of padding them.
     pub packed: bool,
-    /// How many there were.
+    /// How many problems there were.
     pub n_problems: u64,
-    /// What each device did of them and what it was measured to take.
+    /// The part that each device solved, and its measured cost.
     pub devices: Vec<RouteDevice>,
-    /// The device that is fastest for them, all its threads together.
+    /// The device that is fastest for these problems, with all its threads together.
     pub choice: Option<DeviceId>,
-    /// How long the next best one would have taken for all of them, beside how long that one does.
+    /// How long the second fastest device would take for all of them.
     pub other_ms: Option<f64>,
-    /// How long the chosen one takes for all of them.
+    /// How long the fastest device takes for all of them.
     pub choice_ms: Option<f64>,
 }
 
@@ -368,33 +369,33 @@ pub struct RouteDevice {
     pub device: DeviceId,
     /// How many of the problems it solved.
     pub n_lanes: u64,
-    /// What one of them takes there, in milliseconds; on the CPU on one thread.
+    /// The time of one problem on the device, in milliseconds; for the CPU on one thread.
     pub lane_ms: Option<f64>,
 }
 
-/// Memory against the budget.
+/// Memory use against the budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryFigures {
     /// The budget.
     pub budget_bytes: u64,
-    /// The most that was reserved at once.
+    /// The most bytes reserved at once.
     pub peak_bytes: u64,
     /// Reservations granted.
     pub n_reservations: u64,
     /// Reservations refused.
     pub n_refusals: u64,
-    /// Buffers used again, if the workload has a pool.
+    /// How often buffers were reused, if the workload has a pool.
     pub pool: PoolFigures,
 }
 
-/// Why a launch was split, tried again or moved.
+/// Why a launch was split, retried or moved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Setback {
     /// When, from the start of the run.
     pub at_ms: f64,
-    /// On which device.
+    /// The device it happened on.
     pub device: DeviceId,
-    /// Why.
+    /// What went wrong.
     pub cause: SetbackCause,
     /// How many problems it concerned.
     pub n_problems: usize,
@@ -408,33 +409,33 @@ pub struct Setback {
 pub enum SetbackCause {
     /// Memory was refused.
     OutOfMemory {
-        /// What was asked for.
+        /// The bytes that were requested.
         wanted_bytes: u64,
     },
     /// The worker was lost.
     WorkerLost,
-    /// A solver did not stop when its time was over, and its worker was left behind.
+    /// A solver did not stop after its time limit, and its worker was abandoned.
     WorkerStuck {
-        /// The problem it is stuck in.
+        /// The problem that the worker is stuck in.
         problem: usize,
     },
     /// The system refused to start threads.
     ThreadsRefused {
-        /// How many.
+        /// How many threads.
         n_refused: usize,
     },
     /// A graphics processor was lost.
     DeviceLost,
-    /// A graphics processor did not answer in time.
+    /// A graphics processor timed out.
     DeviceTimedOut,
-    /// A launch came to nothing.
+    /// A launch failed as a whole.
     LaunchFailed {
-        /// What the driver or the kernel said.
+        /// The message of the driver or the kernel.
         message: String,
     },
     /// Kernels could not finish some problems of a launch.
     HandedOver {
-        /// Why not.
+        /// Why the kernels could not finish them.
         reason: String,
     },
 }
@@ -443,37 +444,38 @@ pub enum SetbackCause {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Remedy {
-    /// The launch was cut in two.
+    /// The launch was split in two.
     Split,
-    /// It was put back to be tried again.
+    /// The launch was queued again for a retry.
     Retried,
-    /// A new worker took over what was left of it.
+    /// A new worker took over the rest of the launch.
     Replaced,
-    /// The CPU takes it.
+    /// The CPU solves the problems.
     ToCpu,
-    /// The device was opened again, and the launch put back.
+    /// The device was reopened and the launch queued again.
     Reopened,
-    /// The device is not used any more, and the launch put back.
+    /// The device is no longer used, and the launch was queued again.
     Retired,
-    /// The run goes on with fewer workers.
+    /// The run continues with fewer workers.
     FewerWorkers,
 }
 
-/// What solving again showed.
+/// The result of solving some problems again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verification {
     /// Outcomes that were solved again.
     pub n_checked: u64,
-    /// Chosen ones that were not, because they failed or there was no memory to hold them twice.
+    /// Chosen outcomes that were not solved again, because they failed or there was no memory to
+    /// hold them twice.
     pub n_skipped: u64,
-    /// Those whose answers differ.
+    /// Problems whose two answers differ.
     pub mismatches: Vec<Mismatch>,
 }
 
 /// A problem that was solved twice with different answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mismatch {
-    /// The problem.
+    /// The number of the problem.
     pub problem: usize,
     /// Where the answers differ.
     pub difference: Difference,
@@ -482,7 +484,7 @@ pub struct Mismatch {
 /// Something that happened during a run.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// Outcomes were taken; the counts so far.
+    /// Outcomes were taken.
     Progress {
         /// What became of the problems so far.
         counts: Counts,
@@ -491,15 +493,15 @@ pub enum Event {
     },
     /// A launch ended.
     Launched(Launch),
-    /// Something went wrong and was mended.
+    /// Something went wrong and was recovered.
     Setback(Setback),
     /// Two answers to one problem differ.
     Mismatch(Mismatch),
-    /// A moment of the run, at least a few times a second whether anything happens or not.
+    /// A periodic sample, at least a few times a second whether anything happens or not.
     Sampled {
-        /// The moment.
+        /// The sample.
         sample: Sample,
-        /// What every worker does.
+        /// What every worker is doing.
         workers: Vec<WorkerNow>,
     },
 }

@@ -1,59 +1,60 @@
-//! Routes: which device takes which problems, by what they were measured to take.
+//! Routes: which device takes which problems, decided by measured costs.
 //!
-//! The devices of a run work from one queue. Problems that several of them could solve lie in
-//! [`Lot`]s; a device that has nothing to do asks which lot to take from, and how much. Three
-//! rules make the whole run short: each device takes what it is best at *compared with the
-//! others*; none takes more than would last until the end; and what is left at the end is not
-//! taken by a device that would still be at it when another had done it all.
+//! The devices of a run share one queue. Problems that several devices can solve are grouped in
+//! [`Lot`]s. An idle device asks the router which lot to take from, and how many lanes. Three rules
+//! keep the run short. Each device takes what it is best at *compared with the others*. No device
+//! takes more than would last until the end. Near the end, a device leaves the rest alone if
+//! another device would finish all of it sooner.
 
 use std::time::Duration;
 
-/// Problems of one kind that several devices could solve, as the router sees them.
+/// Problems of one kind that several devices can solve, as the router sees them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lot {
-    /// How many are left.
+    /// How many lanes are left.
     pub n_lanes: usize,
-    /// What one of them takes on each device; `None` where nothing is known yet.
+    /// The cost of one lane on each device.
     pub cost_by_device: Vec<LaneCost>,
 }
 
-/// What a lane takes on a device.
+/// The cost of one lane on a device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LaneCost {
-    /// The device cannot do it.
+    /// The device cannot solve the lane.
     Never,
-    /// Nothing was measured yet.
+    /// Nothing has been measured yet.
     Unknown,
-    /// Measured.
+    /// The measured time.
     Takes(Duration),
 }
 
 /// What a device should do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// Take up to so many lanes from the lot of this number.
+    /// Take lanes from a lot.
     Take {
-        /// The lot.
+        /// The number of the lot.
         lot: usize,
-        /// How many lanes at most.
+        /// The maximum number of lanes.
         n_lanes: usize,
     },
-    /// Leave what there is to the others.
+    /// Leave the remaining lanes to the other devices.
     Leave,
 }
 
-/// Lanes that a device takes of which it is not known how long they take.
+/// How many lanes a device takes while their cost is unknown.
 const N_PROBE: usize = 4;
 
-/// A device is worth waiting for only if it is clearly faster: measurements scatter.
+/// A device leaves lanes to another only if that one is faster by this factor: measurements
+/// scatter.
 const HYSTERESIS: f64 = 1.25;
 
-/// What a device should take. `n_at_once[d]` is how many lanes device `d` solves side by side, each
-/// in the time that its [`LaneCost`] says: threads of the CPU, 1 for a device that solves whole
-/// batches and whose lane costs are shares of them.
+/// What a device should take. `n_at_once[d]` is how many lanes device `d` solves in parallel, each
+/// in the time of its [`LaneCost`]. For the CPU this is the number of threads. For a device that
+/// solves whole batches it is 1, and its lane cost is a share of the batch.
 ///
-/// As long as a lot has lanes that some device can do, at least one device takes from some lot:
-/// the devices cannot all leave the work to each other.
+/// As long as a lot has lanes that some device can solve, at least one device takes lanes: the
+/// devices cannot all leave the work to each other.
 ///
 /// ```
 /// use std::time::Duration;
@@ -67,8 +68,11 @@ const HYSTERESIS: f64 = 1.25;
 /// assert!(matches!(choose(1, &lots, &[2, 1]), Choice::Take { lot: 0, .. }));
 /// assert!(matches!(choose(0, &lots, &[2, 1]), Choice::Take { lot: 1, .. }));
 /// ```
+///
+/// # Panics
+/// If `device` is not below the number of devices, or a lot has fewer costs than there are devices.
 pub fn choose(device: usize, lots: &[Lot], n_at_once: &[usize]) -> Choice {
-    // Once for all lots: a decision is made under the queue's lock.
+    // Computed once for all lots, because a decision is made under the queue's lock.
     let devices = 0..n_at_once.len();
     let alone_s: Vec<f64> = devices.map(|other| alone(other, lots, n_at_once)).collect();
     let mut best: Option<(f64, usize)> = None;
@@ -78,7 +82,7 @@ pub fn choose(device: usize, lots: &[Lot], n_at_once: &[usize]) -> Choice {
         }
         let advantage = match lot.cost_by_device[device] {
             LaneCost::Never => continue,
-            // To know is worth a batch.
+            // A first measurement is worth a batch.
             LaneCost::Unknown => f64::INFINITY,
             LaneCost::Takes(lane) => rival(device, lot, n_at_once) / seconds(lane),
         };
@@ -92,8 +96,8 @@ pub fn choose(device: usize, lots: &[Lot], n_at_once: &[usize]) -> Choice {
     let lot = &lots[number];
     let n_lanes = match lot.cost_by_device[device] {
         LaneCost::Takes(lane) => {
-            // Half of what the devices do together until the end: lanes that are taken cannot be
-            // shared out again.
+            // Half of what the devices together do until the end, because lanes that are taken
+            // cannot be redistributed.
             let together = together(lots, &alone_s);
             (0.5 * together / seconds(lane)).min(lot.n_lanes as f64) as usize
         }
@@ -105,14 +109,15 @@ pub fn choose(device: usize, lots: &[Lot], n_at_once: &[usize]) -> Choice {
     }
 }
 
-/// Whether a device should take lanes of this lot at all. Only devices that can do these lanes
-/// themselves are a reason to leave them.
+/// Whether a device should take lanes of this lot at all. A device leaves lanes only to devices
+/// that can solve them.
 ///
-/// Progress: take a lot with lanes. If the CPU does not know it, the CPU takes it. A device with an
-/// unknown cost leaves it only to one with a known cost; and a device with a known cost leaves it
-/// only to one whose own lane is clearly shorter, so the device with the shortest lane takes it.
+/// Proof of progress, for a lot with lanes: if the CPU's cost is unknown, the CPU takes it. A
+/// device with an unknown cost leaves the lot only to one with a known cost. A device with a known
+/// cost leaves the lot only to one whose own lane is clearly shorter, so the device with the
+/// shortest lane takes it.
 fn should_take(device: usize, lot: &Lot, alone_s: &[f64]) -> bool {
-    /// Lanes that another device will have done within this many seconds are not worth a probe.
+    /// Lanes that another device will finish within this many seconds are not worth a probe.
     const PROBE_WORTH_S: f64 = 0.2;
     let mut others = (0..alone_s.len()).filter(|&other| other != device);
     match lot.cost_by_device[device] {
@@ -120,19 +125,20 @@ fn should_take(device: usize, lot: &Lot, alone_s: &[f64]) -> bool {
         LaneCost::Unknown if device == 0 => true,
         LaneCost::Unknown => others.all(|other| match lot.cost_by_device[other] {
             LaneCost::Never => true,
-            // The CPU is measured soon; another unknown device may be waiting likewise.
+            // The CPU is measured soon, but another device with an unknown cost may wait in the
+            // same way.
             LaneCost::Unknown => other != 0,
             LaneCost::Takes(_) => alone_s[other] > PROBE_WORTH_S,
         }),
         LaneCost::Takes(lane) => others.all(|other| match lot.cost_by_device[other] {
             LaneCost::Never | LaneCost::Unknown => true,
-            // A device that would still be at its first lane when another had done it all leaves it.
+            // Leave the lot if another device would finish everything before this one's first lane.
             LaneCost::Takes(_) => seconds(lane) <= HYSTERESIS * alone_s[other],
         }),
     }
 }
 
-/// What all devices together need for all that is left, each of which would need so long alone.
+/// The time that all devices together need for everything left, given the time each needs alone.
 fn together(lots: &[Lot], alone_s: &[f64]) -> f64 {
     let rates = alone_s.iter().enumerate().map(|(device, alone)| {
         let can_all = lots
@@ -143,11 +149,11 @@ fn together(lots: &[Lot], alone_s: &[f64]) -> f64 {
             false => 0.0,
         }
     });
-    // Infinite where no device knows all of it: then a device takes what its batch limits allow.
+    // Infinite where no device knows all costs: a device then takes what its batch limits allow.
     1.0 / rates.sum::<f64>()
 }
 
-/// What the other devices, the best of them, need for a lane of this lot.
+/// The time that the fastest other device needs for a lane of this lot.
 fn rival(device: usize, lot: &Lot, n_at_once: &[usize]) -> f64 {
     let mut least = f64::INFINITY;
     for (other, lane) in lot.cost_by_device.iter().enumerate() {
@@ -160,8 +166,8 @@ fn rival(device: usize, lot: &Lot, n_at_once: &[usize]) -> f64 {
     least
 }
 
-/// What a device would need for all that is left and that it can do; infinite if something of it is
-/// unknown.
+/// The time that a device alone needs for everything left that it can solve; infinite if one of the
+/// costs is unknown.
 fn alone(device: usize, lots: &[Lot], n_at_once: &[usize]) -> f64 {
     let (mut sum, mut longest) = (0.0, 0.0f64);
     for lot in lots.iter().filter(|lot| lot.n_lanes > 0) {
@@ -174,8 +180,8 @@ fn alone(device: usize, lots: &[Lot], n_at_once: &[usize]) -> f64 {
             }
         }
     }
-    // No lane is done sooner for being the only one. (Nor can two devices then leave the same lanes
-    // to each other: the one whose longest lane is shorter takes them.)
+    // A single lane is no faster on several threads. This also prevents two devices from leaving
+    // the same lanes to each other: the one whose longest lane is shorter takes them.
     longest.max(sum / n_at_once[device].max(1) as f64)
 }
 
@@ -191,8 +197,8 @@ mod tests {
         LaneCost::Takes(Duration::from_secs_f64(ms / 1e3))
     }
 
-    /// Carries the choices out on devices that need exactly what is said; the time until the last
-    /// lane is done.
+    /// Executes the choices on devices that need exactly the given costs. Returns the time until
+    /// the last lane is done.
     fn simulate(mut lots: Vec<Lot>, n_at_once: &[usize], lanes_max: usize) -> f64 {
         // Every thread is a worker of its own.
         let mut free: Vec<(f64, usize)> = n_at_once
@@ -222,8 +228,8 @@ mod tests {
         end
     }
 
-    /// The shortest time two devices need if problems could be cut: the first takes from the lots
-    /// it is relatively best at until both end at once.
+    /// The shortest time of two devices if lots could be divided freely: the first device takes the
+    /// lots that it is relatively best at until both end at the same time.
     fn best(lots: &[Lot], n_at_once: &[usize]) -> f64 {
         let cost = |lot: &Lot, device: usize| match lot.cost_by_device[device] {
             LaneCost::Takes(lane) => {
@@ -327,7 +333,8 @@ mod tests {
         };
         assert_eq!(choose(1, &lot(1000, ms(1.0)), &[1, 1]), probe);
         assert_eq!(choose(1, &lot(1000, LaneCost::Never), &[1, 1]), probe);
-        // Ten milliseconds' worth is left to the CPU, and so is what was not measured.
+        // Lanes worth ten milliseconds are left to the CPU, and so are lanes whose CPU cost is
+        // unknown.
         assert_eq!(choose(1, &lot(10, ms(1.0)), &[1, 1]), Choice::Leave);
         let unknown = lot(1000, LaneCost::Unknown);
         assert_eq!(choose(1, &unknown, &[1, 1]), Choice::Leave);
@@ -342,8 +349,8 @@ mod tests {
         assert_eq!(choose(2, &lots, &[1, 1, 1]), probe);
     }
 
-    /// A class that one device may not do any more says nothing about another class that only this
-    /// device may do.
+    /// A class that is banned on one device must not keep that device from another class that only
+    /// it may solve.
     #[test]
     fn a_banned_class_does_not_keep_a_device_from_another() {
         let lots = |n_banned: usize| {
@@ -367,7 +374,7 @@ mod tests {
         }
     }
 
-    /// Whatever is known of the devices, one of them takes lanes as long as one of them can do them.
+    /// As long as one device can solve a lane, some device takes lanes, whatever costs are known.
     #[test]
     fn the_devices_never_all_leave_what_one_of_them_can_do() {
         let mut state = 11u64;

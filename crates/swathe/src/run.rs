@@ -1,10 +1,10 @@
-//! Runs: a plan carried out.
+//! Runs: the execution of a plan.
 //!
-//! Workers take batches from one [queue](queue), reserve the memory, load the problems, wait for
-//! their turn to solve (there are more workers than turns, which is what loads ahead), and send
-//! the outcomes to the caller's thread through a [mailbox](mailbox). Each worker keeps its batch in
-//! a [state](worker_state) that the [watchdog](watchdog) can look into: a solver that does not stop is left
-//! behind with its one problem, and a new worker goes on with the rest.
+//! Workers take batches from one [queue](queue), reserve the memory and load the problems. They
+//! then wait for a turn to solve. There are more workers than turns, so the waiting workers have
+//! loaded ahead. Outcomes go to the caller's thread through a [mailbox](mailbox). Each worker keeps
+//! its batch in a [state](worker_state) that the [watchdog](watchdog) can inspect: a solver that
+//! does not stop is abandoned with its one problem, and a new worker continues with the rest.
 
 mod clock;
 mod collect;
@@ -59,9 +59,9 @@ use crate::{
 pub struct Done<S, E> {
     /// The problem's number.
     pub index: usize,
-    /// What became of it.
+    /// What became of the problem.
     pub outcome: Outcome<S, E>,
-    /// Where it was solved.
+    /// The device that solved it.
     pub device: DeviceId,
     /// How long solving it took.
     pub took: Duration,
@@ -69,12 +69,12 @@ pub struct Done<S, E> {
     pub n_attempts: u32,
 }
 
-/// What a run hands to its caller.
+/// What a run delivers to its caller.
 pub enum Delivery<S, E> {
     /// An outcome.
     Done(Done<S, E>),
-    /// Nothing came for a while: the time to look at what is unfinished. Comes about ten times a
-    /// second, between outcomes too.
+    /// A tick, about ten times a second, with or without outcomes in between. The caller can use it
+    /// to check what is unfinished.
     Tick,
 }
 
@@ -85,12 +85,11 @@ type DoneOf<F> = Done<<F as Finish>::Finished, <F as Finish>::Failure>;
 type OutcomeOf<F> = Outcome<<F as Finish>::Finished, <F as Finish>::Failure>;
 type SourceOf<F> = Source<ProblemOf<F>, <F as Finish>::Failure>;
 
-/// Solves all problems of a source and calls `done` with every outcome, as they come.
+/// Solves all problems of a source and calls `done` with every outcome, in the order of completion.
 ///
-/// `done` runs on this thread. While it blocks, outcomes wait and hold their memory, so that slow
+/// `done` runs on the calling thread. While it blocks, outcomes wait and hold their memory, so slow
 /// output slows the solvers down instead of filling the memory. If it breaks, the run ends early.
-/// What a problem's outcome is depends on the problem alone: not on batch size, order, number of
-/// threads or memory.
+/// An outcome depends on its problem alone: not on batch size, order, number of threads or memory.
 ///
 /// # Panics
 /// If answers are to be verified and the workload [cannot compare](Workload::can_compare) them, and
@@ -108,7 +107,7 @@ pub fn run<W: OwnedWorkload>(
     })
 }
 
-/// [`run`] for solutions that are finished before they are delivered, and with ticks between the
+/// [`run`] for solutions that are finished before they are delivered, with ticks between the
 /// outcomes.
 ///
 /// # Panics
@@ -122,7 +121,7 @@ pub fn run_finishing<F: Finish>(
     run_until(finish, source, settings, settings.stop.for_run(), take)
 }
 
-/// [`run_finishing`] with a stop of its own, by which the holder of a clone can end it.
+/// [`run_finishing`] with a stop of its own: the holder of a clone can end the run.
 pub(crate) fn run_until<F: Finish>(
     finish: &Arc<F>,
     source: &SourceOf<F>,
@@ -154,34 +153,35 @@ pub(crate) fn run_until<F: Finish>(
         cost_version: AtomicU64::new(1),
         gpu_pool,
         n_cpu_only: AtomicU64::new(0),
-        slots: Mutex::default(),
+        worker_states: Mutex::default(),
         threads: Mutex::default(),
         n_workers_spawned: AtomicUsize::new(0),
         n_stuck: AtomicUsize::new(0),
-        // Room for a few batches of outcomes: enough to keep workers going, few enough to hold back.
+        // Room for a few batches of outcomes: enough to keep workers busy, few enough for
+        // back-pressure.
         mailbox: Mailbox::new(4 * n_workers),
         finished: AtomicBool::new(false),
         n_done: AtomicU64::new(0),
         n_unsolved: AtomicU64::new(0),
         samples: Mutex::new(Samples::default()),
         started,
-        // If there is no room for it, the problems need it more.
+        // If there is no room for it, the problems take precedence.
         _locals: match local_bytes {
             0 => None,
             bytes => settings.memory.try_reserve(bytes).ok(),
         },
     });
     shared.sample();
-    // Whatever happens on this thread (`take` may panic), the workers end.
+    // The workers end even if this thread panics (`take` may panic).
     let over = EndRunOnDrop(&shared);
-    // First: without it a solver that does not stop would hold the run for ever.
+    // Started first: without it, a solver that does not stop would block the run for ever.
     let watchdog = watchdog::start(&shared);
     let n_started = match &watchdog {
         Some(_) => Shared::spawn_workers(&shared, n_cpu_workers),
         None => 0,
     };
     let mut collected = collect(&shared, n_started, take);
-    // Settled before the threads are joined: from here on nothing waits for a message.
+    // Measured before the threads are joined: from here on no thread waits for a message.
     let wall_ms = ms(started.elapsed());
     let samples = lock(&shared.samples).finish(shared.now(wall_ms));
     drop(over);
@@ -230,7 +230,7 @@ pub(crate) fn run_until<F: Finish>(
     }
 }
 
-/// The whole plan of a run that is not carried out. Problems without a size are not in it.
+/// The whole plan of a run, without its execution. Problems without a size are not in it.
 pub fn explain<F: Finish>(finish: &F, source: &SourceOf<F>, settings: &Settings) -> Plan {
     let workload = finish.workload();
     let planned: Vec<Planned> = (0..source.n_problems())
@@ -258,7 +258,7 @@ pub fn explain<F: Finish>(finish: &F, source: &SourceOf<F>, settings: &Settings)
 
 fn limits(settings: &Settings) -> Limits {
     Limits {
-        budget_bytes: settings.memory.cap_bytes(),
+        budget_bytes: settings.memory.reachable_bytes(),
         n_batches_at_once: settings.n_threads.max(1)
             + settings.n_prefetch
             + GpuPool::N_WORKERS_EACH * settings.devices.len(),
@@ -268,13 +268,13 @@ fn limits(settings: &Settings) -> Limits {
     }
 }
 
-/// The memory that a problem takes on the CPU, to be solved and finished.
+/// The memory that solving and finishing a problem takes on the CPU.
 fn need<F: Finish>(finish: &F, size: &Size) -> Need {
     let solving = finish.workload().need(size, DeviceKind::Cpu);
     finish.need(size, solving)
 }
 
-/// Whether the placement lets a problem of this size be launched.
+/// Whether the placement allows a problem of this size to be launched.
 fn may_launch<W: Workload>(workload: &W, size: &Size, settings: &Settings) -> bool {
     settings.placement.as_ref().is_none_or(|placement| {
         workload.launch_is_exact(size.class) || placement.is_on_devices(size)
@@ -291,7 +291,7 @@ fn gpu_lane<W: Workload>(workload: &W, size: &Size, on: DeviceKind) -> Option<Gp
         },
         on,
     );
-    // The answers of a launch are all there before the first of them is finished.
+    // All answers of a launch exist before the first of them is finished.
     let solving = workload.need(size, DeviceKind::Cpu);
     Some(GpuLane {
         form,
@@ -312,7 +312,7 @@ impl<F: Finish> Drop for EndRunOnDrop<'_, F> {
     }
 }
 
-/// Why a device is not used without a worker of its own.
+/// The reason why a device without a worker is not used.
 const NO_THREAD: &str = "the system refused to start a thread for it";
 
 /// What all workers of a run share.
@@ -321,34 +321,34 @@ struct Shared<F: Finish> {
     source: SourceOf<F>,
     settings: Settings,
     stop: Stop,
-    /// The problems that are solved twice.
+    /// The numbers of the problems that are solved twice.
     verify: HashSet<usize>,
     queue: Queue<F>,
     scratches: ScratchPool<WorkloadOf<F>>,
     costs: Mutex<Costs>,
-    /// Grows when something was learnt.
+    /// Incremented when costs change.
     cost_version: AtomicU64,
     gpu_pool: GpuPool,
-    /// Problems that no kernel can do.
+    /// Problems that no kernel supports.
     n_cpu_only: AtomicU64,
-    slots: Mutex<Vec<Arc<WorkerState<F>>>>,
-    /// By worker number; those of workers left behind are taken out and never joined.
+    worker_states: Mutex<Vec<Arc<WorkerState<F>>>>,
+    /// By worker number. The threads of abandoned workers are removed and never joined.
     threads: Mutex<Vec<(usize, JoinHandle<()>)>>,
     n_workers_spawned: AtomicUsize,
-    /// Workers that were left behind and have not come back since.
+    /// Workers that were abandoned and have not returned since.
     n_stuck: AtomicUsize,
     mailbox: Mailbox<Message<F>>,
     finished: AtomicBool,
-    /// Outcomes taken so far, and those of them without an answer.
+    /// Outcomes taken so far; `n_unsolved` counts those without an answer.
     n_done: AtomicU64,
     n_unsolved: AtomicU64,
     samples: Mutex<Samples>,
     started: Instant,
-    /// The memory of the workers' own state.
+    /// The memory of the workers' local state.
     _locals: Option<Reservation>,
 }
 
-/// What workers and the watchdog tell the caller's thread.
+/// A message from a worker or the watchdog to the caller's thread.
 enum Message<F: Finish> {
     Outcomes {
         done: Vec<DoneOf<F>>,
@@ -360,17 +360,17 @@ enum Message<F: Finish> {
     Setback(Setback),
     /// A worker was started in place of a lost one.
     WorkerSpawned,
-    /// A worker has no more to do (or is lost): it sends nothing any more.
+    /// A worker has ended or is lost: it sends no more messages.
     Ended(WorkerFigures),
-    /// A worker was left behind.
+    /// A worker was abandoned.
     Abandoned,
-    /// The run ends before its problems do.
+    /// The run ends before all problems are done.
     EndedBy(EndCause),
-    /// A worker panicked outside of what it guards: the panic is the caller's.
+    /// A worker panicked outside of guarded code. The caller's thread resumes the panic.
     Broken(Box<dyn Any + Send>),
 }
 
-/// What solving problems of a range again showed.
+/// The result of verifying the problems of a range.
 #[derive(Default)]
 struct Checked {
     n_checked: u64,
@@ -378,18 +378,18 @@ struct Checked {
 }
 
 impl<F: Finish> Shared<F> {
-    /// Starts the workers and says how many there are: fewer than wanted if the system refuses
-    /// threads, none if none of them could solve whatever comes.
+    /// Starts the workers and returns how many there are: fewer than requested if the system
+    /// refuses threads, none if it refuses the first CPU worker.
     fn spawn_workers(shared: &Arc<Self>, n_cpu_workers: usize) -> usize {
-        // Threads that were refused for want of address space leave none of it, and the problems
-        // need some: this much is kept for them. It is never touched, so that it is no memory.
+        // If threads are refused for lack of address space, none of it is left for the problems, so
+        // this much is set aside for them. It is never touched and so takes no memory.
         const SPARED_BYTES: usize = 128 << 20;
         let mut spared = memmap2::MmapMut::map_anon(SPARED_BYTES).ok();
         let n_gpus = shared.gpu_pool.n_gpus();
         let gpus = (0..n_gpus).flat_map(|number| {
             std::iter::repeat_n(WorkerKind::Gpu(number), GpuPool::N_WORKERS_EACH)
         });
-        // The first of the CPU is what no run can do without.
+        // CPU workers come first, because no run can do without one.
         let wanted: Vec<WorkerKind> = std::iter::repeat_n(WorkerKind::Cpu, n_cpu_workers)
             .chain(gpus)
             .collect();
@@ -397,7 +397,7 @@ impl<F: Finish> Shared<F> {
         for &who in &wanted {
             let mut is_started = Shared::spawn_worker(shared, who);
             if !is_started && n_started[0] == 0 {
-                // One worker with little to spare is more than none.
+                // One worker with little address space left is better than none.
                 spared = None;
                 is_started = Shared::spawn_worker(shared, who);
             }
@@ -419,24 +419,24 @@ impl<F: Finish> Shared<F> {
         n_all
     }
 
-    /// Starts a worker, unless the system refuses a thread.
+    /// Starts a worker; `false` if the system refuses a thread.
     fn spawn_worker(shared: &Arc<Self>, who: WorkerKind) -> bool {
-        // Deep recursion in a solver should meet the solver's own limit before the stack's end.
+        // A large stack, so that deep recursion in a solver reaches the solver's own limit first.
         const STACK_BYTES: usize = 16 << 20;
         if shared.settings.memory.faults().refuses(FaultPoint::Thread) {
             return false;
         }
         let worker = shared.n_workers_spawned.fetch_add(1, Ordering::Relaxed);
-        let slot = Arc::new(WorkerState::new(worker, who, shared.stop.for_worker()));
-        lock(&shared.slots).push(Arc::clone(&slot));
+        let worker_state = Arc::new(WorkerState::new(worker, who, shared.stop.for_worker()));
+        lock(&shared.worker_states).push(Arc::clone(&worker_state));
         let its = Arc::clone(shared);
         let thread = std::thread::Builder::new()
             .name(format!("swathe-worker-{worker}"))
             .stack_size(STACK_BYTES)
             .spawn(move || {
                 let work = || match who {
-                    WorkerKind::Cpu => worker::work(&its, &slot),
-                    WorkerKind::Gpu(number) => gpu_worker::work(&its, &slot, number),
+                    WorkerKind::Cpu => worker::work(&its, &worker_state),
+                    WorkerKind::Gpu(number) => gpu_worker::work(&its, &worker_state, number),
                 };
                 if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
                     its.mailbox.post(Message::Broken(panic));
@@ -445,15 +445,17 @@ impl<F: Finish> Shared<F> {
         let is_started = thread.is_ok();
         match thread {
             Ok(thread) => lock(&shared.threads).push((worker, thread)),
-            Err(_) => lock(&shared.slots).retain(|slot| slot.worker != worker),
+            Err(_) => {
+                lock(&shared.worker_states).retain(|worker_state| worker_state.worker != worker)
+            }
         }
         is_started
     }
 
-    /// Starts a worker in place of one that is left behind or lost. Where the system refuses a
-    /// thread the others go on; the run ends if there are none.
+    /// Starts a worker in place of one that was abandoned or lost. If the system refuses a thread,
+    /// the other workers of its kind continue. Without any other CPU worker the run ends.
     fn replace(shared: &Arc<Self>, lost: &WorkerState<F>) {
-        // Before it starts: it may end at once.
+        // Sent before the worker starts, because it may end at once.
         shared.mailbox.post(Message::WorkerSpawned);
         if Shared::spawn_worker(shared, lost.who) {
             return;
@@ -461,8 +463,10 @@ impl<F: Finish> Shared<F> {
         shared.mailbox.post(Message::Abandoned);
         let cause = SetbackCause::ThreadsRefused { n_refused: 1 };
         shared.send_setback(cause, 0, Remedy::FewerWorkers);
-        let mut others = lock(&shared.slots).clone();
-        others.retain(|slot| slot.who == lost.who && slot.worker != lost.worker);
+        let mut others = lock(&shared.worker_states).clone();
+        others.retain(|worker_state| {
+            worker_state.who == lost.who && worker_state.worker != lost.worker
+        });
         match lost.who {
             _ if !others.is_empty() => {}
             WorkerKind::Gpu(number) => {
@@ -502,8 +506,8 @@ impl<F: Finish> Shared<F> {
         }));
     }
 
-    /// What a device takes, or whether it is used at all, has changed: those that wait for work may
-    /// decide differently now.
+    /// A cost has changed or a device was retired, so workers that wait for work may decide
+    /// differently now.
     fn costs_changed(&self) {
         self.cost_version.fetch_add(1, Ordering::Release);
         if self.gpu_pool.n_gpus() > 0 {
@@ -511,7 +515,7 @@ impl<F: Finish> Shared<F> {
         }
     }
 
-    /// More than a few workers that were left behind starve the others: the run ends then.
+    /// Ends the run if too many workers are stuck, because these starve the others.
     fn end_if_starved(&self) {
         let n_stuck = self.n_stuck.load(Ordering::Acquire);
         let n_stuck_max = self.settings.n_stuck_max;
@@ -526,7 +530,7 @@ impl<F: Finish> Shared<F> {
         }
     }
 
-    /// The run at this moment.
+    /// The state of the run now.
     fn now(&self, at_ms: f64) -> Sample {
         let (n_in_flight, n_waiting) = self.queue.n_in_flight_waiting();
         Sample {
@@ -539,7 +543,7 @@ impl<F: Finish> Shared<F> {
         }
     }
 
-    /// Takes a sample if it is time.
+    /// Takes a sample if one is due.
     fn sample(&self) {
         let mut samples = lock(&self.samples);
         let at_ms = ms(self.started.elapsed());
@@ -548,18 +552,18 @@ impl<F: Finish> Shared<F> {
         }
     }
 
-    /// This moment and what the workers do.
+    /// The current sample and what the workers are doing.
     fn sampled(&self) -> Event {
-        let slots: Vec<Arc<WorkerState<F>>> = lock(&self.slots).clone();
-        let workers = slots.iter().map(|slot| {
-            let current = slot.hand().current;
+        let worker_states: Vec<Arc<WorkerState<F>>> = lock(&self.worker_states).clone();
+        let workers = worker_states.iter().map(|worker_state| {
+            let current = worker_state.in_flight().current;
             WorkerNow {
-                worker: slot.worker,
-                device: match slot.who {
+                worker: worker_state.worker,
+                device: match worker_state.who {
                     WorkerKind::Cpu => DeviceId::Cpu,
                     WorkerKind::Gpu(number) => self.gpu_pool.id(number),
                 },
-                phase: slot.phase(),
+                phase: worker_state.phase(),
                 problem: current
                     .map(|current| (current.planned.index, ms(current.since.elapsed()))),
             }
@@ -570,9 +574,9 @@ impl<F: Finish> Shared<F> {
         }
     }
 
-    /// Forgets a worker that is left behind: it is not joined and not watched any more.
+    /// Removes an abandoned worker: it is neither joined nor watched any more.
     fn forget(&self, worker: usize) {
-        lock(&self.slots).retain(|slot| slot.worker != worker);
+        lock(&self.worker_states).retain(|worker_state| worker_state.worker != worker);
         lock(&self.threads).retain(|&(number, _)| number != worker);
     }
 
@@ -583,7 +587,8 @@ impl<F: Finish> Shared<F> {
             .collect()
     }
 
-    /// The memory a problem takes here. One that is solved twice is held twice, if that fits.
+    /// The memory a problem takes in this run. A problem that is solved twice is held twice, if
+    /// that fits.
     fn need(&self, index: usize, size: &Size) -> Need {
         let need = need(&*self.finish, size);
         if !self.is_verified(index, size) {
@@ -608,8 +613,8 @@ impl<F: Finish> Shared<F> {
         gpu_lane(self.workload(), size, GpuPool::kind(&self.settings))
     }
 
-    /// Whether the CPU leaves problems of this class that can be launched to the devices, as long
-    /// as one of them can.
+    /// Whether the CPU leaves launchable problems of this class to the devices, as long as a device
+    /// can solve them.
     fn is_for_devices(&self, class: u32) -> bool {
         let settings = &self.settings;
         let is_placed = settings.placement.is_some() && !self.workload().launch_is_exact(class);
@@ -621,16 +626,16 @@ impl<F: Finish> Shared<F> {
         self.verify.contains(&index) && {
             let need = need(&*self.finish, size);
             let bytes = need.total_bytes().saturating_add(self.check_bytes(size));
-            bytes <= self.settings.memory.cap_bytes()
+            bytes <= self.settings.memory.reachable_bytes()
         }
     }
 }
 
-/// Threads that wait for work or for their turn are woken when there is some; this bounds the wait
-/// should a wake-up ever be missed.
+/// The maximum wait of a thread for work or for a turn. A wake-up normally comes earlier; this
+/// bounds the wait should one ever be missed.
 const WAIT_MAX: Duration = Duration::from_millis(250);
 
-/// A lock whose holders cannot leave half a change behind.
+/// Locks a mutex and ignores poisoning, because no holder can leave a partial change behind.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

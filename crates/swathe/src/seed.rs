@@ -1,8 +1,8 @@
 //! Seeds: numbers that depend on a seed and a position alone.
 //!
-//! The one SplitMix64 of all crates: a draw is the same on every machine and in every version.
+//! All crates use this one SplitMix64, so a draw is the same on every machine and in every version.
 
-/// What SplitMix64 adds to its state for every word.
+/// The increment of SplitMix64's state for every word.
 const GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// SplitMix64's finaliser: spreads every input bit over the whole word.
@@ -42,7 +42,7 @@ pub fn unit(state: &mut u64) -> f64 {
     (draw(state) >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// The next whole number between two bounds, its logarithm evenly spread.
+/// The next log-uniform whole number between two bounds.
 ///
 /// ```
 /// let mut state = 3;
@@ -54,12 +54,12 @@ pub fn log_uniform(state: &mut u64, low: f64, high: f64) -> usize {
     (low * (high / low).powf(unit(state))).round() as usize
 }
 
-/// `n_chosen` of the numbers below `n`, ascending; all of them if there are not so many.
+/// `n_chosen` distinct numbers below `n`, ascending; all of them if there are no more than that.
 pub fn choose(n: usize, n_chosen: usize, seed: u64) -> Vec<usize> {
     if n_chosen >= n {
         return (0..n).collect();
     }
-    // Floyd's way: one draw for each number chosen, however many there are to choose from.
+    // Floyd's algorithm: one draw for each chosen number, independent of `n`.
     let mut chosen = std::collections::BTreeSet::new();
     for top in n - n_chosen..n {
         let drawn = (mix(seed ^ mix(top as u64)) % (top as u64 + 1)) as usize;

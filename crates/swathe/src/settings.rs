@@ -1,4 +1,4 @@
-//! Settings: how a run should go about its work.
+//! Settings: how a run is executed.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use crate::memory::Budget;
 use crate::report::Event;
 use crate::{Costs, Device, Padding, Placement, Stop};
 
-/// How a run should go about its work. None of it changes an answer, except that answers of
-/// different devices may differ in their last bits.
+/// How a run is executed. No setting changes an answer, except that answers of different devices
+/// may differ in their last bits.
 ///
 /// ```
 /// use std::time::Duration;
@@ -19,41 +19,41 @@ use crate::{Costs, Device, Padding, Placement, Stop};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Problems solved at once on the CPU.
+    /// Problems solved at the same time on the CPU.
     pub n_threads: usize,
     /// Batches loaded ahead of those being solved.
     pub n_prefetch: usize,
     /// Problems in a batch.
     pub batch_size: BatchSize,
-    /// Problems in a batch at most, chosen or fixed.
+    /// The maximum number of problems in a batch, chosen or fixed.
     pub batch_size_max: usize,
-    /// How shapes are padded for launches that need equal ones.
+    /// How shapes are padded for launches that need equal shapes.
     pub padding: Padding,
-    /// Devices for launches, beside the CPU's own threads.
+    /// Devices for launches, besides the CPU's own threads.
     pub devices: Vec<Device>,
-    /// Who takes what several devices could.
+    /// Which device takes problems that several devices can solve.
     pub routing: Routing,
-    /// Fixes where problems are solved whose answers may differ between devices in the last bits;
-    /// without it the first free device takes them.
+    /// Where to solve problems whose answers may differ between devices in the last bits. Without
+    /// it, the first free device takes them.
     pub placement: Option<Placement>,
-    /// The memory that may be used. Faults on purpose are given with it.
+    /// The memory that may be used. Injected faults come with it.
     pub memory: Budget,
-    /// The time a problem may take to load, and again to be solved.
+    /// The time limit for loading a problem, and again for solving it.
     pub time_limit: Duration,
-    /// How long after its time is over a solver that does not poll is waited for.
+    /// How long the run waits for a solver that does not poll, after its time limit has passed.
     pub grace: Duration,
-    /// Solvers that run on after they were told to stop, at most: one more ends the run, because
-    /// they take the processor from those that are well.
+    /// The maximum number of solvers that keep running after a stop. One more ends the run, because
+    /// stuck solvers take processor time from healthy ones.
     pub n_stuck_max: usize,
-    /// So many outcomes, chosen by the seed, are solved again and compared.
+    /// How many outcomes, chosen by the seed, are solved again and compared.
     pub n_verify: usize,
     /// The seed of every choice the engine makes.
     pub seed: u64,
-    /// Costs that were learnt before.
+    /// Costs learnt in earlier runs.
     pub costs: Costs,
     /// Cancels the run from outside.
     pub stop: Stop,
-    /// Is told what happens while it happens.
+    /// Receives the events of the run.
     pub observer: Option<Observer>,
 }
 
@@ -82,27 +82,27 @@ impl Default for Settings {
     }
 }
 
-/// Who takes what several devices could.
+/// Which device takes problems that several devices can solve.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Routing {
-    /// Whichever was measured to be best at it.
+    /// The device that was measured to be best at them.
     #[default]
     Measured,
-    /// Devices for launches, as long as there is one that can.
+    /// Devices for launches, as long as one of them can solve the problem.
     Launch,
 }
 
 /// How many problems a batch has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BatchSize {
-    /// What fits in memory and takes a few milliseconds, by measurement.
+    /// As many as fit in memory and take a few milliseconds, by measurement.
     #[default]
     Auto,
-    /// Always so many, memory permitting.
+    /// Always so many, if memory permits.
     Fixed(usize),
 }
 
-/// Is told what happens while a run goes on, on the thread that called [`run`](crate::run).
+/// Receives the events of a run, on the thread that called [`run`](crate::run).
 #[derive(Clone)]
 pub struct Observer(Arc<dyn Fn(&Event) + Send + Sync>);
 
@@ -112,7 +112,7 @@ impl Observer {
         Observer(Arc::new(tell))
     }
 
-    /// Tells it of an event: for observers that pass events on to others.
+    /// Passes an event to the observer. For observers that forward events to others.
     pub fn tell(&self, event: &Event) {
         (self.0)(event);
     }

@@ -72,6 +72,9 @@ impl Shape {
     }
 
     /// The smallest shape that both fit in. Both must have the same number of extents.
+    ///
+    /// # Panics
+    /// In debug builds, if the numbers of extents differ.
     pub fn union(&self, other: &Shape) -> Shape {
         debug_assert_eq!(self.n_extents, other.n_extents);
         self.map(|axis, extent| extent.max(other.extents[axis]))
@@ -82,7 +85,7 @@ impl Shape {
         self.map(|_, extent| extent.div_ceil(step.max(1)).saturating_mul(step.max(1)))
     }
 
-    /// Every extent rounded up to a power of two: a coarse bin for what was measured.
+    /// Every extent rounded up to a power of two: a coarse bin for measurements.
     pub fn bin(&self) -> Shape {
         self.map(|_, extent| extent.checked_next_power_of_two().unwrap_or(u32::MAX))
     }
@@ -118,7 +121,7 @@ impl fmt::Display for Shape {
     Shape::N_EXTENTS_MAX
 )]
 pub struct ShapeParseError {
-    /// The text.
+    /// The text that was given.
     pub text: String,
 }
 
@@ -143,7 +146,7 @@ impl FromStr for Shape {
     }
 }
 
-// Written as text, so that `report.json` and the cost file read as people write shapes.
+// Serialised as text, so that `report.json` and the cost file show shapes as users write them.
 impl Serialize for Shape {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)

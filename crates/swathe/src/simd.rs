@@ -1,6 +1,6 @@
 //! The instruction sets that kernels are compiled for, and which of them this machine has.
 //!
-//! The one detection of all crates: kernels, reports and `run.json` name the same path.
+//! All crates use this one detection, so kernels, reports and `run.json` name the same path.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SimdPath {
-    /// Plain Rust; the multiply-adds are fused in software where the target has no instruction.
+    /// Plain Rust. Multiply-adds are fused in software where the target has no instruction for it.
     Portable,
     /// x86-64 with AVX2 and FMA.
     Avx2,
@@ -25,7 +25,7 @@ pub enum SimdPath {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this machine cannot run the {path} kernels")]
 pub struct SimdUnavailable {
-    /// The path that was asked for.
+    /// The requested path.
     pub path: SimdPath,
 }
 
@@ -42,7 +42,8 @@ pub struct SimdUnavailable {
 pub struct Simd(SimdPath);
 
 impl Simd {
-    /// The fastest path of this machine. The first call looks, the others remember.
+    /// The fastest path of this machine. The first call detects it, later calls return the cached
+    /// path.
     pub fn detect() -> Simd {
         static BEST: OnceLock<Simd> = OnceLock::new();
         *BEST.get_or_init(|| {
@@ -60,7 +61,7 @@ impl Simd {
     /// A path of the caller's choice.
     ///
     /// # Errors
-    /// If this machine does not have it.
+    /// If this machine lacks the instructions of the path.
     pub fn new(path: SimdPath) -> Result<Simd, SimdUnavailable> {
         match path.is_available() {
             true => Ok(Simd(path)),
@@ -79,7 +80,7 @@ impl Simd {
         self.0
     }
 
-    /// Whether the machine has AVX2 and FMA, on this path or below it.
+    /// Whether the path includes AVX2 and FMA.
     pub const fn has_avx2(self) -> bool {
         matches!(self.0, SimdPath::Avx2 | SimdPath::Avx512)
     }

@@ -1,4 +1,4 @@
-//! Problems in a slice, solved where they are.
+//! Solves problems in a slice, without a plan or a queue.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -9,19 +9,20 @@ use crate::{Outcome, Stop, Workload};
 
 /// Solves problems that are in memory and returns their outcomes in the same order.
 ///
-/// The light way in: nothing is loaded, planned or watched. The problems are borrowed, so a solver
-/// that never returns is waited for; use [`run`](crate::run) for solvers you do not trust and for
-/// inputs that do not fit in memory. Little work is done on this thread alone, because waking
-/// another costs more than it saves; `n_threads` of 0 means all cores.
+/// This is the lightweight entry point: nothing is loaded, planned or supervised. The problems are
+/// borrowed, so the call waits even for a solver that never returns. Use [`run`](crate::run) for
+/// solvers you do not trust and for inputs that do not fit in memory. A little work stays on the
+/// calling thread, because waking another thread costs more than it saves. `n_threads` of 0 means
+/// all cores.
 ///
-/// A stop leaves the rest as [`Outcome::TimedOut`].
+/// After a stop, the remaining problems become [`Outcome::TimedOut`].
 pub fn solve_slice<W: Workload>(
     workload: &W,
     problems: &[W::Problem],
     n_threads: usize,
     stop: &Stop,
 ) -> Vec<Outcome<W::Solution, W::Failure>> {
-    /// Less than this is not worth waking a thread for.
+    /// Less remaining work than this is not worth waking a thread.
     const INLINE: Duration = Duration::from_micros(50);
 
     let started = Instant::now();
@@ -33,7 +34,8 @@ pub fn solve_slice<W: Workload>(
     };
     let mut n_before_look = 1;
     for problem in problems {
-        // The clock costs as much as a tiny problem: look at it at 1, 2, 4, 8 …
+        // Reading the clock costs as much as a tiny problem, so it is read after 1, 2, 4, 8 …
+        // problems.
         if n_threads > 1 && outcomes.len() == n_before_look {
             n_before_look *= 2;
             let elapsed = started.elapsed();
@@ -58,13 +60,13 @@ pub fn solve_slice<W: Workload>(
     outcomes
 }
 
-/// Outcomes of neighbours, and the number of the first.
+/// The outcomes of consecutive problems, and the number of the first.
 type Part<W> = (
     usize,
     Vec<Outcome<<W as Workload>::Solution, <W as Workload>::Failure>>,
 );
 
-/// Shares the problems out among scoped threads, which claim ranges of them.
+/// Distributes the problems over scoped threads, which claim ranges of them.
 fn solve_rest<W: Workload>(
     workload: &W,
     problems: &[W::Problem],
@@ -73,7 +75,7 @@ fn solve_rest<W: Workload>(
     started: Instant,
 ) -> Vec<Outcome<W::Solution, W::Failure>> {
     let n_threads = n_threads.min(problems.len());
-    // A few claims for each thread: enough to even out, few enough to cost nothing.
+    // A few claims per thread balance the load without measurable overhead.
     let n_claimed = problems.len().div_ceil(16 * n_threads);
     let next = AtomicUsize::new(0);
     let parts: Mutex<Vec<Part<W>>> = Mutex::default();
@@ -99,7 +101,7 @@ fn solve_rest<W: Workload>(
     };
     std::thread::scope(|scope| {
         for _ in 1..n_threads {
-            // A thread that the system refuses is done without: this one does what is left.
+            // Without the refused thread, this thread and the running ones do the work.
             if std::thread::Builder::new()
                 .spawn_scoped(scope, work)
                 .is_err()

@@ -6,11 +6,11 @@ use crate::{Size, Stop, Workload};
 
 /// The problems of a run: how many, how large each is, and how to load one.
 ///
-/// Sizes are asked for when the plan is made and problems are loaded when they are next, so a
-/// run's memory does not grow with its input. Both functions are called from many threads, and
-/// more than once for one problem if a device fails or its answer is verified. They are owned
-/// (`Arc`), not borrowed: a solver that never returns is left behind, and must not hold anything
-/// that its owner wants to drop.
+/// Sizes are read when the plan is made, and each problem is loaded shortly before it is solved, so
+/// a run's memory does not grow with its input. Both functions are called from many threads. They
+/// are called more than once for one problem if a device fails or the answer is verified. They are
+/// owned (`Arc`), not borrowed, because a solver that never returns is abandoned and must not hold
+/// borrowed data.
 pub struct Source<P, E> {
     n_problems: usize,
     size: Arc<SizeFn<E>>,
@@ -21,7 +21,8 @@ type SizeFn<E> = dyn Fn(usize) -> Result<Size, E> + Send + Sync;
 type LoadFn<P, E> = dyn Fn(usize, &Stop) -> Result<P, E> + Send + Sync;
 
 impl<P, E> Source<P, E> {
-    /// `n_problems` problems; `size` is cheap (the survey's result), `load` may read files.
+    /// `n_problems` problems. `size` must be cheap (it returns the survey's result); `load` may
+    /// read files.
     pub fn new(
         n_problems: usize,
         size: impl Fn(usize) -> Result<Size, E> + Send + Sync + 'static,
@@ -34,8 +35,8 @@ impl<P, E> Source<P, E> {
         }
     }
 
-    /// Problems that are already in memory. They are cloned when they are next: cheap ones hold
-    /// their data behind an `Arc`.
+    /// Problems that are already in memory. Each is cloned when it is loaded; the clone is cheap if
+    /// the problem holds its data behind an `Arc`.
     pub fn from_vec<W>(workload: &Arc<W>, problems: Vec<P>) -> Source<P, E>
     where
         W: Workload<Problem = P> + 'static,
@@ -59,7 +60,7 @@ impl<P, E> Source<P, E> {
     /// The size of a problem.
     ///
     /// # Errors
-    /// If it has none: it could not be read when the input was surveyed.
+    /// If the problem has no size because it could not be read when the input was surveyed.
     pub fn size(&self, index: usize) -> Result<Size, E> {
         (self.size)(index)
     }
@@ -67,7 +68,7 @@ impl<P, E> Source<P, E> {
     /// Loads a problem.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the problem cannot be read.
     pub fn load(&self, index: usize, stop: &Stop) -> Result<P, E> {
         (self.load)(index, stop)
     }

@@ -44,7 +44,7 @@ pub fn spawn<W: OwnedWorkload>(
     source: Source<W::Problem, W::Failure>,
     settings: Settings,
 ) -> Run<W::Solution, W::Failure> {
-    // Few: the receiver of the outcomes decides the pace.
+    // A small capacity gives back-pressure: the receiver of the outcomes sets the pace.
     let (sender, receiver) = sync_channel(64);
     let stop = settings.stop.for_run();
     let its_stop = stop.clone();
@@ -54,8 +54,8 @@ pub fn spawn<W: OwnedWorkload>(
     let thread = std::thread::Builder::new()
         .name("swathe-run".to_owned())
         .spawn(move || {
-            // Wakes once more when this thread ends, in whatever way, after the channel is closed:
-            // locals are dropped in reverse.
+            // Wakes the task once more when this thread ends for any reason. The channel is closed
+            // by then, because locals are dropped in reverse order.
             let last_wake = WakesAtEnd(wakes);
             let sender = sender;
             let finish = Arc::new(AsSolved(workload));
@@ -100,30 +100,32 @@ impl Drop for WakesAtEnd {
     }
 }
 
-/// A run in the background: an iterator of its outcomes as they come, or a future of all of them
-/// in order. Dropping it cancels the run.
+/// A run in the background: an iterator over its outcomes as they arrive, or a future of all
+/// outcomes in the order of the problems. Dropping it cancels the run.
 ///
-/// Outcomes that were handed over and not yet taken (at most 64) do not count against the memory
-/// budget any more.
+/// Outcomes that wait in the channel (at most 64) no longer count against the memory budget.
 pub struct Run<S, E> {
     receiver: Receiver<Done<S, E>>,
     thread: Option<JoinHandle<Report>>,
     stop: Stop,
     waker: Arc<Mutex<Option<Waker>>>,
     n_problems: usize,
-    /// What the future has gathered; empty until it is first polled, because a caller that iterates
-    /// does not want the memory of all outcomes taken.
+    /// The outcomes that the future has collected. Empty until the first poll, so that a caller
+    /// that iterates does not pay for the memory of all outcomes.
     outcomes: Vec<Option<Outcome<S, E>>>,
 }
 
 impl<S, E> Run<S, E> {
-    /// Asks this run to end early; others that follow the same [`Settings::stop`] go on. What is
-    /// finished can still be taken.
+    /// Cancels this run. Other runs that follow the same [`Settings::stop`] continue. Outcomes that
+    /// are finished can still be taken.
     pub fn cancel(&self) {
         self.stop.end_run();
     }
 
     /// Waits for the end of the run and returns its figures; outcomes not taken are dropped.
+    ///
+    /// # Panics
+    /// If the thread of the run panicked.
     pub fn report(mut self) -> Report {
         while self.receiver.recv().is_ok() {}
         self.join()
@@ -141,13 +143,13 @@ impl<S, E> Run<S, E> {
 impl<S, E> Iterator for Run<S, E> {
     type Item = Done<S, E>;
 
-    /// The next outcome, in the order they come.
+    /// The next outcome, in the order of completion.
     fn next(&mut self) -> Option<Done<S, E>> {
         self.receiver.recv().ok()
     }
 }
 
-// Nothing in it is pinned.
+// No field is pinned.
 impl<S, E> Unpin for Run<S, E> {}
 
 impl<S, E> Future for Run<S, E> {
@@ -155,7 +157,8 @@ impl<S, E> Future for Run<S, E> {
     type Output = (Vec<Option<Outcome<S, E>>>, Report);
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        // Left before looking, so that an outcome that comes in between is not slept through.
+        // Stored before the channel is polled, so that an outcome that arrives in between still
+        // wakes the task.
         *self.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(context.waker().clone());
         if self.outcomes.is_empty() {
             let n_problems = self.n_problems;

@@ -1,12 +1,12 @@
-//! Stop: how a solver learns that it should give up.
+//! Stop: the signal that tells a solver to give up.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Tells a solver to give up, because the run was cancelled or its problem's time is over.
+/// Tells a solver to give up, because the run was cancelled or the problem's time limit has passed.
 ///
 /// Solvers poll [`Stop::requested`] at least every few milliseconds and then return any failure:
-/// what they return after a stop is not looked at. A clone tells the same thing.
+/// the engine ignores the failure after a stop. Clones share one state.
 ///
 /// ```
 /// use swathe::Stop;
@@ -19,9 +19,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Stop {
     /// Set by the caller.
     cancelled: Arc<AtomicBool>,
-    /// Set by the run itself, when its outcomes are no longer wanted.
+    /// Set by the run itself when its outcomes are no longer needed.
     run_over: Arc<AtomicBool>,
-    /// Set when this problem's time is over.
+    /// Set when the time limit of the current problem has passed.
     expired: Arc<AtomicBool>,
 }
 
@@ -44,12 +44,12 @@ impl Stop {
         self.cancelled.store(true, Ordering::Release);
     }
 
-    /// Whether the whole run was told to stop.
+    /// Whether the whole run was cancelled or ended.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Acquire) || self.run_over.load(Ordering::Acquire)
     }
 
-    /// A stop for one run: it follows this one and can end alone.
+    /// A stop for one run: it follows this stop and can also end alone.
     pub(crate) fn for_run(&self) -> Stop {
         Stop {
             cancelled: Arc::clone(&self.cancelled),
@@ -57,7 +57,7 @@ impl Stop {
         }
     }
 
-    /// A stop for the problems of one worker: it follows this run's and can expire alone.
+    /// A stop for the problems of one worker: it follows the run's stop and can also expire alone.
     pub(crate) fn for_worker(&self) -> Stop {
         Stop {
             expired: Arc::default(),
@@ -77,7 +77,7 @@ impl Stop {
         self.expired.load(Ordering::Acquire)
     }
 
-    /// Takes the expiry back before the worker's next problem.
+    /// Resets the expiry before the worker's next problem.
     pub(crate) fn renew(&self) {
         self.expired.store(false, Ordering::Release);
     }

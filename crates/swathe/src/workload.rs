@@ -9,9 +9,9 @@ use crate::{Device, GpuError, Shape, Stop};
 
 /// A kind of problem the engine can solve.
 ///
-/// A workload says how large a problem is, how much memory solving it takes, and how one problem
-/// is solved on one thread. Everything else (order, batches, threads, memory, panics, time limits,
-/// figures) is the engine's.
+/// A workload defines how large a problem is, how much memory solving it takes, and how one problem
+/// is solved on one thread. The engine does everything else: order, batches, threads, memory,
+/// panics, time limits and figures.
 ///
 /// ```
 /// use std::convert::Infallible;
@@ -58,43 +58,42 @@ pub trait Workload: Send + Sync {
     type Solution: Send;
     /// Why a problem has no answer.
     type Failure: Error + Send;
-    /// Working memory of a solver, reused from problem to problem. There are as many as problems
-    /// are solved at once; a scratch moves between workers.
+    /// Working memory of a solver, reused from problem to problem. There are as many scratches as
+    /// problems are solved at once; a scratch moves between workers.
     type Scratch: Send;
-    /// State that belongs to one worker thread for as long as the thread lives: made there, dropped
-    /// there, and so free to hold what cannot be sent (caches with `Rc`, an interpreter). `()` where
-    /// there is none.
+    /// State of one worker thread. The thread creates it and drops it, so it may hold values that
+    /// are not `Send` (caches with `Rc`, an interpreter). `()` where there is none.
     type Local;
     /// The name users see: `ot`, `arc`, `array`.
     const NAME: &'static str;
 
-    /// The size of a problem at hand. A loaded problem whose size is not the surveyed one is not
-    /// solved: memory was planned for another.
+    /// The size of a loaded problem. The engine does not solve a loaded problem whose size differs
+    /// from the surveyed size, because memory was planned for the surveyed size.
     fn size(&self, problem: &Self::Problem) -> Size;
 
-    /// The memory a problem of this size takes. Stands beside the kernel and is tested against
-    /// the measured peak.
+    /// The memory a problem of this size takes. The implementation stands beside the kernel and is
+    /// tested against the measured peak.
     fn need(&self, size: &Size, on: DeviceKind) -> Need;
 
-    /// Fresh working memory, as small as possible: it grows while solving.
+    /// New working memory, as small as possible: it grows while solving.
     fn scratch(&self) -> Self::Scratch;
 
-    /// The state of a new worker, called on the worker's own thread.
+    /// Creates the state of a worker. Called on the worker's own thread.
     fn local(&self) -> Self::Local;
 
-    /// The memory that the state of a worker may grow to, reserved for every worker of a run.
+    /// The memory that the state of one worker may grow to. A run reserves it for every worker.
     fn local_bytes(&self) -> u64 {
         0
     }
 
-    /// Solves one problem on one thread: the reference and the fallback.
+    /// Solves one problem on one thread. This is the reference and the fallback for launches.
     ///
-    /// The engine calls it from many threads, catches panics, and sets a time limit that `stop`
-    /// tells of. The answer must depend on the problem alone, not on what the scratch or the local
-    /// state held.
+    /// The engine calls it from many threads, catches panics, and sets `stop` when the time limit
+    /// has passed. The answer must depend on the problem alone, not on earlier contents of the
+    /// scratch or the local state.
     ///
     /// # Errors
-    /// If the problem has no answer; what is returned after a stop is not looked at.
+    /// If the problem has no answer. The engine ignores an error that is returned after a stop.
     fn solve(
         &self,
         problem: &Self::Problem,
@@ -103,30 +102,32 @@ pub trait Workload: Send + Sync {
         stop: &Stop,
     ) -> Result<Self::Solution, Self::Failure>;
 
-    /// The shape in which a problem of this size can be launched together with others. `None`: it
-    /// is solved alone on the CPU, and the plan says so.
+    /// The shape in which a problem of this size can be launched together with others. `None` means
+    /// that it is solved alone on the CPU, and the plan shows it there.
     ///
-    /// Problems of one class share a launch, padded to a common shape where theirs differ. Only
-    /// what the kernels can really do belongs here: element types, ranges and limits included.
+    /// Problems of one class share a launch. Where their shapes differ, they are padded to a common
+    /// shape. Return a shape only if the kernels support the size, including its element type,
+    /// range and limits.
     fn launch_form(&self, _size: &Size) -> Option<Shape> {
         None
     }
 
     /// Whether launches hold problems one after another, each with its own extents, instead of
-    /// padding them: then nothing is wasted where shapes differ, and reports say so.
+    /// padding them. Packed launches waste nothing where shapes differ, and reports say so.
     fn gpu_is_packed(&self) -> bool {
         false
     }
 
-    /// Solves problems together on a device: an entry for each, in their order.
+    /// Solves problems together on a device. Returns one entry for each problem, in their order.
     ///
-    /// All of them have one class and a [form](Self::launch_form) that fits in `padded`. The answer
-    /// to a problem depends on the problem alone, not on who shares its launch. Kernels have bounded
-    /// loops, and `stop` is looked at between launches (waiting for the device does so by itself).
+    /// All problems have one class and a [form](Self::launch_form) that fits in `padded`. The
+    /// answer to a problem must depend on the problem alone, not on the other problems in its
+    /// launch. Kernels must have bounded loops. The implementation polls `stop` between launches;
+    /// waiting for the device already polls it.
     ///
     /// # Errors
-    /// If the launch as a whole came to nothing; the engine tries again with fewer problems,
-    /// elsewhere, or on the CPU.
+    /// If the launch failed as a whole. The engine retries with fewer problems, on another device,
+    /// or on the CPU.
     #[expect(
         clippy::type_complexity,
         reason = "an entry for each problem, or none at all"
@@ -144,25 +145,25 @@ pub trait Workload: Send + Sync {
     }
 
     /// Whether launches of this class give the CPU's answers to the last bit. If they do not, a
-    /// [`Placement`](crate::Placement) keeps each size to one of the two.
+    /// [`Placement`](crate::Placement) assigns each size either to the CPU or to the devices.
     fn launch_is_exact(&self, _class: u32) -> bool {
         false
     }
 
-    /// Whether [`agree`](Self::agree) compares answers. A run that is to verify answers refuses a
-    /// workload that cannot compare them.
+    /// Whether [`agree`](Self::agree) compares answers. A run with verification refuses a workload
+    /// that cannot compare them.
     fn can_compare(&self) -> bool {
         false
     }
 
-    /// Whether two answers to one problem are the same, as far as this workload promises for
-    /// answers from `on`. Called only if the workload [can compare](Self::can_compare) answers.
+    /// Whether two answers to one problem are equal within what this workload promises for answers
+    /// from `on`. Called only if the workload [can compare](Self::can_compare) answers.
     ///
     /// # Errors
-    /// If they differ: the first difference.
+    /// If the answers differ; the error is the first difference.
     ///
     /// # Panics
-    /// Unless a workload that can compare answers brings its own.
+    /// The default implementation panics. A workload that can compare answers must override it.
     fn agree(
         &self,
         _reference: &Self::Solution,
@@ -182,9 +183,9 @@ pub trait Workload: Send + Sync {
     }
 }
 
-/// A workload that borrows nothing, which is every one whose types do not: what
-/// [`run`](crate::run) takes, because a solver that never returns is left behind and must not hold
-/// anything that its owner wants to drop. ([`solve_slice`](crate::solve_slice) takes any workload.)
+/// A workload that borrows nothing. Every workload whose types are `'static` implements it.
+/// [`run`](crate::run) requires it because a solver that never returns is abandoned and must not
+/// hold borrowed data. ([`solve_slice`](crate::solve_slice) takes any workload.)
 pub trait OwnedWorkload:
     Workload<
         Problem: 'static,
@@ -207,23 +208,25 @@ impl<W> OwnedWorkload for W where
 {
 }
 
-/// What became of a problem in a launch.
+/// The result of one problem in a launch.
 #[derive(Clone, Debug)]
 pub enum Lane<S, E> {
-    /// It is done, with an answer or a failure of its own.
+    /// The problem is done, with an answer or a failure of its own.
     Done(Result<S, E>),
-    /// The kernels cannot finish it: the CPU shall, and the report counts it.
+    /// The kernels cannot finish the problem, for this reason. The CPU solves it, and the report
+    /// counts it.
     ToCpu(String),
 }
 
 /// How large a problem is, known before it is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Size {
-    /// Its extents.
+    /// The problem's extents.
     pub shape: Shape,
-    /// What must not share a launch: element type, operation.
+    /// Problems of different classes never share a launch. A class is, for example, an element type
+    /// or an operation.
     pub class: u32,
-    /// What should run close together: a task, a series. Problems of one affinity share inputs.
+    /// Problems of one affinity share inputs and should run close together: a task, a series.
     pub affinity: u64,
 }
 
@@ -240,21 +243,21 @@ impl Size {
 
 /// The memory a problem takes.
 ///
-/// On a graphics processor these are bytes of the device's memory; what the host holds meanwhile
-/// is the CPU's need with one scratch for all lanes.
+/// On a graphics processor these are bytes of the device's memory. The host meanwhile holds the
+/// CPU's need, with one scratch for all lanes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Need {
-    /// While it is in flight: the loaded problem.
+    /// The loaded problem, held while it is in flight.
     pub lane_bytes: u64,
-    /// While it is solved: the worker's scratch, kept for the next problem; on a graphics
-    /// processor what a launch takes besides its lanes.
+    /// The worker's scratch, held while the problem is solved and kept for the next one. On a
+    /// graphics processor: what a launch takes besides its lanes.
     pub scratch_bytes: u64,
-    /// From solving until its outcome is taken: the answer.
+    /// The answer, held from solving until the outcome is taken.
     pub solution_bytes: u64,
 }
 
 impl Need {
-    /// All of it at once.
+    /// The sum of the three.
     pub fn total_bytes(&self) -> u64 {
         self.lane_bytes
             .saturating_add(self.scratch_bytes)
@@ -292,6 +295,6 @@ pub struct Difference {
     pub field: String,
     /// Its value in the reference answer.
     pub expected: String,
-    /// Its value in the other.
+    /// Its value in the other answer.
     pub found: String,
 }

@@ -1,6 +1,6 @@
-//! What is counted bounds what is really allocated.
+//! The counted memory bounds the memory that is really allocated.
 //!
-//! Alone in its process, with an allocator that counts.
+//! The test runs alone in its process, with an allocator that counts.
 
 #[path = "engine/sieve.rs"]
 #[allow(
@@ -22,19 +22,19 @@ struct Counting;
 static LIVE_BYTES: AtomicU64 = AtomicU64::new(0);
 static PEAK_BYTES: AtomicU64 = AtomicU64::new(0);
 
-// SAFETY: everything is passed on to the system's allocator; the counters have no part in it.
+// SAFETY: every call is passed on to the system's allocator; the counters do not affect it.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let bytes = layout.size() as u64;
         let live = LIVE_BYTES.fetch_add(bytes, Ordering::Relaxed) + bytes;
         PEAK_BYTES.fetch_max(live, Ordering::Relaxed);
-        // SAFETY: the caller keeps the promises of `alloc`.
+        // SAFETY: the caller upholds the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         LIVE_BYTES.fetch_sub(layout.size() as u64, Ordering::Relaxed);
-        // SAFETY: the caller keeps the promises of `dealloc`.
+        // SAFETY: the caller upholds the contract of `dealloc`.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -42,13 +42,14 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The engine's own: queue, slots, channel, figures; nothing that grows with a problem.
+/// The engine's own memory: queue, worker states, mailbox, figures; nothing that grows with a
+/// problem.
 const ENGINE_BYTES: u64 = 256 << 10;
 
 #[test]
 fn the_process_stays_within_the_budget() {
     for cap_bytes in [256 << 10, 2 << 20, 32 << 20] {
-        // Two hundred problems of a twentieth of the budget, more or less, and one of half of it.
+        // Two hundred problems of up to a twentieth of the budget, and one of half of it.
         let mut fields: Vec<Field> = (0..200)
             .map(|k| {
                 let n_rows = cap_bytes / 20 / (8 * 16) * (1 + sieve::mix(k) % 20) / 20;

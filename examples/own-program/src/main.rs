@@ -1,5 +1,5 @@
-//! A command of one's own on swathe: counts the words of text files, with everything that swathe's
-//! own commands have. `cargo run --release -p own-program -- *.txt --out RUN`
+//! An example of a command built on swathe: it counts the words of text files and has all features
+//! of swathe's own commands. `cargo run --release -p own-program -- *.txt --out RUN`
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,7 +20,7 @@ use swathe_run::store::rows::Rows;
 use swathe_run::store::run_folder::{FolderError, InputFile};
 use swathe_run::store::table_reader::TableReader;
 
-/// The solver: how many words a text has.
+/// The solver: counts the words of a text.
 struct Words;
 
 impl Workload for Words {

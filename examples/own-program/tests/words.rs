@@ -1,4 +1,4 @@
-//! The example's command, as its user runs it.
+//! Runs the example's command as a user would.
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,4 +1,4 @@
-//! The picture of a run that is being watched.
+//! The screenshot of the live page of a run.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -11,13 +11,13 @@ use swathe_browser::{Area, Browser};
 use super::{DocsError, HEIGHT_PX, smallest};
 use crate::process;
 
-/// What it is called under `docs/`.
+/// The file name under `docs/`.
 pub(super) const FILE: &str = "watch.png";
 
-/// Where the run goes, beside the demo.
+/// The run's folder, beside the demo's.
 const RUN: &str = "FLOW";
 
-/// The PNG of the live page of a run that is well on its way.
+/// The PNG of the live page of a run that is about half done.
 pub(super) fn take(
     browser: &Browser,
     program: &Path,
@@ -66,12 +66,12 @@ pub(super) fn take(
     smallest(png, FILE)
 }
 
-/// A process that does not outlive its picture.
+/// A process that is killed when this guard is dropped.
 struct Ended(Child);
 
 impl Drop for Ended {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -8,7 +8,7 @@ use super::tree::Tree;
 const PATH: &str = "ARCHITECTURE.md";
 const RULE: &str = "architecture";
 
-/// Words that begin so are paths from the root.
+/// Words with these prefixes are paths from the root.
 const FROM_ROOT: &[&str] = &[
     "crates/",
     "workloads/",
@@ -19,9 +19,9 @@ const FROM_ROOT: &[&str] = &[
     ".ci/",
     ".cargo/",
 ];
-/// Words that begin so are paths from the root or inside some crate.
+/// Words with these prefixes are paths from the root or from some crate.
 const FROM_CRATE: &[&str] = &["src/", "tests/", "benches/"];
-/// Words that end so are files somewhere in the tree.
+/// Words with these suffixes are files anywhere in the tree.
 const SOURCE_ENDS: &[&str] = &[".rs", ".wgsl", ".py"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
@@ -48,7 +48,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Whether a word is no path, or one that is there.
+/// Whether a word is not a path, or is a path that exists.
 fn exists(tree: &Tree, word: &str) -> bool {
     let begins = |starts: &[&str]| starts.iter().any(|start| word.starts_with(start));
     let folder = format!("{}/", word.trim_end_matches('/'));
@@ -68,8 +68,8 @@ fn exists(tree: &Tree, word: &str) -> bool {
     }
 }
 
-/// The document's words with their lines, alternatives in braces written out. Words with a
-/// place-holder (`crates/<name>`, `src/*.rs`) stand for no one path and are left out.
+/// The document's words with their lines; alternatives in braces are expanded. Words with a
+/// placeholder (`crates/<name>`, `src/*.rs`) do not name a single path and are skipped.
 fn words(text: &str) -> Vec<(usize, String)> {
     let mut words = Vec::new();
     for (i, line) in text.lines().enumerate() {
@@ -86,7 +86,7 @@ fn words(text: &str) -> Vec<(usize, String)> {
     words
 }
 
-/// `a{b,c}d` is `abd` and `acd`.
+/// Expands `a{b,c}d` to `abd` and `acd`.
 fn expand(word: &str) -> Vec<String> {
     let parts = word.split_once('{').and_then(|(before, rest)| {
         let (choices, after) = rest.split_once('}')?;
@@ -105,7 +105,7 @@ fn expand(word: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// The findings for a document beside two crates: (line, what is named).
+    /// The findings for a document beside two crates: (line, the named path).
     fn findings(text: &str) -> Vec<(usize, String)> {
         let tree = Tree::of(&[
             (PATH, text),

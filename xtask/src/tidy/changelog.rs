@@ -1,4 +1,4 @@
-//! Rule: the change log has a place for what is not yet released.
+//! Rule: the change log has a section for unreleased changes.
 
 use super::Finding;
 use super::tree::Tree;

@@ -1,37 +1,45 @@
-//! Rule: crates depend only on lower layers, workloads never on each other, only tests on tools, and
-//! shared ground names no workload. A crate's layer is told by its folder.
+//! Rule: crates depend only on lower layers, workloads never on each other, only tests on tools,
+//! and shared crates name no workload. A crate's folder determines its layer.
 
 use super::Finding;
 use super::tree::Tree;
 use crate::workspace::Package;
 
-/// What a crate is for.
+/// The role of a crate, which determines what it may depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role<'a> {
-    /// Shared ground, from the bottom: `swathe ← swathe-formats ← swathe-run ← swathe-command`.
+    /// A shared crate, by its position: `swathe ← swathe-formats ← swathe-run ← swathe-command`, and
+    /// `swathe-python`, which needs the engine alone.
     Ground(usize),
     /// `workloads/NAME/solver`.
     Solver(&'a str),
     /// `workloads/NAME/program`, and `python` beside it.
     Program(&'a str),
-    /// Where everything is put together.
-    Edge,
-    /// For tests and chores; no part of the product.
+    /// A crate that combines everything, by its position: the program, the Python module.
+    Edge(usize),
+    /// A crate for tests and tasks, which is not part of the product.
     Tool,
-    /// Shows how a program of one's own is made.
+    /// An example of a program that uses swathe's crates.
     Example,
     /// `xtask`.
     Chores,
 }
 
-const GROUND: [&str; 4] = ["swathe", "swathe-formats", "swathe-run", "swathe-command"];
+const GROUND: [&str; 5] = [
+    "swathe",
+    "swathe-formats",
+    "swathe-run",
+    "swathe-command",
+    "swathe-python",
+];
 const EDGES: [&str; 2] = ["swathe-cli", "swathe-py"];
 const TOOLS: [&str; 2] = ["swathe-browser", "swathe-testing"];
 
-/// The layers as they are drawn in ARCHITECTURE.md.
+/// The layers as ARCHITECTURE.md draws them.
 const CHAIN: &str = "swathe ← swathe-formats ← swathe-run ← swathe-command ← \
                      workloads/*/program ← {swathe-cli, swathe-py}, and swathe ← \
-                     workloads/*/solver ← workloads/*/program";
+                     workloads/*/solver ← workloads/*/program; swathe ← swathe-python ← \
+                     workloads/*/python ← swathe-py";
 
 pub(super) fn check(tree: &Tree, packages: &[Package]) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -80,7 +88,9 @@ fn role(package: &Package) -> Option<Role<'_>> {
     let mut folders = package.manifest.split('/');
     match (folders.next()?, folders.next()?, folders.next()?) {
         ("crates", ..) if TOOLS.contains(&name) => Some(Role::Tool),
-        ("crates", ..) if EDGES.contains(&name) => Some(Role::Edge),
+        ("crates", ..) if EDGES.contains(&name) => {
+            EDGES.iter().position(|&edge| edge == name).map(Role::Edge)
+        }
         ("crates", ..) => GROUND
             .iter()
             .position(|&known| known == name)
@@ -92,7 +102,7 @@ fn role(package: &Package) -> Option<Role<'_>> {
     }
 }
 
-/// Whether a crate may use another, for its tests alone or at all.
+/// Whether a crate may depend on another, either at all or, if `in_tests`, for its tests.
 fn may_use(role: Role<'_>, below: Role<'_>, in_tests: bool) -> bool {
     match (role, below) {
         (Role::Chores, Role::Tool) => true,
@@ -100,15 +110,17 @@ fn may_use(role: Role<'_>, below: Role<'_>, in_tests: bool) -> bool {
         (_, Role::Tool) => in_tests,
         (Role::Ground(own), Role::Ground(below)) => below < own,
         (Role::Solver(_), Role::Ground(below)) => below == 0,
-        (Role::Program(_) | Role::Edge | Role::Example, Role::Ground(_)) => true,
+        (Role::Program(_) | Role::Edge(_) | Role::Example, Role::Ground(_)) => true,
         (Role::Program(own), Role::Solver(below) | Role::Program(below)) => own == below,
-        (Role::Edge, Role::Program(_)) => true,
-        (Role::Edge, Role::Solver(_)) => in_tests,
+        (Role::Edge(_), Role::Program(_)) => true,
+        // The Python package brings the program along.
+        (Role::Edge(own), Role::Edge(below)) => below < own,
+        (Role::Edge(_), Role::Solver(_)) => in_tests,
         _ => false,
     }
 }
 
-/// Sources of shared ground that name a workload's crate. The register is there for that.
+/// Source files of shared crates that name a workload's crate; only the register may do so.
 fn named_workloads(tree: &Tree, packages: &[Package]) -> Vec<Finding> {
     let crates = packages.iter().filter_map(|package| match role(package)? {
         Role::Solver(_) | Role::Program(_) => Some(package.name.replace('-', "_")),
@@ -159,7 +171,7 @@ mod tests {
         }
     }
 
-    /// A crate of every kind.
+    /// A crate of every role.
     fn all() -> Vec<Package> {
         let mut all: Vec<Package> = GROUND
             .iter()
@@ -180,7 +192,7 @@ mod tests {
         all
     }
 
-    /// Checks one package among all others; the findings' lines.
+    /// Checks one package among all others, and returns the lines of the findings.
     fn lines(folder: &str, name: &str, dependencies: &[&str], manifest: &str) -> Vec<usize> {
         let checked = package(folder, name, dependencies);
         let tree = Tree::of(&[(&checked.manifest, manifest)]);
@@ -242,7 +254,7 @@ mod tests {
                 "swathe-b-program",
             ),
             ("workloads/a/program", "swathe-a-program", "swathe-cli"),
-            ("crates/swathe-py", "swathe-py", "swathe-cli"),
+            ("crates/swathe-cli", "swathe-cli", "swathe-py"),
             ("examples/own", "own", "swathe-a"),
             ("xtask", "xtask", "swathe"),
         ];

@@ -1,4 +1,4 @@
-//! Rule: manifests inherit from the workspace what is the same for all.
+//! Rule: manifests inherit common settings from the workspace.
 
 use super::Finding;
 use super::tree::Tree;
@@ -36,7 +36,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// The heading and lines of a section with their numbers.
+/// The heading and the lines of a section, with their line numbers.
 fn section_lines<'a>(manifest: &'a str, section: &str) -> Vec<(usize, &'a str)> {
     let heading = format!("[{section}]");
     let numbered = manifest
@@ -65,7 +65,7 @@ fn says_workspace(line: &str, key: &str) -> bool {
     }
 }
 
-/// A manifest that breaks no rule.
+/// A manifest that satisfies every rule.
 #[cfg(test)]
 pub(super) const TIDY: &str = "\
 [package]

@@ -1,4 +1,4 @@
-//! Rules about source files: names, sizes, paths of one machine. Clippy has the rules about code:
+//! Rules about source files: names, sizes, machine-specific paths. Clippy checks the code itself:
 //! no printing in libraries, no `todo!`, no `dbg!`.
 
 use super::Finding;
@@ -6,7 +6,7 @@ use super::tree::Tree;
 
 const NAMELESS: &[&str] = &["utils.rs", "helpers.rs", "common.rs", "base.rs"];
 const N_LINES_MAX: usize = 700;
-/// The folders in which people and machines keep their checkouts.
+/// The top-level folders in which users and CI machines keep their checkouts.
 const PRIVATE_FOLDERS: &[&str] = &["home", "root", "work"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
@@ -57,8 +57,8 @@ fn check_private_paths(path: &str, text: &str, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Whether a slash after these characters begins an absolute path, and does not continue a
-/// relative one or an address.
+/// Whether a slash after these characters begins an absolute path, instead of continuing a relative
+/// path or a URL.
 fn begins_path(before: &str) -> bool {
     before.ends_with("file://")
         || !before.ends_with(|c: char| c.is_alphanumeric() || "_-.~/})]>*$%".contains(c))

@@ -5,7 +5,8 @@ use std::fmt;
 use std::path::Path;
 use std::process::Command;
 
-/// Paths from the root, with forward slashes, and the files' text; `None` for what is no text.
+/// Paths from the root, with forward slashes, and the files' text; `None` for files that are not
+/// text.
 #[derive(Debug)]
 pub(super) struct Tree {
     files: BTreeMap<String, Option<String>>,
@@ -15,11 +16,11 @@ pub(super) struct Tree {
 #[derive(Debug)]
 pub(crate) enum TreeError {
     NotStarted(std::io::Error),
-    /// Git refused; its own words.
+    /// Git failed, with this message.
     Refused(String),
 }
 
-/// What git tracks or would add; what was deleted since is left out.
+/// The files that git tracks or would add, without deleted ones.
 pub(crate) fn files(root: &Path) -> Result<Vec<String>, TreeError> {
     let output = Command::new("git")
         .arg("-c")
@@ -60,7 +61,7 @@ impl Tree {
         Ok(Self { files })
     }
 
-    /// A tree that exists only here.
+    /// A tree that exists only in memory.
     #[cfg(test)]
     pub(super) fn of(files: &[(&str, &str)]) -> Self {
         let own = |&(path, text): &(&str, &str)| (path.to_owned(), Some(text.to_owned()));
@@ -73,7 +74,7 @@ impl Tree {
         self.files.keys().map(String::as_str)
     }
 
-    /// Every file that is text, with its text.
+    /// Every text file, with its text.
     pub(super) fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files
             .iter()
@@ -100,7 +101,7 @@ impl Tree {
         folders.filter(is_crate).collect()
     }
 
-    /// The folders of modules: those right below a crate's `src`.
+    /// The module folders: those directly below a crate's `src`.
     pub(super) fn module_folders(&self) -> BTreeSet<&str> {
         let mut folders = BTreeSet::new();
         for folder in self.crates() {

@@ -1,7 +1,7 @@
-//! `swathe bench`: what batches, cores and devices bring on an input of one's own.
+//! `swathe bench`: measures what batches, cores and devices gain on the user's own input.
 //!
-//! Every line is a whole run of the workload's command into a temporary folder: reading the input
-//! and writing the results are in the figures, as they are in a user's run.
+//! Every line is a whole run of the workload's command into a temporary folder, so the figures
+//! include reading the input and writing the results, as in a user's run.
 
 use std::path::Path;
 
@@ -18,25 +18,25 @@ use swathe_run::store::run_folder::write_file;
 
 use crate::flags::BenchFlags;
 
-/// Problems in a batch, in the lines that try batches.
+/// The batch sizes that are measured on one thread.
 const BATCH_SIZES: [usize; 5] = [4, 16, 64, 256, 1024];
 
-/// One way to run, and how it did.
+/// One way to run the command, and its figures.
 #[derive(Debug, Serialize)]
 struct Line {
-    /// What is special about it.
+    /// What distinguishes this way from the others.
     way: String,
-    /// The flags that say so.
+    /// The flags that select this way.
     flags: String,
     n_solved: u64,
-    /// The best of the repetitions.
+    /// Of the fastest repetition.
     wall_ms: f64,
     solved_per_s: f64,
-    /// Over one by one.
+    /// Relative to the first line, which solves one problem at a time on one thread.
     speed_up: f64,
-    /// What the first run took longer than the best one: reading the disk, making kernels.
+    /// How much longer the first run took than the fastest: cold disk cache, kernel compilation.
     warm_up_ms: f64,
-    /// Whether the results are those of one by one, and how far they are from them.
+    /// Whether the results equal those of the first line, and by how much they differ if not.
     agreement: String,
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn bench(flags: &BenchFlags) -> Result<Code, CliError> {
             let out = folder.path().join(format!("{number}-{repetition}"));
             runs.push(run(&flags.command, &its_flags, &out)?);
         }
-        // The first warms up: it pays for what is made once.
+        // The first run is the warm-up: it pays for what is cached afterwards.
         let warm_up = runs.remove(0);
         let wall_ms = |run: &ReportedRun| run.file.report.wall_ms;
         runs.sort_by(|a, b| wall_ms(a).total_cmp(&wall_ms(b)));
@@ -100,7 +100,7 @@ pub(crate) fn bench(flags: &BenchFlags) -> Result<Code, CliError> {
     Ok(Code::Solved)
 }
 
-/// One by one, batches on one thread, all cores, each device.
+/// The ways to run: one problem at a time, batches on one thread, all cores, each device.
 fn ways(name: &str) -> Result<Vec<(String, String)>, CliError> {
     let one = "--device cpu --threads 1 --prefetch 0";
     let mut ways = vec![("one by one".to_owned(), format!("{one} --batch-size 1"))];
@@ -126,7 +126,7 @@ fn ways(name: &str) -> Result<Vec<(String, String)>, CliError> {
     Ok(ways)
 }
 
-/// Runs the command once, quietly.
+/// Runs the command once, without progress output.
 fn run(command: &[String], flags: &str, out: &Path) -> Result<ReportedRun, CliError> {
     let mut words = vec!["swathe".to_owned()];
     words.extend(command.iter().cloned());
@@ -178,7 +178,7 @@ fn table(lines: &[Line]) -> String {
     text
 }
 
-/// The lines as bars, in one file without scripts.
+/// A bar chart of the lines as one HTML file without scripts.
 fn page(title: &str, lines: &[Line]) -> String {
     let escape = |text: &str| {
         text.replace('&', "&amp;")

@@ -1,4 +1,4 @@
-//! `swathe completions`.
+//! `swathe completions`: prints the completion script for a shell.
 
 use crate::flags::{self, CompletionsFlags};
 use swathe_command::cli_error::{CliError, Code};

@@ -41,7 +41,7 @@ pub(crate) fn config(flags: &ConfigFlags) -> Result<Code, CliError> {
     Ok(Code::Solved)
 }
 
-/// What the help of an option says of its default.
+/// The default of an option: declared in the parser, or named in the option's help text.
 fn default_of(command: &Command, name: &str) -> Option<String> {
     let own = command
         .get_arguments()

@@ -1,4 +1,4 @@
-//! `swathe demo`: sample data, every workload, and where to look.
+//! `swathe demo`: makes sample data, runs every workload on it and prints where the results are.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use swathe_command::cli_error::{CliError, Code};
 use swathe_command::program::{Demo, programs};
 use swathe_command::status;
 
-/// A file that says the folder is a demo's, and may be replaced by the next.
+/// A file that marks the folder as made by a demo, so that the next demo may replace it.
 const MARK: &str = ".swathe-demo";
 
 pub(crate) fn demo(flags: &DemoFlags) -> Result<Code, CliError> {
@@ -62,7 +62,7 @@ pub(crate) fn demo(flags: &DemoFlags) -> Result<Code, CliError> {
     Ok(Code::Solved)
 }
 
-/// Removes an earlier demo, and nothing else.
+/// Removes the folder of an earlier demo. Fails if another folder is not empty.
 fn clear(out: &Path) -> Result<(), CliError> {
     if out.join(MARK).exists() {
         return fs::remove_dir_all(out).map_err(|error| {

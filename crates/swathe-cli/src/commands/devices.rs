@@ -1,4 +1,4 @@
-//! `swathe devices`: what this machine has.
+//! `swathe devices`: lists the devices of this machine and what swathe uses of them.
 
 use serde_json::{Value, json};
 use swathe::{Cpu, Faults, GpuInfo, Gpus};

@@ -1,4 +1,4 @@
-//! `swathe merge`: the shards of a run become one table.
+//! `swathe merge`: joins the shards of a run into one table.
 
 use swathe::Cpu;
 use swathe_command::program::kinds;

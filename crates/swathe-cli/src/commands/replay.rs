@@ -1,4 +1,5 @@
-//! `swathe replay`: one problem of a run alone, and whether it gives the recorded answer.
+//! `swathe replay`: solves one problem of a run alone and compares the answer with the recorded
+//! one.
 
 use std::path::Path;
 
@@ -66,7 +67,7 @@ pub(crate) fn replay(flags: &ReplayFlags) -> Result<Code, CliError> {
     tell(&same_problems(&out, &flags.run, table)?)
 }
 
-/// Says whether the answers are those of the run.
+/// Prints whether the answers equal those of the run.
 fn tell(changes: &TableChanges) -> Result<Code, CliError> {
     if changes.n_compared == 0 {
         stdout::line("the run has no answer to this problem")?;
@@ -88,9 +89,9 @@ fn tell(changes: &TableChanges) -> Result<Code, CliError> {
     Ok(Code::Mismatch)
 }
 
-/// The run's command for this problem alone, into another folder.
+/// The run's command line, limited to this problem and writing to another folder.
 fn words(command: &str, program: &Program, id: &str, out: &Path) -> Result<Vec<String>, CliError> {
-    /// Flags with a value that have no meaning for one problem.
+    /// Flags with a value that do not apply to a single problem.
     const DROPPED: [&str; 8] = [
         "--out",
         "-o",
@@ -124,7 +125,7 @@ fn words(command: &str, program: &Program, id: &str, out: &Path) -> Result<Vec<S
     Ok(words)
 }
 
-/// Takes a command line apart that was put together with single quotes.
+/// Splits a command line that was quoted with single quotes; `None` if a quote is not closed.
 fn split(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

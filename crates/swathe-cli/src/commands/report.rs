@@ -42,7 +42,7 @@ pub(crate) fn report(flags: &ReportFlags) -> Result<Code, CliError> {
             ))?;
         }
         runs => {
-            // The parser has made sure that there is one.
+            // The parser has ensured that there is exactly one.
             for path in runs {
                 one(path, flags)?;
             }
@@ -51,7 +51,7 @@ pub(crate) fn report(flags: &ReportFlags) -> Result<Code, CliError> {
     Ok(Code::Solved)
 }
 
-/// Reads everything in the folders and names what is damaged.
+/// Reads everything in the folders and prints what is damaged.
 fn check(runs: &[PathBuf]) -> Result<Code, CliError> {
     let mut code = Code::Solved;
     for run in runs {
@@ -94,7 +94,7 @@ fn one(path: &Path, flags: &ReportFlags) -> Result<(), CliError> {
     }
 }
 
-/// The problems' own shapes, where the run's table tells them.
+/// The problems' own shapes, if some were padded and the run's table records the shapes.
 fn shapes(run: &ReportedRun) -> Result<Vec<Shape>, CliError> {
     let is_padded = run
         .file

@@ -1,4 +1,5 @@
-//! `swathe watch`: a live page of a run, for browsers on this machine or whoever has the token.
+//! `swathe watch`: serves a live page of a run to browsers on this machine, or to users with the
+//! token.
 
 mod access;
 mod columns;
@@ -48,7 +49,7 @@ pub(crate) fn watch(flags: &WatchFlags) -> Result<Code, CliError> {
     Ok(Code::Solved)
 }
 
-/// The token that was asked for, if one was.
+/// The token from the flag or the environment variable, if one is given.
 fn chosen_token(flag: Option<&str>) -> Result<Option<Token>, CliError> {
     const VARIABLE: &str = "SWATHE_WATCH_TOKEN";
     let (name, text) = match (flag, std::env::var(VARIABLE)) {
@@ -56,7 +57,7 @@ fn chosen_token(flag: Option<&str>) -> Result<Option<Token>, CliError> {
         (None, Ok(text)) => (VARIABLE, text),
         (None, Err(_)) => return Ok(None),
     };
-    // The text itself is a secret, even a bad one.
+    // Even an invalid token is a secret, so messages do not contain it.
     let token = Token::parse(&text).map_err(|error| match error {
         TokenError::TooShort { n_characters } => CliError::usage(format!(
             "{name} has {n_characters} characters, which could be guessed"
@@ -82,7 +83,7 @@ fn random_token() -> Result<Token, CliError> {
     })
 }
 
-/// Whether there is a run to be watched.
+/// Fails unless the folder holds a run that can be watched.
 fn check_run(run: &Path) -> Result<(), CliError> {
     if !run.exists() {
         return Err(
@@ -109,7 +110,7 @@ fn check_run(run: &Path) -> Result<(), CliError> {
     }
 }
 
-/// The shards in a folder, a few of them.
+/// The names of some of the shards in a folder.
 fn shards(run: &Path) -> Vec<String> {
     const N_NAMED_MAX: usize = 4;
     let entries = std::fs::read_dir(run.join("shards")).into_iter();
@@ -123,7 +124,7 @@ fn shards(run: &Path) -> Vec<String> {
 }
 
 fn listen(bind: &str, port: u16) -> Result<(TcpListener, SocketAddr), CliError> {
-    // People write IPv6 addresses with and without brackets.
+    // Users write IPv6 addresses with and without brackets.
     let bare = bind.trim_start_matches('[').trim_end_matches(']');
     let addresses: Vec<SocketAddr> = match bare.parse::<IpAddr>() {
         Ok(ip) => vec![SocketAddr::new(ip, port)],
@@ -162,7 +163,7 @@ fn system_fault(error: io::Error) -> CliError {
         .hint("see that there are threads and open files left")
 }
 
-/// Serves until Ctrl-C.
+/// Serves requests until Ctrl-C.
 fn serve(listener: TcpListener, served: Served) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -173,7 +174,7 @@ fn serve(listener: TcpListener, served: Served) -> io::Result<()> {
         interrupted().await;
         Ok(())
     });
-    // A report that is being read from a slow disk is not waited for.
+    // Does not wait for a request that still reads a report from a slow disk.
     runtime.shutdown_background();
     served
 }

@@ -1,4 +1,4 @@
-//! `swathe arc`: the results are those of the library, call by call.
+//! `swathe arc`: every call gives the same result as the library.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -110,7 +110,7 @@ pub(crate) fn results(run: &Path) -> Vec<Row> {
     rows
 }
 
-/// What the library makes of the same calls, one program and one sample at a time.
+/// The library's results of the same calls, one program and one sample at a time.
 fn expected(folder: &Path, order: Order, is_own: bool) -> Vec<Row> {
     let mut rows = expected_whole(folder, order, is_own);
     for row in &mut rows {

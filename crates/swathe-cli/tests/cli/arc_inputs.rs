@@ -1,4 +1,4 @@
-//! What `swathe arc` takes in: every form of tasks, and what is wrong with some.
+//! The inputs of `swathe arc`: every form of tasks, and malformed ones.
 
 use std::fs;
 use std::path::Path;
@@ -67,7 +67,7 @@ fn every_form_of_tasks_gives_the_same_results() {
             "{form}"
         );
     }
-    // Without answers there is nothing to compare the tests with.
+    // Without answers, the tests cannot be compared.
     let line = "arc --programs programs.py --tasks alone_challenges.json --out alone";
     swathe(folder.path(), line).expect(0);
     let whole = results(&folder.path().join("run"));

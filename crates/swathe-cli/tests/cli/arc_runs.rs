@@ -1,4 +1,5 @@
-//! Runs of `swathe arc`: the same however they are cut, killed and put together; tasks and submissions.
+//! Runs of `swathe arc`: the same result when sharded, killed and merged; task tables and
+//! submissions.
 
 use std::collections::HashMap;
 use std::fs;
@@ -76,7 +77,7 @@ fn killed_and_resumed() {
             .env("SWATHE_FAULTS", "slow%100=100ms:seed=1")
             .spawn()
             .unwrap();
-        // A part is at most five seconds old.
+        // A part is committed after five seconds at most.
         let since = std::time::Instant::now();
         while announced(&run).is_empty() && since.elapsed() < Duration::from_secs(30) {
             std::thread::sleep(Duration::from_millis(5));
@@ -202,7 +203,7 @@ def b(I):
     assert_eq!(calls, wanted);
 }
 
-/// Programs that differ in one step of the ranking each.
+/// Programs that differ from each other in one criterion of the ranking.
 const RANKED: &str = "\
 def wrong_shape(I):
     return hconcat(I, I)

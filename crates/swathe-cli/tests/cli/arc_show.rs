@@ -1,4 +1,4 @@
-//! `swathe arc show`: characters, colours, pictures and pages.
+//! `swathe arc show`: characters, colours, images and pages.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::arc::run;
 use crate::program::{in_folder, swathe};
 
-/// A task with a program that is right, one that is nearly, and some that give no picture.
+/// A task with a correct program, one that is nearly correct, and some that give no output.
 fn folder_with_run() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("tasks")).unwrap();
@@ -83,7 +83,7 @@ fn on_a_terminal(folder: &Path, no_color: &str) -> Option<String> {
 fn colours_on_a_terminal_unless_they_are_not_wanted() {
     let folder = folder_with_run();
     let Some(colored) = on_a_terminal(folder.path(), "") else {
-        // Without util-linux there is no terminal to be had.
+        // Without util-linux there is no `script`.
         return;
     };
     assert!(colored.contains("\x1b[48;2;0;116;217;"), "{colored:?}");

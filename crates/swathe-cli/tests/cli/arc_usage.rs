@@ -1,4 +1,4 @@
-//! What `swathe arc` says to those who ask for the impossible, for help, and for explanations.
+//! The messages of `swathe arc` for bad usage, help and explanations.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -1,4 +1,4 @@
-//! The files that `swathe array` takes and makes.
+//! The files that `swathe array` reads and writes.
 
 use std::fs;
 use std::path::Path;
@@ -20,10 +20,7 @@ fn read(path: &Path, name: &str) -> Array {
 
 fn names(path: &Path) -> Vec<String> {
     let npz = Npz::open(path).unwrap();
-    npz.members()
-        .iter()
-        .map(|member| member.name.clone())
-        .collect()
+    npz.names().iter().map(str::to_owned).collect()
 }
 
 #[test]
@@ -85,7 +82,7 @@ fn bad_members_fail_alone() {
     ];
     let good: Vec<(String, Array)> = good.map(|(name, array)| (name.to_owned(), array)).to_vec();
     let bytes = fs::read(save(folder.path(), "in.npz", &good)).unwrap();
-    // The second member's type becomes Python objects, of the length it had.
+    // The second member's type becomes Python objects; the header keeps its length.
     let header = b"'descr': '<f4'";
     let second = bytes
         .windows(header.len())
@@ -97,7 +94,7 @@ fn bad_members_fail_alone() {
     let mut bad = bytes.clone();
     bad[second..second + header.len()].copy_from_slice(b"'descr': '|O' ");
     fs::write(at("objects.npz"), &bad).unwrap();
-    // The second member's contents change, so its checksum does not fit.
+    // The second member's contents change, so its checksum does not match.
     let mut bad = bytes.clone();
     let number = 9.0f32.to_le_bytes();
     let data = bytes
@@ -127,7 +124,7 @@ fn bad_members_fail_alone() {
         assert_eq!(names(&at(&format!("{name}-out.npz"))), ["a", "c"]);
         assert_eq!(read(&at(&format!("{name}-out.npz")), "c"), floats(&[5.0]));
     }
-    // A file cut short has no directory, and is no .npz file at all.
+    // A truncated file has no directory, so it is not an .npz file at all.
     fs::write(at("cut.npz"), &bytes[..bytes.len() / 2]).unwrap();
     swathe(folder.path(), "array map sqrt cut.npz --out cut").expect(2);
 }
@@ -260,7 +257,7 @@ fn short_keys_take_the_type_of_the_items() {
             expected
         );
     }
-    // Several widths together; what is too wide for one item is its failure alone.
+    // Several widths together: a number that is too wide for one item fails only that item.
     let items = [
         ("bytes", Elements::from(vec![1u8, 2])),
         ("shorts", Elements::from(vec![-1i16, 2])),
@@ -319,7 +316,7 @@ fn a_run_folder_stands_for_its_arrays() {
         save(folder.path(), &format!("{name}.npz"), &items);
         let run = |line: &str, code| swathe(folder.path(), &line.replace('@', name)).expect(code);
         run("array xor @.npz --key-seed 42 --out @-hidden", 0);
-        // The folder, its table, the table elsewhere; without the seed and with it.
+        // The folder, its table, and a copy of the table; without the seed and with it.
         fs::copy(
             at(&format!("{name}-hidden/items.parquet")),
             at(&format!("{name}-moved.parquet")),
@@ -386,7 +383,7 @@ fn results_are_lists_in_the_table() {
         &[1.0, 2.0, 3.0, 4.0]
     );
     assert_eq!(data.value_length(1), 0);
-    // And it is an input again, with its shapes.
+    // The result can be an input again, with its shapes.
     swathe(folder.path(), "array map square run --out again.npz").expect(0);
     assert_eq!(read(&folder.path().join("again.npz"), "a").shape(), [2, 2]);
 }
@@ -556,7 +553,7 @@ fn nothing_to_do_is_done() {
     assert!(names(&folder.path().join("out.npz")).is_empty());
 }
 
-/// A file that is unpacked must not write outside of its folder.
+/// Extracting a file must not write outside the target folder.
 #[test]
 fn names_that_lead_out_of_the_folder_are_not_written() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,13 +1,13 @@
-//! Runs with graphics processors, without any, and with ones that are no good.
+//! Runs with graphics processors, without any, and with unusable ones.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::program::{Ended, Random, command, json, result_hash, save, swathe};
 
-/// A device in software is what every test machine has.
+/// Allows a software device, for test machines without a graphics processor.
 const SOFTWARE: (&str, &str) = ("SWATHE_SOFTWARE_GPU", "1");
-/// A machine without graphics processors.
+/// Simulates a machine without graphics processors.
 const NO_VULKAN: (&str, &str) = ("VK_ICD_FILENAMES", "/there/is/no/such/driver.json");
 
 fn with(folder: &Path, variables: &[(&str, &str)], line: &str) -> Ended {
@@ -16,7 +16,7 @@ fn with(folder: &Path, variables: &[(&str, &str)], line: &str) -> Ended {
     Ended::of(command.output().unwrap())
 }
 
-/// Whether there is a device to test with; says so if not.
+/// Whether there is a device to test with; prints a line if not.
 #[expect(clippy::print_stdout, reason = "a skipped test says so")]
 fn has_gpu(folder: &Path) -> bool {
     let ended = with(folder, &[SOFTWARE], "devices --json").expect(0);
@@ -150,7 +150,7 @@ fn without_a_device_the_cpu_runs_and_one_line_says_why() {
             result_hash(&folder.join(&out))
         );
     }
-    // Who did not ask for one and has none is not bothered with it.
+    // A user who did not request a device and has none gets no message about it.
     if has_gpu(folder) {
         let ended = swathe(folder, &format!("{line} --out quiet")).expect(0);
         assert!(!ended.stderr.contains("graphics"), "{}", ended.stderr);
@@ -183,7 +183,7 @@ fn a_device_that_is_not_there_is_bad_usage() {
     );
 }
 
-/// Products may differ in their last bits between devices, so each size has its place.
+/// Products may differ in their last bits between devices, so each size has a fixed placement.
 #[test]
 fn a_placement_is_decided_once_and_kept() {
     let folder = tempfile::tempdir().unwrap();
@@ -212,7 +212,7 @@ fn a_placement_is_decided_once_and_kept() {
     let settings = |run: &str| json(&folder.join(run).join("run.json"))["settings"].clone();
     let placement = settings("run0")["placement"].clone();
     assert!(!placement.as_array().unwrap().is_empty());
-    // All shards have one, and the whole has it too.
+    // All shards have the same placement, and so has the merged run.
     for shard in 1..=3 {
         with(folder, &two, &format!("{line} --out cut --shard {shard}/3")).expect(0);
     }
@@ -323,7 +323,7 @@ fn transport_on_a_device_agrees_with_the_cpu() {
         "{}",
         ended.stderr
     );
-    // What the kernels are not good enough for is planned for the CPU.
+    // Problems that need more precision than the kernels have are planned for the CPU.
     let sharp = "ot frames/pairs.csv --out sharp --device gpu --epsilon 1e-4";
     let ended = with(folder, &[SOFTWARE], sharp).expect(0);
     assert!(

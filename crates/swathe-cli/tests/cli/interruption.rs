@@ -1,4 +1,4 @@
-//! Runs that are killed, interrupted or disturbed, and gone on with.
+//! Runs that are killed, interrupted or disturbed, and then resumed.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::program::{
     Ended, Random, announced, command, json, many_floats, result_hash, swathe, swathe_with,
 };
 
-/// Parts of an eighth of the memory: some ten of them. Every launch waits 10 ms.
+/// Each part is an eighth of the memory, so there are about ten. Every launch is delayed by 10 ms.
 const LINE: &str = "array map sqrt in.npz --batch-size 2 --threads 2 --memory 1MiB";
 const SLOW: &str = "slow%100=10ms:seed=1";
 const N_ITEMS: u64 = 60;
@@ -30,7 +30,7 @@ fn start(folder: &Path, faults: &str, line: &str) -> Child {
 }
 
 fn signal(child: &Child, signal: libc::c_int) {
-    // SAFETY: the child has not been waited for, so its number is still its own.
+    // SAFETY: the child has not been waited for, so its process id is not reused.
     assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
 }
 
@@ -98,7 +98,8 @@ fn killed_at_200_moments() {
     killed_and_resumed(200);
 }
 
-/// One problem that takes minutes holds nothing back: a few seconds later all the others are safe.
+/// One problem that takes minutes does not delay commits: a few seconds later all others are
+/// committed.
 #[test]
 fn what_is_finished_is_safe_while_one_problem_takes_long() {
     let (folder, hash) = folder_and_hash();
@@ -117,7 +118,7 @@ fn what_is_finished_is_safe_while_one_problem_takes_long() {
     );
     let ended = Ended::of(resumed.wait_with_output().unwrap()).expect(0);
     assert_eq!(json(&run.join("report.json"))["n_before"], N_ITEMS - 1);
-    // All that is told is of the whole run.
+    // All figures are of the whole run.
     let told = "60 solved, 59 of them done before";
     assert!(ended.stderr.contains(told), "{}", ended.stderr);
     for line in ended.stderr.lines().filter(|line| line.starts_with('{')) {
@@ -146,7 +147,7 @@ fn ctrl_c_and_sigterm_keep_what_is_finished() {
         signal(&child, number);
         let asked = Instant::now();
         let ended = Ended::of(child.wait_with_output().unwrap()).expect(130);
-        // Against hanging; how soon it ends on a busy machine is the disk's affair.
+        // Only detects a hang; how soon the run ends on a busy machine depends on the disk.
         assert!(asked.elapsed() < Duration::from_secs(60));
         assert!(ended.stderr.contains("--resume"), "{}", ended.stderr);
         assert_eq!(ended.stdout, format!("{name}\n"));
@@ -230,7 +231,7 @@ fn a_torn_last_line_costs_its_part_alone() {
     }
 }
 
-/// What is removed while a run goes on is named, and the run does not end as if all were well.
+/// Output that is deleted during a run is reported, and the run does not end as a success.
 #[test]
 fn output_that_vanishes_is_named() {
     let (folder, _) = folder_and_hash();
@@ -244,7 +245,7 @@ fn output_that_vanishes_is_named() {
         wait_for("a part is announced", || !announced(&run).is_empty());
         let path = run.join(name);
         match path.is_dir() {
-            // Until nothing is put there meanwhile.
+            // Repeated, because the run may write into the folder meanwhile.
             true => while std::fs::remove_dir_all(&path).is_err() && path.exists() {},
             false => std::fs::remove_file(&path).unwrap(),
         }

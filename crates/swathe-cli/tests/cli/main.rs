@@ -1,4 +1,4 @@
-//! The real program, driven as its users drive it.
+//! Tests that run the real program as users do.
 
 mod arc;
 mod arc_inputs;

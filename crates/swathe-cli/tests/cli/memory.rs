@@ -1,4 +1,4 @@
-//! The memory a run uses, as it counts it and as the system sees it.
+//! The memory that a run uses, as the run counts it and as the system measures it.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use swathe::array::Array;
 
 use crate::program::{Ended, Random, command, failures, json, save};
 
-/// Runs a command and returns the most memory the process ever had, in bytes.
+/// Runs a command and returns the peak memory of the process, in bytes.
 fn peak_bytes(folder: &Path, line: &str) -> (Ended, u64) {
     let mut child = command(folder, line).spawn().unwrap();
     let status = format!("/proc/{}/status", child.id());
@@ -22,13 +22,13 @@ fn peak_bytes(folder: &Path, line: &str) -> (Ended, u64) {
     (Ended::of(child.wait_with_output().unwrap()), peak_bytes)
 }
 
-/// Many small arrays, one that takes about half the memory, one that fits nowhere.
+/// Many small arrays, one that takes about half the memory, and one that cannot fit.
 fn skewed(folder: &Path, cap_mib: usize, large_mib: usize) {
     let mut random = Random(6);
     let mut items: Vec<(String, Array)> = (0..200)
         .map(|k| (format!("small{k}"), random.floats(&[20_000])))
         .collect();
-    // Repeats, or making the input would take longer than the test.
+    // Repeated content, because random content would take longer to make than the test.
     let tile: Vec<f32> = (0..1 << 16).map(|_| random.below(1 << 20) as f32).collect();
     let large = |mib: usize| {
         let n = mib << 18;
@@ -44,7 +44,7 @@ fn skewed(folder: &Path, cap_mib: usize, large_mib: usize) {
 fn a_file_is_made_within_the_memory() {
     for (cap_mib, flags) in [(64, ""), (256, "--batch-size 3")] {
         let folder = tempfile::tempdir().unwrap();
-        // Its operand and its result.
+        // Counts its operand and its result.
         skewed(folder.path(), cap_mib, cap_mib / 4);
         let line = format!("array map square in.npz --memory {cap_mib}MiB {flags} --out out.npz");
         let (ended, peak_bytes) = peak_bytes(folder.path(), &line);
@@ -66,10 +66,10 @@ fn a_file_is_made_within_the_memory() {
     }
 }
 
-/// Returns the most the process had, in MiB.
+/// Returns the peak memory of the process, in MiB.
 fn into_folder(cap_mib: usize, flags: &str) -> u64 {
     let folder = tempfile::tempdir().unwrap();
-    // Its operand, its result, and the three copies of that which storing it takes.
+    // Counts its operand, its result, and the three copies of the result that storing takes.
     skewed(folder.path(), cap_mib, cap_mib / 10);
     let line = format!("array map square in.npz --memory {cap_mib}MiB {flags} --out run");
     let (ended, peak_bytes) = peak_bytes(folder.path(), &line);
@@ -103,7 +103,8 @@ fn a_run_folder_is_made_within_the_memory() {
     }
 }
 
-/// One item takes so long that hundreds of results come before their turn: they may not pile up.
+/// One item takes so long that hundreds of results arrive early: they must not accumulate in
+/// memory.
 #[test]
 fn early_results_wait_within_the_memory() {
     let folder = tempfile::tempdir().unwrap();
@@ -116,7 +117,7 @@ fn early_results_wait_within_the_memory() {
             .map(|(k, shape)| (format!("p{k}"), ones(shape)));
         named.collect()
     };
-    // A mebibyte each, from next to nothing.
+    // One mebibyte each, compressed to almost nothing.
     save(
         folder.path(),
         "left.npz",
@@ -133,16 +134,12 @@ fn early_results_wait_within_the_memory() {
     let peak_mib = peak_bytes >> 20;
     assert!(peak_mib <= 128 + 64, "{peak_mib} MiB in the process");
     let out = swathe_formats::npz::Npz::open(&folder.path().join("out.npz")).unwrap();
-    let names: Vec<&str> = out
-        .members()
-        .iter()
-        .map(|member| member.name.as_str())
-        .collect();
-    assert_eq!((names.len(), names[0], names[600]), (601, "p0", "p600"));
+    let names = out.names();
+    assert_eq!((names.len(), &names[0], &names[600]), (601, "p0", "p600"));
     assert_eq!(out.read("p600").unwrap(), ones(&[512, 512]));
 }
 
-/// Every verb on arrays, into a folder and into a file. Bytes are what a list costs most for.
+/// Every array command, into a folder and into a file. Lists of bytes have the greatest overhead.
 #[test]
 fn every_verb_on_arrays_stays_within_the_memory() {
     let folder = tempfile::tempdir().unwrap();
@@ -169,7 +166,7 @@ fn every_verb_on_arrays_stays_within_the_memory() {
             assert!(peak_mib <= 64 + 64, "{line}: {peak_mib} MiB in the process");
         }
     }
-    // What was made is read again within the memory too.
+    // Reading the results again stays within the memory too.
     let line = "array xor xor --memory 64MiB --out again.npz";
     let (ended, peak_bytes) = peak_bytes(folder.path(), line);
     ended.expect(0);
@@ -184,7 +181,7 @@ fn lattices_stay_within_the_memory() {
     let folder = tempfile::tempdir().unwrap();
     let mut table = "size,from,to,blocked\n".to_owned();
     for k in 0..40 {
-        // Eight million vertices, of which some in the middle are blocked.
+        // Eight million vertices, with some in the middle blocked.
         writeln!(table, "200x200x200,0,7999999,{} 20100", 4_020_000 + k).unwrap();
     }
     std::fs::write(folder.path().join("q.csv"), table).unwrap();
@@ -202,7 +199,7 @@ fn lattices_stay_within_the_memory() {
     }
 }
 
-/// A thousand small pairs in large frames, maps and all.
+/// A thousand small pairs in large frames, including their maps.
 #[test]
 fn pairs_are_solved_within_the_memory() {
     use swathe_ot::{Shape, synth};
@@ -213,7 +210,7 @@ fn pairs_are_solved_within_the_memory() {
         .map(|k| {
             let shape = Shape::new(60 + k % 40, 90 + k % 70);
             let small = synth::embryo_pair(shape, k as u64, synth::Change::default()).source;
-            // A frame of 512 × 512 of which the embryo fills a corner.
+            // A frame of 512 × 512 with the embryo in one corner.
             let mut pixels = vec![0u8; 512 * 512];
             for (at, v) in small.density.iter().enumerate() {
                 pixels[(at / shape.w_px) * 512 + at % shape.w_px] = *v as u8;
@@ -240,7 +237,7 @@ fn pairs_are_solved_within_the_memory() {
     assert_eq!(report["figures"]["frames read"], 200, "every frame once");
 }
 
-/// A PNG file whose chunks beside the pixels are small in the file and large when inflated.
+/// A PNG file with ancillary chunks that are small in the file and large when inflated.
 #[test]
 fn chunks_that_are_not_pixels_take_no_memory() {
     let folder = tempfile::tempdir().unwrap();
@@ -270,4 +267,88 @@ fn chunks_that_are_not_pixels_take_no_memory() {
     let (ended, peak_bytes) = peak_bytes(folder.path(), "ot pairs.csv --memory 128MiB --out run");
     ended.expect(0);
     assert!(peak_bytes >> 20 <= 128 + 64, "{} MiB", peak_bytes >> 20);
+}
+
+/// Hundreds of thousands of tiny items: what is known of each must not add up to more than the
+/// budget and its margin. A million of them took 430 MiB before their index was counted.
+#[test]
+fn many_items_stay_within_the_memory() {
+    use std::fmt::Write as _;
+
+    use swathe::array::Dtype;
+    use swathe_formats::list_column::ListColumnWriter;
+
+    const N_ITEMS: u64 = 300_000;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lists.parquet");
+    let mut writer = ListColumnWriter::create(&path, "values", Dtype::F32).unwrap();
+    let array = Array::new(vec![4], vec![1.0f32, 2.0, 3.0, 4.0]).unwrap();
+    for row in 0..N_ITEMS {
+        let name = format!("item_{row:07}");
+        writer.push(row, &name, Some(&array)).unwrap();
+    }
+    writer.finish().unwrap().commit().unwrap();
+    let mut table = "id,size,from,to\n".to_owned();
+    for row in 0..N_ITEMS {
+        writeln!(table, "query_{row:07},10x10,{},{}", row % 100, row % 97).unwrap();
+    }
+    std::fs::write(folder.path().join("q.csv"), table).unwrap();
+    for line in [
+        "array map square lists.parquet --out items",
+        "array map square lists.parquet --out items.npz",
+        "lattice path q.csv --out paths",
+    ] {
+        let line = format!("{line} --device cpu --memory 64MiB");
+        let (ended, peak_bytes) = peak_bytes(folder.path(), &line);
+        ended.expect(0);
+        let peak_mib = peak_bytes >> 20;
+        assert!(peak_mib <= 64 + 64, "{line}: {peak_mib} MiB in the process");
+    }
+    // An index that does not fit at all is refused, with what would do.
+    let line = "array map square lists.parquet --out none --device cpu --memory 4MiB";
+    let ended = peak_bytes(folder.path(), line).0.expect(2);
+    assert!(
+        ended.stderr.contains("the names and sizes of 300000 items")
+            && ended.stderr.contains("hint: give --memory"),
+        "{}",
+        ended.stderr
+    );
+}
+
+/// Tasks by the thousand, and a grid far too large for a task.
+#[test]
+fn tasks_stay_within_the_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let row = format!("[{}1]", "1,".repeat(2999));
+    let grid = format!("[{}{row}]", format!("{row},").repeat(2999));
+    let large = format!(r#"{{"train": [{{"input": {grid}, "output": {grid}}}], "test": []}}"#);
+    std::fs::write(folder.path().join("large.json"), large).unwrap();
+    let grid = |k: usize| -> String {
+        let row: String = (0..30).map(|at| format!("{},", (at * k) % 10)).collect();
+        format!(
+            "[{}[{}]]",
+            format!("[{}],", row.trim_end_matches(',')).repeat(29),
+            row.trim_end_matches(',')
+        )
+    };
+    let tasks: Vec<String> = (0..1500)
+        .map(|k| {
+            let sample = format!(r#"{{"input": {}, "output": {}}}"#, grid(k), grid(k + 1));
+            format!(r#""t{k}": {{"train": [{sample}, {sample}], "test": [{sample}]}}"#)
+        })
+        .collect();
+    std::fs::write(
+        folder.path().join("tasks.json"),
+        format!("{{{}}}", tasks.join(",")),
+    )
+    .unwrap();
+    let program = "def solve_a(I):\n    O = vmirror(I)\n    return O\n";
+    std::fs::write(folder.path().join("p.py"), program).unwrap();
+    for (tasks, code) in [("large.json", 1), ("tasks.json", 0)] {
+        let line = format!("arc --programs p.py --tasks {tasks} --memory 96MiB --out {tasks}.run");
+        let (ended, peak_bytes) = peak_bytes(folder.path(), &line);
+        ended.expect(code);
+        let peak_mib = peak_bytes >> 20;
+        assert!(peak_mib <= 96 + 64, "{line}: {peak_mib} MiB in the process");
+    }
 }

@@ -1,4 +1,4 @@
-//! Inputs that are no regular files, or much longer than anything a person writes.
+//! Inputs that are not regular files, or are far longer than usual.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::program::{Ended, command, many_floats, save, swathe};
 
-/// Ends a program that waits for its input: it would wait for ever.
+/// Kills a program that blocks on its input, because it would block for ever.
 fn ended_in_time(folder: &Path, line: &str) -> Ended {
     let mut child = command(folder, line).spawn().unwrap();
     let started = Instant::now();
@@ -68,7 +68,7 @@ fn fifos_and_devices_are_refused_by_name() {
         assert!(ended.stderr.contains(&said), "{line}: {}", ended.stderr);
         assert!(!folder.path().join("run").exists(), "{line}");
     }
-    // A frame fails alone.
+    // Only this frame fails.
     let plain = [(
         "plain".to_owned(),
         crate::program::Random(1).floats(&[8, 8]),

@@ -1,4 +1,4 @@
-//! Pairs that fail alone, and inputs that cannot be used at all.
+//! Pairs that fail on their own, and inputs that cannot be used at all.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -18,7 +18,7 @@ fn with_pixel(frame: &Frame, value: f64) -> Frame {
     frame
 }
 
-/// Two good frames, and one of every bad kind.
+/// Two valid frames, and one of every invalid kind.
 fn frames(folder: &Path) -> Vec<Frame> {
     let good = series(2, SHAPE);
     save_npy(&folder.join("a.npy"), &good[0]);

@@ -1,4 +1,4 @@
-//! Frames on disk, in every format, and what the library says of them.
+//! Frames on disk in every format, and the library's solutions of them.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -12,7 +12,7 @@ use swathe_ot::{Frame, Pair, Settings, Shape, Solution, Summary, solve, summaris
 
 use crate::program::table;
 
-/// A series of masks of one shape that move and grow; the last is a little off the border.
+/// A series of masks of one shape that move and grow; the last is a little away from the border.
 pub(crate) fn series(n_frames: usize, shape: Shape) -> Vec<Frame> {
     (0..n_frames)
         .map(|t| {
@@ -72,7 +72,7 @@ where
     }
 }
 
-/// What the library says of neighbours.
+/// The library's solutions of neighbouring frames.
 pub(crate) fn solved(frames: &[Frame], settings: &Settings) -> Vec<(Solution, Summary)> {
     frames
         .windows(2)
@@ -105,7 +105,7 @@ pub(crate) fn numbers(run: &Path, name: &str) -> Vec<f64> {
     all
 }
 
-/// A column of texts of `pairs.parquet`; nulls are empty.
+/// A column of strings of `pairs.parquet`; nulls are empty.
 pub(crate) fn texts(run: &Path, name: &str) -> Vec<String> {
     let mut all = Vec::new();
     for batch in table(&run.join("pairs.parquet")) {
@@ -124,7 +124,7 @@ pub(crate) fn texts(run: &Path, name: &str) -> Vec<String> {
     all
 }
 
-/// The table says what the library says, to the last bit.
+/// The table equals the library's solutions, to the last bit.
 #[track_caller]
 pub(crate) fn assert_same(run: &Path, expected: &[(Solution, Summary)]) {
     type Figure = fn(&(Solution, Summary)) -> f64;

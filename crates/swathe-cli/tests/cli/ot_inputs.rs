@@ -1,4 +1,4 @@
-//! Every form of input gives the library's answers.
+//! Every input format gives the library's answers.
 
 use std::fs;
 use std::path::Path;
@@ -82,7 +82,7 @@ fn folders_in_natural_order() {
 #[test]
 fn stacks_of_every_type() {
     let folder = tempfile::tempdir().unwrap();
-    // Densities, not masks: seven grey values.
+    // Densities instead of masks: seven grey values.
     let mut frames = series(4, SHAPE);
     for frame in &mut frames {
         for (at, v) in frame.density.iter_mut().enumerate() {
@@ -102,7 +102,7 @@ fn stacks_of_every_type() {
     }
 }
 
-/// COCO's runs down the columns, counted pixel by pixel.
+/// COCO's run lengths along the columns, counted pixel by pixel.
 fn runs(frame: &Frame) -> Vec<i64> {
     let mut runs = vec![0];
     let mut value = false;
@@ -179,7 +179,7 @@ fn labels_become_masks() {
         let inside = folder.path().join(kind);
         fs::create_dir(&inside).unwrap();
         for (t, frame) in frames.iter().enumerate() {
-            // Another label wherever there is none.
+            // Every pixel without a label gets another one.
             let data: Vec<u8> = bytes_of(frame, 3)
                 .iter()
                 .enumerate()

@@ -1,4 +1,5 @@
-//! Runs of pairs: resumed, sharded, repeated in other ways; the maps and plans beside the table.
+//! Runs of pairs: resumed, sharded, repeated with other settings; the maps and plans beside the
+//! table.
 
 use std::collections::HashMap;
 use std::fs;
@@ -20,7 +21,7 @@ use crate::program::{
 
 const N_PAIRS: usize = 30;
 
-/// Pairs of many shapes, under names that need care as file names.
+/// Pairs of many shapes, with ids that need escaping as file names.
 fn many_pairs(folder: &Path) -> String {
     let mut table = "pair_id,src,tgt\n".to_owned();
     let mut random = Random(8);
@@ -62,7 +63,7 @@ fn threads_batches_memory_and_buckets_change_no_bit() {
     assert_eq!(hashes.len(), 1, "{hashes:?}");
 }
 
-/// Every value of a pair that is not about the crop, as text that tells every bit apart.
+/// Every value of a pair except those of the crop, as text that distinguishes every bit.
 fn values(run: &Path) -> HashMap<String, String> {
     let mut values = HashMap::new();
     for batch in table(&run.join("pairs.parquet")) {
@@ -112,7 +113,7 @@ fn f32_map(npz: &Npz, name: &str) -> Vec<f64> {
 }
 
 fn bits(values: &[f64]) -> Vec<u64> {
-    // One NaN is as good as another.
+    // All NaN are equal.
     let bits = |v: &f64| if v.is_nan() { u64::MAX } else { v.to_bits() };
     values.iter().map(bits).collect()
 }
@@ -162,7 +163,7 @@ fn maps_and_plans_lie_on_the_original_frame() {
         let run = folder.path().join(format!("npz{pool}"));
         assert_eq!(texts(&run, "fields_path"), ["fields/%2Ex%2Fy.npz"]);
         let npz = Npz::open(&run.join("fields/%2Ex%2Fy.npz")).unwrap();
-        let names: Vec<&str> = npz.members().iter().map(|m| m.name.as_str()).collect();
+        let names: Vec<&str> = npz.names().iter().collect();
         assert_eq!(names, ["velocity_yx", "created", "destroyed", "cost_map"]);
         assert_eq!(npz.read("velocity_yx").unwrap().shape(), [26, 40, 2]);
         assert_eq!(npz.read("created").unwrap().shape(), [26, 40]);
@@ -238,7 +239,7 @@ fn names_in(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Many small parts: one for each pair or two.
+/// Many small parts: one for every pair or two.
 const SLOW: &str = "slow%100=10ms:seed=1";
 
 #[test]
@@ -266,7 +267,7 @@ fn killed_and_resumed_runs_end_the_same() {
         child.kill().unwrap();
         child.wait().unwrap();
         let before = announced(&run);
-        // A half-written file and a whole one that no row announces are not to be trusted.
+        // A half-written file, and a complete one that no row announces, must not be used.
         let fields = run.join("fields");
         if fields.is_dir() {
             fs::write(fields.join(".pair%2029%2F%C2%B5.npz.1-1.tmp"), "half").unwrap();
@@ -289,7 +290,7 @@ fn killed_and_resumed_runs_end_the_same() {
             }
         }
     }
-    // A resumed run knows its frames without reading them again.
+    // A resumed run uses the recorded survey instead of reading the frames again.
     let mut cut_short = command(folder.path(), &format!("{line} --out survey"));
     let mut child = cut_short.env("SWATHE_FAULTS", SLOW).spawn().unwrap();
     let survey = folder.path().join("survey/survey.json");
@@ -398,7 +399,7 @@ fn maps_that_cannot_be_written_end_the_run() {
     let line = "ot pairs.csv --threads 1 --batch-size 1";
     swathe(folder.path(), &format!("{line} --fields npz --out whole")).expect(0);
     let program = env!("CARGO_BIN_EXE_swathe");
-    // 40 blocks of 512 bytes hold the maps of some pairs, not of all.
+    // 40 blocks of 512 bytes hold the maps of some pairs, but not of all.
     let limited = format!("ulimit -f 40; exec {program} {line} --fields npz --out run");
     let mut shell = Command::new("sh");
     shell.args(["-c", &limited]);
@@ -436,7 +437,7 @@ fn maps_that_committed_pairs_rely_on_are_checked() {
     for (contents, is_noticed) in [
         (None, true),
         (Some(&whole[..whole.len() - 1]), true),
-        // Its contents are read by the full check alone.
+        // Only the full check reads the contents.
         (Some(&flipped[..]), false),
     ] {
         match contents {

@@ -1,4 +1,4 @@
-//! Outputs that cannot be written, or that are not what they were.
+//! Outputs that cannot be written, or that were changed afterwards.
 
 use std::fs;
 use std::process::Command;
@@ -9,7 +9,7 @@ use crate::program::{Ended, Random, announced, in_folder, many_floats, result_ha
 fn a_full_disk_costs_nothing_that_was_committed() {
     let folder = tempfile::tempdir().unwrap();
     let mut random = Random(5);
-    // A large one among them: its part is larger than the others.
+    // One array is large, so that its part is larger than the others.
     let items: Vec<_> = (0..30)
         .map(|k| {
             (
@@ -22,8 +22,8 @@ fn a_full_disk_costs_nothing_that_was_committed() {
     let line = "array map square in.npz --threads 1 --batch-size 1 --memory 3MiB";
     swathe(folder.path(), &format!("{line} --out whole")).expect(0);
     let hash = result_hash(&folder.path().join("whole"));
-    // In blocks of 512 bytes: at 1 not even run.json fits, at 16 no part, at 560 not the part
-    // with the large array, at 1200 all parts but not the table.
+    // In blocks of 512 bytes. With 1 not even run.json fits; with 16 no part; with 560 not the part
+    // with the large array; with 1200 all parts but not the table.
     for (n_blocks, n_kept_min) in [(1, 0), (16, 0), (560, 1), (1200, 30)] {
         let out = format!("run{n_blocks}");
         let program = env!("CARGO_BIN_EXE_swathe");
@@ -175,7 +175,7 @@ fn without_checksums(lines: &[String]) -> Vec<String> {
     lines.iter().map(bare).collect()
 }
 
-/// The line with the end of its last span moved.
+/// The line with the end of its last span changed.
 fn with_end_moved(line: &str, by: i64) -> String {
     let (before, rest) = line.split_once("\"problems\":").unwrap();
     let (spans, after) = rest.split_once("]]").unwrap();
@@ -230,14 +230,14 @@ fn a_manifest_that_was_changed_loses_and_doubles_no_row() {
             assert!(told.contains(&format!(": line {number}: ")), "{told}");
             assert!(told.contains("move manifest.jsonl aside"), "{told}");
         }
-        // A manifest of an earlier version is relied on where its parts bear it out.
+        // A manifest of an earlier version is used if its parts confirm it.
         fs::write(&path, without_checksums(&lines).join("\n") + "\n").unwrap();
         swathe(folder.path(), &line).expect(0);
         assert_eq!(result_hash(&run), hash);
     }
 }
 
-/// What is outside of a run folder stays as it is, whatever links are put into the folder.
+/// Files outside a run folder are never changed, whatever links the folder contains.
 #[test]
 fn links_in_a_run_folder_lead_nowhere() {
     use std::os::unix::fs::symlink;
@@ -283,7 +283,7 @@ fn links_in_a_run_folder_lead_nowhere() {
     symlink("../victim", folder.path().join("sharded/shards")).unwrap();
     refused(&format!("{line} sharded --shard 1/2"), "sharded/shards");
 
-    // What is written by name replaces a link; what a run did not make is not removed.
+    // Files written by name replace a link; files that no run made are not removed.
     for name in [
         "live.json",
         ".live.json.tmp",
@@ -300,14 +300,14 @@ fn links_in_a_run_folder_lead_nowhere() {
     assert_eq!(result_hash(&run), hash);
     assert!(run.join("parts/notes.txt").exists() && run.join(".notes.tmp").exists());
 
-    // The folder itself may be a link to where there is room.
+    // The folder itself may be a link, for example to another disk.
     fs::create_dir(folder.path().join("room")).unwrap();
     symlink("room", folder.path().join("linked")).unwrap();
     swathe(folder.path(), &format!("{line} linked")).expect(0);
     assert_eq!(result_hash(&folder.path().join("room")), hash);
 }
 
-/// A file with one bit flipped.
+/// Flips one bit of a file.
 fn flip(path: &std::path::Path) {
     let mut bytes = fs::read(path).unwrap();
     let at = bytes.len() / 3;
@@ -376,7 +376,7 @@ fn a_lost_manifest_is_made_again_from_the_parts() {
     let n_parts = fs::read_to_string(&manifest).unwrap().lines().count();
     let mut before = announced(&run);
     before.sort_unstable();
-    // A part whose outcomes were not yet written when its process died.
+    // A part whose process died before its outcomes were written.
     fs::copy(
         run.join("parts/000000.parquet"),
         run.join("parts/000099.parquet"),
@@ -397,7 +397,7 @@ fn a_lost_manifest_is_made_again_from_the_parts() {
     after.sort_unstable();
     assert_eq!(after, before);
     swathe(folder.path(), "report run --check").expect(0);
-    // Nothing is taken from a part that is not what was written.
+    // A part that was changed after it was written is not used.
     for name in ["000001.outcomes.parquet", "000001.parquet"] {
         let path = run.join("parts").join(name);
         let whole = fs::read(&path).unwrap();

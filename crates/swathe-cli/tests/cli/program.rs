@@ -1,4 +1,4 @@
-//! The program under test, and what it leaves behind.
+//! Runs the program under test and reads its outputs.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -32,7 +32,8 @@ impl Ended {
     }
 }
 
-/// A command line in a folder, untouched by the variables and caches of whoever runs the tests.
+/// A command line in a folder, independent of the variables and caches of the user who runs the
+/// tests.
 pub(crate) fn command(folder: &Path, line: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_swathe"));
     command.args(line.split_whitespace());
@@ -74,10 +75,10 @@ pub(crate) fn result_hash(run: &Path) -> String {
     run["result_hash"].as_str().unwrap().to_owned()
 }
 
-/// The numbers of the problems that the manifest announces, in its order.
+/// The indices of the problems that the manifest announces, in its order.
 pub(crate) fn announced(run: &Path) -> Vec<u64> {
     let text = std::fs::read_to_string(run.join("manifest.jsonl")).unwrap_or_default();
-    // What follows the last line's end is torn.
+    // Text after the last line break is an incomplete line.
     let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
     let lines = whole
         .lines()
@@ -119,7 +120,7 @@ pub(crate) fn failures(run: &Path) -> Vec<(u64, String, String, String)> {
     failures
 }
 
-/// SplitMix64: the same inputs everywhere.
+/// SplitMix64: gives the same inputs on every machine.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {

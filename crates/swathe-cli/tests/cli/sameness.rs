@@ -1,4 +1,4 @@
-//! Batch size, order and threads change no bit of the results.
+//! Batch size, order and threads do not change a bit of the results.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,7 +12,7 @@ use crate::program::{Random, json, result_hash, save, swathe, table};
 const BATCH_SIZES: [usize; 6] = [1, 2, 3, 7, 32, 1000];
 const N_ORDERS: u64 = 5;
 
-/// Runs a command on five orders of its inputs in every way, and compares.
+/// Runs a command on five orders of its inputs with every setting, and compares the results.
 fn check(line: &str, first: &[(String, Array)], second: &[(String, Array)]) {
     let folder = tempfile::tempdir().unwrap();
     save(folder.path(), "second.npz", second);
@@ -43,7 +43,7 @@ fn check(line: &str, first: &[(String, Array)], second: &[(String, Array)]) {
     }
 }
 
-/// Every row's columns but `row`, as text that tells every bit apart.
+/// Every row's columns except `row`, as text that distinguishes every bit.
 fn values_by_name(path: &std::path::Path) -> BTreeMap<String, String> {
     let mut values = BTreeMap::new();
     for batch in table(path) {
@@ -85,7 +85,7 @@ fn xors_are_the_same_however_they_are_run() {
     check("xor in.npz --key-seed 7", &items, &[]);
 }
 
-/// Names that other programs stumble over are in no table, and every table says who made it.
+/// No table has column names that other programs cannot handle, and every table records its writer.
 #[test]
 fn tables_say_who_made_them_and_have_no_awkward_names() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Shards, and what `swathe merge` makes of them.
+//! Shards, and the runs that `swathe merge` makes of them.
 
 use crate::program::{Random, failures, json, many_floats, result_hash, save, swathe, table};
 
@@ -60,7 +60,7 @@ fn there_may_be_more_shards_than_problems() {
         ("a".to_owned(), random.floats(&[5])),
         ("b".to_owned(), random.floats(&[2, 2])),
     ];
-    // One that fails, alone in its shard.
+    // An item that fails, alone in its shard.
     items.push(("c".to_owned(), random.bytes(3)));
     save(folder.path(), "in.npz", &items);
     swathe(folder.path(), "array map abs in.npz --out whole").expect(1);

@@ -1,4 +1,4 @@
-//! What goes to stdout and stderr, and what becomes of a run that cannot write to them.
+//! Output on stdout and stderr, and runs that cannot write to them.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -38,7 +38,7 @@ fn a_stderr_that_is_full_or_closed_does_not_end_a_run() {
         assert_eq!(run.wait().unwrap().code(), Some(0), "{style}");
         result_hash(&folder.path().join(out));
     }
-    // Errors have nowhere to go then; the exit status still tells.
+    // Errors cannot be printed then; the exit status still reports them.
     for line in ["array map sqrt missing.npz --out x", "frobnicate"] {
         let mut run = command(folder.path(), line).spawn().unwrap();
         drop(run.stderr.take());
@@ -103,7 +103,7 @@ fn threads_that_the_system_refuses_are_done_without() {
     assert!(some.stderr.contains(said), "{}", some.stderr);
     assert_eq!(result_hash(&folder.path().join("some")), hash);
 
-    // The first worker is tried twice.
+    // Starting the first worker is retried once.
     let no_worker = "oom@thread:2,oom@thread:3";
     for (rule, out) in [("oom@thread:1", "watchdog"), (no_worker, "worker")] {
         let line = format!("{line} --out {out}");
@@ -114,12 +114,12 @@ fn threads_that_the_system_refuses_are_done_without() {
         assert_eq!(result_hash(&folder.path().join(out)), hash);
     }
 
-    // The real thing: 400 threads with stacks of 16 MiB do not fit.
+    // A real failure: 400 threads with stacks of 16 MiB do not fit.
     let program = env!("CARGO_BIN_EXE_swathe");
     let line = "array map sqrt in.npz --progress plain --prefetch 0 --memory 64MiB --threads 400";
     let limited = format!("ulimit -v 3000000; exec {program} {line} --out limited");
     let mut shell = in_folder(Command::new("sh"), folder.path());
-    // Threads that end at once would make room for the next.
+    // Slow launches, because threads that end at once would make room for the next.
     shell.env(faults, "slow%100=300ms:seed=1");
     let output = shell.args(["-c", &limited]).output();
     let ended = Ended::of(output.unwrap()).expect(0);
@@ -160,7 +160,7 @@ fn json_is_all_there_is_on_stderr_if_asked_for() {
         "1",
         &format!("{MAP} --out filed"),
     );
-    // The variable is looked at before the file: its warning is still text.
+    // The variables are read before swathe.toml, so a warning about one is still text.
     let (first, rest) = filed.stderr.split_once('\n').unwrap();
     assert!(first.starts_with("warning: "), "{first}");
     let rest = Ended {

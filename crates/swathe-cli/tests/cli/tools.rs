@@ -1,4 +1,4 @@
-//! Parts of an input, one problem again, measuring, and which settings are in force.
+//! Selecting part of an input, `replay`, `bench` and `config`.
 
 use std::fs;
 
@@ -26,7 +26,7 @@ fn a_part_of_the_input_is_chosen_by_number_and_by_id() {
     assert_eq!(n_rows(&folder.join("few/items.parquet")), 3);
     swathe(folder, &format!("{line} --out some --only item4 item11")).expect(0);
     assert_eq!(n_rows(&folder.join("some/items.parquet")), 2);
-    // Which part it is belongs to the run.
+    // The selection is part of the run's identity.
     let run = json(&folder.join("some/run.json"));
     assert_eq!(
         run["settings"]["only"],
@@ -68,7 +68,7 @@ fn one_problem_is_replayed_and_compared() {
             ended.stdout
         );
     }
-    // The input is another one now.
+    // The input has changed since the run.
     save(folder, "in.npz", &items(&mut random));
     let ended = swathe(folder, "replay run 3").expect(3);
     assert!(
@@ -138,7 +138,7 @@ fn settings_are_shown_with_where_they_come_from() {
         ["pairing", "own", "pairing", "in", "swathe.toml"]
     );
     assert_eq!(line("seed"), ["seed", "0", "default"]);
-    // An option of a command is what the file says, unless the command line says otherwise.
+    // An option takes the file's value unless the command line sets it.
     swathe(folder, "demo --out demo").expect(0);
     let arc = "arc --programs demo/data/programs.py --tasks demo/data/tasks.json";
     swathe(folder, &format!("{arc} --out own")).expect(0);

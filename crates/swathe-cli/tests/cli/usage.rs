@@ -1,4 +1,4 @@
-//! What is said to those who ask for the impossible, and to those who ask for help.
+//! The messages for bad usage, and the help texts.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -148,11 +148,16 @@ fn explain_prints_a_plan_and_makes_nothing() {
             format!("array map sqrt in.npz --out {out} --batch-size 4 --memory 1GiB --explain");
         let ended = swathe(folder.path(), &line).expect(0);
         assert!(
-            ended.stdout.starts_with("12 problems in 3 batches\n"),
+            ended.stdout.starts_with("12 problems in 3 batches on "),
             "{}",
             ended.stdout
         );
-        assert!(ended.stdout.contains("\ncpu "), "{}", ended.stdout);
+        assert!(ended.stdout.contains("  sqrt f32  "), "{}", ended.stdout);
+        assert!(
+            ended.stdout.contains("All on the CPU: "),
+            "{}",
+            ended.stdout
+        );
         assert!(!folder.path().join(out).exists());
     }
 }

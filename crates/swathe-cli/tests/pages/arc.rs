@@ -1,4 +1,4 @@
-//! The part of a report that is about `arc`.
+//! The section of a report about `arc`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -31,10 +31,10 @@ def fails(I):
     return O
 ";
 
-/// A name that is markup where it is not escaped.
+/// A name that is markup if it is not escaped.
 const MARKUP: &str = "<script>alert(1)</script>";
 
-/// Three tasks: flipped with a wrong test, turned, and one that nobody solves.
+/// Three tasks: one flipped and with a wrong test, one turned, and one that no program solves.
 fn tasks() -> Value {
     let a = json!([[0, 1, 2], [3, 4, 5]]);
     let a_flipped = json!([[3, 4, 5], [0, 1, 2]]);
@@ -51,7 +51,7 @@ fn tasks() -> Value {
             "test": [{"input": a, "output": a_turned}],
         },
         "nobody": {
-            // Of six cells two are as flip makes them, and four as same does.
+            // Two of six cells equal the output of flip, and four that of same.
             "train": [{"input": a, "output": [[3, 1, 2], [3, 4, 2]]}],
             "test": [{"input": b}],
         },
@@ -79,15 +79,15 @@ fn own_figure(run: &RunPage, name: &str) -> f64 {
     value.as_f64().unwrap()
 }
 
-/// A column of words, whichever way it is stored.
+/// A column of strings, in any storage type.
 fn words(batch: &RecordBatch, name: &str) -> Vec<Option<String>> {
     let column = cast(batch.column_by_name(name).unwrap(), &DataType::Utf8).unwrap();
     let column = column.as_string::<i32>();
     column.iter().map(|word| word.map(str::to_owned)).collect()
 }
 
-/// Of every task and program: demonstrations, those that are right, their scores, tests, those
-/// that are known, those that are right, outputs.
+/// For every task and program: demonstrations, correct ones, their scores; tests, those with known
+/// answers, correct ones; outputs.
 #[derive(Default)]
 struct Tally {
     n_train: u64,
@@ -186,7 +186,7 @@ fn the_matrix_has_the_numbers_of_the_tables() {
         .map(|tally| tally.n_train_right + tally.n_tests_right)
         .sum();
     assert_eq!(own_figure(&run, "arc.calls_right"), n_right as f64);
-    // The table behind the drawing says the same.
+    // The table behind the chart has the same numbers.
     run.click("#matrix summary");
     run.wait_for("document.querySelectorAll('#matrix tbody tr').length == 12");
     run.assert_sound();
@@ -208,13 +208,13 @@ fn the_matrix_can_be_sorted_by_what_is_solved() {
         ));
     };
     choose("programs", "solved");
-    // Flip and turn solve one each; of the others same has the better scores.
+    // Flip and turn solve one task each; of the others, same has the better scores.
     assert_eq!(order("programs"), json!(["flip", "turn", "same", "fails"]));
     choose("tasks", "name");
     assert_eq!(order("tasks"), json!([MARKUP, "a flip", "nobody"]));
     choose("tasks", "solved");
     assert_eq!(order("tasks"), json!([MARKUP, "a flip", "nobody"]));
-    // What is under the mark moves with the order.
+    // The marked cell moves with the order.
     run.focus(".matrix-stage");
     run.press("Home");
     run.press("ArrowRight");
@@ -229,26 +229,26 @@ fn a_task_is_looked_at_by_click_and_by_keyboard() {
         return;
     };
     let title = || run.text(".task-title");
-    // From the table.
+    // Chosen from the table.
     run.click("#tasks tbody tr:nth-child(2)");
     assert_eq!(title(), "a flip, flip");
-    // From the matrix, by keyboard: the third task, and the second program.
+    // Chosen in the matrix by keyboard: the third task, and the second program.
     run.focus(".matrix-stage");
     for key in ["Home", "ArrowDown", "ArrowDown", "ArrowRight", "Enter"] {
         run.press(key);
     }
     assert_eq!(title(), "nobody, same");
     assert_eq!(run.value("document.activeElement.className"), "task-title");
-    // By the mouse: the middle of the canvas.
+    // Chosen by mouse: the middle of the canvas.
     run.click(".matrix-stage");
     assert!(title().starts_with("a flip, "), "{}", title());
-    // From a row of the table, by keyboard.
+    // Chosen from a row of the table by keyboard.
     run.focus("#tasks tbody tr:nth-child(1)");
     run.press("ArrowDown");
     run.press("ArrowDown");
     run.press("Enter");
     assert!(title().starts_with("nobody, "), "{}", title());
-    // Another program of the same task.
+    // Choose another program of the same task.
     run.click("#task [data-program=turn]");
     assert_eq!(title(), "nobody, turn");
     run.click("[aria-label='Task before']");
@@ -256,7 +256,7 @@ fn a_task_is_looked_at_by_click_and_by_keyboard() {
     run.assert_sound();
 }
 
-/// The pixels in the middle of a drawing's cells, as the browser painted them.
+/// The pixels in the middle of the cells of a drawing, as the browser painted them.
 fn painted(run: &RunPage, selector: &str, n_rows: usize, n_cols: usize) -> Vec<Vec<(u8, u8, u8)>> {
     let picture = run.page.screenshot(Area::Element(selector)).unwrap();
     let mut reader = png::Decoder::new(std::io::Cursor::new(picture))
@@ -266,7 +266,7 @@ fn painted(run: &RunPage, selector: &str, n_rows: usize, n_cols: usize) -> Vec<V
     let info = reader.next_frame(&mut bytes).unwrap();
     let n_channels = info.line_size / info.width as usize;
     let pixel = |i: usize, j: usize| {
-        // A little above the middle, where a cell that is wrong has its sign.
+        // A little above the middle, because a wrong cell has its sign in the middle.
         let y = ((i as f64 + 0.25) / n_rows as f64 * f64::from(info.height)) as usize;
         let x = ((j as f64 + 0.5) / n_cols as f64 * f64::from(info.width)) as usize;
         let at = y * info.line_size + x * n_channels;
@@ -326,7 +326,7 @@ fn differences_are_framed_and_counted() {
     assert!(difference.contains("2 cells wrong, framed"), "{difference}");
     let verdict = run.text(&format!("{sample} .verdict"));
     assert_eq!(verdict, " ✗ wrong: 2 cells, 66.7 % of cells right");
-    // Both frames and both signs: the first cell of the first row and the last of the second.
+    // Both frames and both signs: on the first cell of the first row and the last of the second.
     let marks = run.value(&format!(
         "[...document.querySelectorAll(\"{sample} [data-panel=difference] .mark-over\")].map(path => path.getAttribute('d'))"
     ));
@@ -338,17 +338,17 @@ fn differences_are_framed_and_counted() {
         starts[0].starts_with("0.1 0.1") && starts[1].starts_with("2.1 1.1"),
         "{starts:?}"
     );
-    // A test whose answer is not known has no difference.
+    // A test without a known answer has no difference.
     let test = run.text("[data-sample='test 0'] [data-panel=expected]");
     assert!(test.contains("not known"), "{test}");
-    // Another shape has no cells to compare, and an error no output.
+    // An output of another shape has no cells to compare, and an error has no output.
     run.click("#task [data-program=turn]");
     let difference = run.text(&format!("{sample} [data-panel=difference]"));
     assert!(
         difference.contains("the shape: 3 × 2, not 2 × 3"),
         "{difference}"
     );
-    // What is right says so.
+    // A correct answer is labelled as such.
     run.click("#tasks tbody tr:nth-child(1)");
     let verdict = run.text(&format!("{sample} .verdict"));
     assert_eq!(verdict, " ✓ right");
@@ -367,7 +367,7 @@ fn names_stay_text() {
         run.value("document.querySelectorAll('main script').length"),
         0
     );
-    // A dialog would be among the troubles.
+    // A dialog would count as a trouble.
     run.assert_sound();
 }
 

@@ -1,4 +1,4 @@
-//! The parts of a report that are about `array` and `lattice`.
+//! The sections of a report about `array` and `lattice`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use crate::program::{Random, json, save, swathe, table};
 use crate::run_page::RunPage;
 
-/// A name that is markup where it is not escaped.
+/// A name that is markup if it is not escaped.
 const MARKUP: &str = "<script>alert(1)</script>";
 
 fn own_figure(run: &RunPage, name: &str) -> f64 {
@@ -23,7 +23,7 @@ fn own_figure(run: &RunPage, name: &str) -> f64 {
     value.as_f64().unwrap()
 }
 
-/// A folder in which runs know what the machine can do at best.
+/// A folder in which the machine's limits have been measured.
 fn calibrated() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     swathe(folder.path(), "devices --calibrate").expect(0);
@@ -138,7 +138,7 @@ fn rates_of_products_are_those_of_the_tables() {
         ms_all += ms;
     }
     assert_close(own_figure(&run, "array.rate"), flop_all / ms_all / 1e6, 5);
-    // All of them are in some bucket of shapes.
+    // Every item is in some bucket of shapes.
     let n_in_buckets =
         run.value("swathe.data.workload_page.buckets.rows.reduce((n, bucket) => n + bucket.n, 0)");
     assert_eq!(n_in_buckets, 20);
@@ -159,7 +159,7 @@ fn rates_of_products_are_those_of_the_tables() {
     run.assert_sound();
 }
 
-/// The lines to compare with in the chart of rates.
+/// The number of limit lines in the chart of rates.
 fn n_limit_lines(run: &RunPage) -> Value {
     run.value("document.querySelectorAll('#array svg line.mark').length")
 }
@@ -309,7 +309,7 @@ fn questions_about_lattices_are_listed_with_their_answers() {
     for (row, ms) in ms {
         assert_close(shown[row as usize].as_f64().unwrap(), ms, 5);
     }
-    // Slowest first, by its heading.
+    // A click on the heading sorts the slowest first.
     run.click("#lattice thead th:last-child button");
     assert_eq!(
         run.value("document.querySelector('#lattice thead th:last-child').ariaSort"),

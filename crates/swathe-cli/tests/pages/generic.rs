@@ -1,4 +1,4 @@
-//! What every report has, whatever the workload.
+//! The sections that every report has, whatever the workload.
 
 use serde_json::Value;
 use swathe::array::{Array, Dtype};
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use crate::program::{Random, save, swathe, swathe_with};
 use crate::run_page::RunPage;
 
-/// Products of matrices of several shapes; of these items the operands do not fit.
+/// Products of matrices of several shapes; `n_misfits` of them have operands that do not fit.
 fn products(n_items: usize, n_misfits: usize, faults: &str) -> Option<RunPage> {
     let folder = tempfile::tempdir().unwrap();
     let mut random = Random(5);
@@ -32,7 +32,7 @@ fn products(n_items: usize, n_misfits: usize, faults: &str) -> Option<RunPage> {
     RunPage::open(folder, "RUN")
 }
 
-/// A name that is markup where it is not escaped, in all three places that it could be.
+/// A name that is markup if it is not escaped, in text and in both kinds of quotes.
 const LEFT_NAME: &str = "\"left'<b>&amp;.npz";
 
 #[test]
@@ -98,7 +98,7 @@ fn figures_are_those_of_the_report() {
         run.figure("counts.n_solved") + run.figure("n_unsolved"),
         60.0
     );
-    // The headline is made without a script, by the same rules of rounding.
+    // The headline is rendered without a script, by the same rules of rounding.
     assert_eq!(run.text("h1"), "57 of 60 problems solved, 3 not");
     let lead = run.text(".lead");
     let time = run.value(&format!("swathe.format.ms({})", report["wall_ms"]));
@@ -106,7 +106,7 @@ fn figures_are_those_of_the_report() {
     for part in [time.as_str(), rate.as_str().unwrap().strip_suffix("/s")] {
         assert!(lead.contains(part.unwrap()), "{part:?} is not in {lead}");
     }
-    // What the table behind the bars says adds up.
+    // The values in the table behind the bars add up.
     for worker in report["workers"].as_array().unwrap() {
         let ms = |name: &str| worker[name].as_f64().unwrap();
         let phases = [
@@ -140,7 +140,7 @@ fn what_comes_from_inputs_stays_text() {
         run.value("document.querySelectorAll('main script, main b').length"),
         0
     );
-    // A dialog would be among the troubles.
+    // A dialog would count as a trouble.
     run.assert_sound();
 }
 
@@ -156,7 +156,8 @@ fn failures_are_sorted_filtered_and_paged() {
     run.click("#failures [aria-label='Last page']");
     assert_eq!(run.value(n_rows), 10);
     assert!(run.text(first).starts_with("30"), "{}", run.text(first));
-    // The heading of the first column, twice: first the other way round, then back.
+    // The heading of the first column, clicked twice: first the reverse order, then the first one
+    // again.
     run.click("#failures thead button");
     assert_eq!(
         run.value("document.querySelector('#failures th').ariaSort"),
@@ -195,7 +196,7 @@ fn tables_are_used_by_keyboard() {
     assert_eq!(first(), "15");
     run.press("Home");
     assert_eq!(first(), "0");
-    // Headings are buttons: the next stop of the keyboard, pressed by Enter.
+    // Headings are buttons: Tab reaches the next one, and Enter presses it.
     run.press("Tab");
     assert_eq!(run.value("document.activeElement.textContent"), "row");
     run.press("Enter");
@@ -232,7 +233,7 @@ fn a_run_without_trouble_says_so() {
         return;
     };
     assert_eq!(run.text("h1"), "All 20 problems are solved");
-    // What has nothing to tell is not there.
+    // Sections without content are absent.
     for section in ["setbacks", "failures", "routes"] {
         let found = run.value(&format!("document.querySelector('#{section}')"));
         assert_eq!(found, Value::Null, "{section}");
@@ -278,10 +279,10 @@ fn the_timeline_is_zoomed_and_moved_by_keyboard_and_mouse() {
     zoomed(0.5, whole);
     run.click(".timeline [aria-label='Show the whole run']");
     zoomed(1.0, whole);
-    // The line below tells of the launch that the keyboard is at.
+    // The line below describes the launch that has the keyboard focus.
     run.focus(".timeline > svg");
     let mut told = String::new();
-    // A worker may have come too late for any launch.
+    // A worker may have started too late for any launch.
     for key in ["n", "ArrowDown", "ArrowDown", "ArrowDown"] {
         run.press(key);
         told = run.text(".timeline .readout");
@@ -308,14 +309,14 @@ fn light_and_dark_follow_the_reader() {
     run.page.set_dark(true).unwrap();
     let dark = paper();
     assert_ne!(light, dark);
-    // The button hears of it with the next frame.
+    // The button changes with the next frame.
     run.wait_for("document.querySelector('#theme').textContent === 'Light'");
     run.click("#theme");
     assert_eq!(paper(), light);
     run.page.set_dark(false).unwrap();
     run.click("#theme");
     assert_eq!(paper(), dark);
-    // Paper is white whatever was chosen.
+    // Paper is white, whichever theme was chosen.
     run.page.set_print(true).unwrap();
     assert_eq!(paper(), light);
     let hidden = run.value(
@@ -360,13 +361,13 @@ fn a_run_of_100_000_problems_has_a_small_page() {
     };
     let load_ms = run.page.load_ms().unwrap();
     println!("{n_bytes} bytes, opened in {load_ms} ms");
-    // Far more than it takes: another test may have the processor.
+    // Far more than needed, because other tests may use the processor.
     assert!(load_ms < 20_000.0, "{load_ms}");
     assert_eq!(run.figure("counts.n_solved"), 100_000.0);
     run.assert_sound();
 }
 
-/// A list column of as many items of one to eight elements.
+/// A list column of `n_items` items of one to eight elements.
 fn many_tiny_items(n_items: usize) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("in.parquet");

@@ -1,7 +1,7 @@
 //! The pages of runs, made by the real program and opened in a real browser.
 //!
-//! `run_page.rs` has what all of them need: the browser, and a run with its page open. A
-//! workload's page has a file of its own here.
+//! `run_page.rs` has what all tests need: the browser, and a run with its page open. Each
+//! workload's page has its own file here.
 
 mod arc;
 mod array;

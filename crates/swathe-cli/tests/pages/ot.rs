@@ -1,4 +1,4 @@
-//! The part of a report that is about `ot`: pairs, a close look at one of them, series.
+//! The section of a report about `ot`: pairs, the details of one of them, series.
 
 use std::fs;
 use std::path::Path;
@@ -12,11 +12,12 @@ use tempfile::TempDir;
 use crate::program::{command, result_hash, swathe, table};
 use crate::run_page::RunPage;
 
-/// A name that is markup where it is not escaped, and needs quoting in a shell.
+/// A name that is markup if it is not escaped, and that needs quoting in a shell.
 const MARKUP: &str = "<script>alert('1')</script>";
 const MISSING: &str = "gone -> \"nowhere\" & back";
 
-/// Three series of three pairs each; the first pair is named in markup, and one more has no frames.
+/// Three series of three pairs each. The first pair's id is markup, and one more pair has no
+/// frames.
 fn small_run(flags: &str) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     swathe(
@@ -115,7 +116,7 @@ fn pairs_are_sorted_by_their_numbers() {
         .zip(ids)
         .collect();
     by_cost.sort_by(|a, b| b.0.total_cmp(&a.0));
-    // Costs of both signs of the exponent: as texts they would sort otherwise.
+    // Costs with positive and negative exponents: as text they would sort in another order.
     let button = head(&run, "cost");
     run.click(&button);
     run.wait_for("document.querySelector('#pairs th[aria-sort=descending]')");
@@ -177,10 +178,10 @@ fn the_view_of_a_pair_has_the_values_of_the_table() {
         }
         let (found, expected) = (run.figure("pair.milliseconds"), timing[at].unwrap());
         assert!((found - expected).abs() <= 5.1e-5 * expected);
-        // What came with the input stands there too.
+        // Columns of the input are shown too.
         let facts = run.text("#pair dl");
         assert!(facts.contains(&texts(&batches, "series")[at]), "{facts}");
-        // Every map has been drawn: some cell has a colour.
+        // Every map has been drawn: at least one cell has a colour.
         let drawn = run.value(
             "[...document.querySelectorAll('#pair canvas.ot-cells')].map(canvas => \
              canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data\
@@ -194,7 +195,7 @@ fn the_view_of_a_pair_has_the_values_of_the_table() {
         let arrows = run.value("document.querySelector('#pair .ot-arrows path').getAttribute('d')");
         assert!(arrows.as_str().unwrap().matches('M').count() > 20);
     }
-    // The curve ends where the residual says, below the tolerance that is marked.
+    // The curve ends at the residual, below the marked tolerance.
     let last = run.value(
         "(() => { const row = swathe.data.workload_page.views[8].residuals;
            return [row.sweep.length, row.residual.at(-1), row.n_sweeps - row.n_coarse]; })()",
@@ -221,7 +222,7 @@ fn pairs_are_opened_by_keyboard_and_stand_in_the_address() {
         return;
     };
     let names: Vec<String> = shown(&run, "pair");
-    // Something is shown before anything is chosen, and the address is left alone.
+    // A pair is shown before the user chooses one, and the address is unchanged.
     assert_eq!(run.value(CHOSEN), names[0].as_str());
     assert_eq!(run.value("location.hash"), "");
     run.focus("#pairs tbody tr");
@@ -231,7 +232,7 @@ fn pairs_are_opened_by_keyboard_and_stand_in_the_address() {
     run.wait_for(&format!("{CHOSEN} === {}", Value::from(names[2].as_str())));
     let address = format!("#pair={}", names[2]);
     assert_eq!(run.value("location.hash"), address.as_str());
-    // On from there, in the order of the table.
+    // The next ones, in the order of the table.
     run.focus("#pair");
     run.press("ArrowRight");
     run.wait_for(&format!("{CHOSEN} === {}", Value::from(names[3].as_str())));
@@ -240,7 +241,7 @@ fn pairs_are_opened_by_keyboard_and_stand_in_the_address() {
     run.wait_for(&format!("{CHOSEN} === {}", Value::from(names[1].as_str())));
     run.click("#pair [data-key=next]");
     run.wait_for(&format!("{CHOSEN} === {}", Value::from(names[2].as_str())));
-    // The address brings it back, after another sort too.
+    // The address restores the pair, also after sorting the table.
     run.reload();
     assert_eq!(run.value(CHOSEN), names[2].as_str());
     assert_eq!(
@@ -259,7 +260,7 @@ fn names_and_messages_stay_text() {
     assert_eq!(run.text("#pair h3"), MARKUP);
     let scripts = "document.querySelectorAll('#main script').length";
     assert_eq!(run.value(scripts), 0);
-    // A pair that failed says why, in the table and when it is looked at.
+    // A failed pair shows the reason, in the table and in its details.
     let status = &shown(&run, "status")[9];
     assert!(
         status.starts_with("failed: ") && status.contains("no.png"),
@@ -272,7 +273,7 @@ fn names_and_messages_stay_text() {
         run.value("document.querySelectorAll('#pair canvas').length"),
         0
     );
-    // The filter finds it.
+    // The filter finds the failed pair.
     run.focus("#pairs input[type=search]");
     for key in ["f", "a", "i", "l", "e", "d"] {
         run.press(key);
@@ -293,7 +294,7 @@ fn series_are_drawn_from_the_columns_of_the_input() {
     for name in ["series_00", "series_01", "series_02"] {
         assert!(legend.contains(name), "{legend}");
     }
-    // The numbers behind the chart of costs are those of the table.
+    // The numbers behind the chart of costs equal those of the table.
     run.click("#series figure.chart details summary");
     run.wait_for("document.querySelector('#series figure.chart .table td')");
     let batches = table(&run.run.join("pairs.parquet"));
@@ -304,7 +305,7 @@ fn series_are_drawn_from_the_columns_of_the_input() {
         numbers_shown.contains(formatted.as_str().unwrap()),
         "{numbers_shown}"
     );
-    // All together, along the input.
+    // All pairs together, in input order.
     for (select, words) in [(1, "all pairs"), (2, "place in the input")] {
         run.value(&format!(
             "(() => {{ const select = document.querySelectorAll('#series select')[{}];
@@ -316,7 +317,7 @@ fn series_are_drawn_from_the_columns_of_the_input() {
             Value::from(words)
         ));
     }
-    // Pairs that are neighbours in the input alone are not joined.
+    // Pairs that are only neighbours in the input are not joined by a line.
     assert_eq!(run.value(lines), serde_json::json!([0, 0, 0, 0]));
     assert!(
         run.value("document.querySelectorAll('#series .dot').length > 8")
@@ -413,7 +414,7 @@ fn views_that_cannot_be_written_cost_a_warning_and_nothing_else() {
     large_run(folder.path(), 5);
     swathe(folder.path(), "ot data/many.csv --out clean").expect(0);
     let hash = result_hash(&folder.path().join("clean"));
-    // A run that was begun, with a file where the folder of views would be.
+    // A run that was started, with a file in place of the folder of views.
     let run = folder.path().join("RUN");
     swathe(folder.path(), "ot data/many.csv --out RUN").expect(0);
     fs::remove_dir_all(run.join("views")).unwrap();

@@ -1,4 +1,4 @@
-//! A run whose page is open in the browser: shared by the tests of all pages.
+//! A run whose page is open in the browser; shared by the tests of all pages.
 //!
 //! ```ignore
 //! let folder = tempfile::tempdir().unwrap();
@@ -29,8 +29,8 @@ pub(crate) struct RunPage {
     _folder: TempDir,
 }
 
-/// The browser that the tests share. Without one a test is skipped, but never where everything has
-/// to run.
+/// The browser that the tests share. Without one a test is skipped; in continuous integration it
+/// fails.
 #[expect(clippy::print_stdout, reason = "a skipped test says so")]
 pub(crate) fn browser() -> Option<&'static Browser> {
     static BROWSER: OnceLock<Browser> = OnceLock::new();
@@ -43,20 +43,20 @@ pub(crate) fn browser() -> Option<&'static Browser> {
 }
 
 impl RunPage {
-    /// Opens the page of a run in a folder, which is gone when the page is. `None` if there is no
-    /// browser, which was said then.
+    /// Opens the page of a run in a folder, which is deleted with the page. `None` if there is no
+    /// browser; a message was printed then.
     pub(crate) fn open(folder: TempDir, run: &str) -> Option<RunPage> {
         let browser = browser()?;
         let run = folder.path().join(run);
         let url = file_url(&run.join("report.html")).unwrap();
         let page = browser.blank().unwrap_or_else(|error| panic!("{error}"));
-        // Speed is not what is tested, and other tests may have the processor.
+        // Speed is not tested, and other tests may use the processor.
         page.set_limit(Duration::from_secs(90));
-        // A page that still glides to what has the focus is not where a click was aimed.
+        // During a smooth scroll to the focused element, a click would miss its target.
         page.set_feature("prefers-reduced-motion", "reduce")
             .unwrap_or_else(|error| panic!("{error}"));
         page.go(&url).unwrap_or_else(|error| panic!("{error}"));
-        // How the run went is folded; tests look into it.
+        // The section about the run itself is folded; the tests open it.
         let unfold = "(() => { const fold = document.querySelector('#run'); \
                       if (fold) { fold.wasFolded = !fold.open; fold.open = true; } })()";
         page.evaluate(unfold)
@@ -85,7 +85,7 @@ impl RunPage {
         text.as_str().unwrap().to_owned()
     }
 
-    /// The raw value of a figure that stands on the page.
+    /// The raw value of a figure on the page.
     #[track_caller]
     pub(crate) fn figure(&self, name: &str) -> f64 {
         let selector = Value::from(format!("[data-figure=\"{name}\"]"));
@@ -119,15 +119,15 @@ impl RunPage {
         waited.unwrap_or_else(|error| panic!("{error}"));
     }
 
-    /// Gives the keyboard to an element.
+    /// Gives an element the keyboard focus.
     #[track_caller]
     pub(crate) fn focus(&self, selector: &str) {
         let selector = Value::from(selector);
         self.value(&format!("document.querySelector({selector}).focus()"));
     }
 
-    /// Nothing went wrong, nothing was asked for, and nothing sticks out: on a wide screen, on a
-    /// telephone, in dark colours and on paper.
+    /// No errors, no network requests and no overflowing elements: on a wide screen, on a phone, in
+    /// dark colours and in print.
     #[track_caller]
     pub(crate) fn assert_sound(&self) {
         let page = &self.page;
@@ -146,7 +146,7 @@ impl RunPage {
         page.set_viewport(1200, 900, false).unwrap();
         page.set_dark(true).unwrap();
         page.set_print(true).unwrap();
-        // Paper has what is open, and tables whole or not at all.
+        // Print shows what is open, and tables either whole or not at all.
         self.wait_for(
             "[...document.querySelectorAll('details:not([open])')].every(details => \
              getComputedStyle(details).display === 'none')",

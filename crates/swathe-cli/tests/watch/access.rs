@@ -1,4 +1,4 @@
-//! Who is answered, and who is not.
+//! Which requests are answered, and which are rejected.
 
 use crate::folders::with_finished_run;
 use crate::http::{ask, get};
@@ -48,7 +48,7 @@ fn foreign_pages_are_refused() {
     }
 }
 
-/// What a watch with a token must refuse and let in.
+/// Checks what a server with a token rejects and accepts.
 fn check_token(watch: &Watch, token: &str) {
     assert!(
         watch.url.ends_with(&format!("/?token={token}")),
@@ -67,7 +67,7 @@ fn check_token(watch: &Watch, token: &str) {
     let bearer = format!("Bearer {token}");
     let with_bearer = [("Authorization", bearer.as_str())];
     ask(watch.server, "GET", "/metrics", &with_bearer).expect(200);
-    // A browser that comes with the token in the address goes on with a cookie.
+    // A browser whose address contains the token continues with a cookie.
     let exchanged = get(watch.server, &format!("/?token={token}")).expect(303);
     assert_eq!(exchanged.header("location"), Some("/"));
     let cookie = exchanged.header("set-cookie").unwrap().to_owned();

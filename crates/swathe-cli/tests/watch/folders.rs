@@ -1,4 +1,4 @@
-//! Run folders to be watched: real ones, and real ones with a live file of our own making.
+//! Run folders to watch: real ones, and real ones with a live file that the test writes.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,10 +12,10 @@ use tempfile::TempDir;
 use crate::program::{Random, many_floats, save};
 use crate::watching::swathe;
 
-/// A run of sixty problems in small batches: with slow launches it takes as long as one likes.
+/// A run of sixty problems in small batches: delayed launches make it as long as needed.
 pub(crate) const LINE: &str = "array map sqrt in.npz --batch-size 1 --threads 2 --out run";
 
-/// A folder with sixty arrays in it and no run yet.
+/// A folder with sixty arrays and no run yet.
 pub(crate) fn with_inputs() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     many_floats(folder.path());
@@ -40,7 +40,7 @@ pub(crate) fn with_finished_run() -> TempDir {
     folder
 }
 
-/// A folder whose run has not ended, with what this process writes as its live file.
+/// A folder with an unfinished run, whose live file this process writes.
 pub(crate) struct Unfinished {
     folder: TempDir,
     live: Arc<Mutex<Live>>,
@@ -48,7 +48,7 @@ pub(crate) struct Unfinished {
 }
 
 impl Unfinished {
-    /// One whose process writes every half second, as runs do.
+    /// A run whose process writes every half second, as real runs do.
     pub(crate) fn beating() -> Unfinished {
         let unfinished = Unfinished::silent();
         let (run, live) = (unfinished.run(), Arc::clone(&unfinished.live));
@@ -56,7 +56,7 @@ impl Unfinished {
         std::thread::spawn(move || {
             loop {
                 let mut live = live.lock().unwrap();
-                // Asked while nobody else can write.
+                // Checked under the lock, while no other thread can write.
                 if is_over.load(Ordering::Relaxed) {
                     return;
                 }
@@ -68,7 +68,7 @@ impl Unfinished {
         unfinished
     }
 
-    /// One whose process writes only what is changed.
+    /// A run whose live file is written only when a test changes it.
     pub(crate) fn silent() -> Unfinished {
         let folder = with_finished_run();
         let run = folder.path().join("run");
@@ -87,10 +87,10 @@ impl Unfinished {
         unfinished
     }
 
-    /// Nothing is written any more but what is changed.
+    /// From now on the live file is written only when a test changes it.
     pub(crate) fn fall_silent(&self) {
         self.is_over.store(true, Ordering::Relaxed);
-        // Whoever is writing is waited for.
+        // Waits for a write in progress.
         drop(self.live.lock());
     }
 
@@ -102,7 +102,7 @@ impl Unfinished {
         self.folder.path()
     }
 
-    /// Changes what the live file says, and returns it.
+    /// Changes the live file, and returns its new content.
     pub(crate) fn change(&self, change: impl FnOnce(&mut Live)) -> Live {
         let mut live = self.live.lock().unwrap();
         change(&mut live);
@@ -117,7 +117,7 @@ impl Drop for Unfinished {
     }
 }
 
-/// Writes a live file as runs do. A folder that was moved away is not written to.
+/// Writes a live file as runs do. Skipped if the folder was moved away.
 fn beat(run: &Path, live: &mut Live) {
     live.beat += 1;
     live.written_unix_ms = unix_ms();

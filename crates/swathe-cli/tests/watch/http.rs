@@ -1,4 +1,4 @@
-//! Plain HTTP over TCP, as little of it as is needed to ask for anything.
+//! A minimal HTTP client over TCP, for requests of any form.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::watching::wait_for;
 
-/// Nothing takes longer on the slowest machine; what does hangs.
+/// A request that takes longer hangs, even on the slowest machine.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
@@ -37,12 +37,12 @@ impl Answer {
     }
 }
 
-/// Asks for a path under the server's own name.
+/// Requests a path under the server's own name.
 pub(crate) fn get(server: SocketAddr, path: &str) -> Answer {
     ask(server, "GET", path, &[])
 }
 
-/// Asks with further headers; without a `Host` among them it is the server's own.
+/// Sends a request with further headers. Without a `Host` among them, the server's own is sent.
 pub(crate) fn ask(
     server: SocketAddr,
     method: &str,
@@ -63,7 +63,7 @@ pub(crate) fn connect(server: SocketAddr) -> TcpStream {
     stream
 }
 
-/// In HTTP 1.0 an answer ends with its connection and is not cut into chunks.
+/// Sends HTTP 1.0, where a response ends with its connection and is not chunked.
 fn send(
     stream: &mut TcpStream,
     server: SocketAddr,
@@ -113,7 +113,7 @@ impl Viewer {
         }
     }
 
-    /// The view, if it is another than the last one.
+    /// The view, if it differs from the last one.
     #[track_caller]
     pub(crate) fn poll(&mut self) -> Option<Value> {
         let known = [("If-None-Match", self.etag.as_str())];
@@ -130,7 +130,7 @@ impl Viewer {
         Some(answer.json())
     }
 
-    /// The next view of which something holds.
+    /// The next view that satisfies a condition.
     #[track_caller]
     pub(crate) fn until(&mut self, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
         let mut found = None;

@@ -1,4 +1,4 @@
-//! The live page: its server, asked as browsers and others ask it, and the page in a browser.
+//! The live page: its server, tested by HTTP requests, and the page in a browser.
 
 #[path = "../cli/program.rs"]
 #[allow(dead_code, reason = "shared with the tests of the commands")]

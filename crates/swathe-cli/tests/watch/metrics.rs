@@ -1,4 +1,4 @@
-//! `/metrics`, read as strictly as the format is written down.
+//! `/metrics`, parsed strictly by the rules of the format.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use crate::folders::{Unfinished, with_finished_run};
 use crate::http::get;
 use crate::watching::Watch;
 
-/// Series and their values, after checking that everything is where the format wants it.
+/// Series and their values, after checking that the text follows the format.
 fn parse(text: &str) -> BTreeMap<String, f64> {
     assert!(text.ends_with('\n'));
     let mut series = BTreeMap::new();

@@ -9,7 +9,7 @@ use crate::folders::{LINE, Unfinished, with_finished_run, with_inputs};
 use crate::http::connect;
 use crate::watching::{Run, Watch, signal};
 
-/// A browser; without one the test is skipped, but not where nothing may be.
+/// A browser; without one the test is skipped, and in continuous integration it fails.
 #[expect(clippy::print_stdout, reason = "a skipped test says so")]
 fn browser() -> Option<Browser> {
     match Browser::find() {
@@ -49,7 +49,7 @@ fn text(page: &Page<'_>, selector: &str) -> String {
 fn a_run_can_be_seen_to_go_on_die_and_finish() {
     let Some(browser) = browser() else { return };
     let folder = with_inputs();
-    // A minute, of which the beginning is looked at.
+    // The run takes a minute; the test sees its beginning.
     let mut run = Run::start(folder.path(), LINE, 2000);
     let watch = Watch::start(folder.path(), "run");
     let page = open(&browser, &watch.url);
@@ -57,7 +57,7 @@ fn a_run_can_be_seen_to_go_on_die_and_finish() {
     page.wait_for("Number(document.querySelector('[data-figure=n_done]').dataset.value) > 0")
         .unwrap();
     let first = figure(&page, "n_done");
-    // What a reader has opened and where they are stays so while figures come.
+    // What the user has opened, and the scroll position, are kept while figures are updated.
     page.wait_for("document.querySelector('#speed details')")
         .unwrap();
     page.click("#speed details summary").unwrap();

@@ -1,4 +1,4 @@
-//! What is served, and what is not.
+//! Which paths are served, and which are not.
 
 use crate::folders::{Unfinished, with_finished_run};
 use crate::http::{ask, get};

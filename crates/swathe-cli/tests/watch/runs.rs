@@ -1,4 +1,4 @@
-//! Real runs, watched while they go on, die, are resumed and end.
+//! Real runs, watched while they run, die, resume and end.
 
 use crate::folders::{LINE, with_inputs};
 use crate::http::{Viewer, connect, get};
@@ -35,7 +35,7 @@ fn a_run_is_watched_to_its_end() {
 fn the_death_of_a_run_is_noticed_and_so_is_its_return() {
     let folder = with_inputs();
     swathe(folder.path(), &LINE.replace("--out run", "--out whole")).expect(0);
-    // Parts are cut after five seconds, so that something is committed by then.
+    // Parts are committed after five seconds, so that some outcomes are committed by then.
     let mut run = Run::start(folder.path(), LINE, 1000);
     let watch = Watch::start(folder.path(), "run");
     let committed = || announced(&folder.path().join("run")).len();
@@ -47,7 +47,7 @@ fn the_death_of_a_run_is_noticed_and_so_is_its_return() {
     let n_before = committed();
     assert_eq!(view["n_done"], n_before, "what is not committed is lost");
     assert_eq!(view["n_committed"], n_before);
-    // It can be gone on with, and the watch goes on too.
+    // The run can be resumed, and the watch continues.
     let mut run = Run::start(folder.path(), &format!("{LINE} --resume"), 400);
     let view = watch.until("it runs again", |view| {
         view["state"] == "running" && view["n_before"] == n_before

@@ -1,4 +1,4 @@
-//! What a run is said to be doing, from what is in its folder.
+//! The state that the page reports, from what is in the run's folder.
 
 use std::process::Command;
 
@@ -68,7 +68,7 @@ fn a_process_that_is_gone_is_dead_whether_it_was_waited_for_or_not() {
     watch.until_state("running");
 }
 
-/// As `/proc` tells it: the twentieth field after the name.
+/// The start time as `/proc` reports it: the twentieth field after the name.
 fn start_ticks(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let fields = stat.rsplit_once(") ").unwrap().1;

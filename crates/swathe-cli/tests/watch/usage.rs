@@ -1,4 +1,4 @@
-//! What is said to those who ask for the impossible, and to those who ask for help.
+//! The messages for bad usage, and the help texts.
 
 use crate::folders::{with_finished_run, with_inputs};
 use crate::watching::{Watch, swathe, wait_for};

@@ -1,4 +1,4 @@
-//! Many who look at once cost no more than one.
+//! Many concurrent viewers cost no more than one.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ fn figures_are_sent_at_once_and_again_only_when_they_change() {
     let mut viewer = Viewer::new(watch.server);
     assert_eq!(viewer.poll().unwrap()["n_done"], 20);
     for _ in 0..3 {
-        // Longer than it takes to look at the run again.
+        // Longer than the interval at which the run's files are polled.
         std::thread::sleep(Duration::from_millis(700));
         assert_eq!(viewer.poll(), None, "nothing has changed");
     }
@@ -37,7 +37,7 @@ fn another_server_of_the_same_figures_sends_nothing_new() {
     assert_eq!(etag(), etag());
 }
 
-/// More than the server has connections at a time.
+/// More than the server's limit of connections.
 const N_VIEWERS: usize = 300;
 
 #[test]
@@ -60,7 +60,7 @@ fn viewers_that_keep_their_connections_open_keep_nobody_out() {
     }
 }
 
-/// The kernel counts how often the file is opened.
+/// Uses the kernel's file events to count how often the file is opened.
 #[test]
 #[cfg(target_os = "linux")]
 fn the_run_is_read_twice_a_second_however_many_look() {
@@ -68,7 +68,7 @@ fn the_run_is_read_twice_a_second_however_many_look() {
 
     let unfinished = Unfinished::silent();
     let watch = Watch::start(unfinished.path(), "run");
-    // SAFETY: makes a new descriptor, which is owned from here on.
+    // SAFETY: creates a new descriptor, which has no other owner.
     let inotify = unsafe {
         let descriptor = libc::inotify_init1(libc::IN_NONBLOCK | libc::IN_CLOEXEC);
         assert!(descriptor >= 0);
@@ -77,9 +77,9 @@ fn the_run_is_read_twice_a_second_however_many_look() {
     let path = unfinished.run().join("live.json");
     let path = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
     let descriptor = std::os::fd::AsRawFd::as_raw_fd(&inotify);
-    // Alike events in a row would be told as one, so it is told of closing too.
+    // The kernel merges identical consecutive events, so closing is watched too.
     let kinds = libc::IN_OPEN | libc::IN_CLOSE_NOWRITE;
-    // SAFETY: the path is a string that ends in a zero, the descriptor is open.
+    // SAFETY: the path is a string that ends in a zero byte, and the descriptor is open.
     let added = unsafe { libc::inotify_add_watch(descriptor, path.as_ptr(), kinds) };
     assert!(added >= 0);
     let since = Instant::now();
@@ -121,7 +121,7 @@ fn requests_that_trickle_in_keep_nobody_out() {
         })
         .collect();
     get(watch.server, "/healthz").expect(200);
-    // The oldest had to go, and no others: the server did not wait until they were all too late.
+    // Only the oldest connection was closed: the server did not wait until all of them timed out.
     let mut rest = Vec::new();
     let _ = slow[0].read_to_end(&mut rest);
     assert_eq!(rest, b"");

@@ -1,4 +1,4 @@
-//! `swathe watch` as a process, and runs to be watched.
+//! `swathe watch` as a process, and runs to watch.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
@@ -13,18 +13,18 @@ use serde_json::Value;
 use crate::http::{LIMIT, get};
 use crate::program::{Ended, command};
 
-/// A watch that is going on; dropped, it is ended.
+/// A running `swathe watch`, which is killed when dropped.
 pub(crate) struct Watch {
     pub(crate) child: Child,
-    /// What it printed.
+    /// The address that it printed.
     pub(crate) url: String,
-    /// Where it can be asked on this machine.
+    /// The address of the server on this machine.
     pub(crate) server: SocketAddr,
     said: Arc<Mutex<String>>,
 }
 
 impl Watch {
-    /// Watches what `line` says, in a folder.
+    /// Starts `swathe watch` with the arguments of `line`, in a folder.
     #[track_caller]
     pub(crate) fn start(folder: &Path, line: &str) -> Watch {
         Watch::with_token(folder, line, None)
@@ -67,7 +67,7 @@ impl Watch {
         }
     }
 
-    /// What it said on stderr so far.
+    /// The stderr output so far.
     pub(crate) fn said(&self) -> String {
         self.said.lock().unwrap().clone()
     }
@@ -76,7 +76,7 @@ impl Watch {
         get(self.server, "/data.json").expect(200).json()
     }
 
-    /// Asks until something holds of the data.
+    /// Polls the data until a condition holds.
     #[track_caller]
     pub(crate) fn until(&self, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
         let mut last = Value::Null;
@@ -92,7 +92,7 @@ impl Watch {
         self.until(state, |view| view["state"] == state)
     }
 
-    /// Ends it as Ctrl-C does, and returns its exit status.
+    /// Interrupts the process as Ctrl-C does, and returns its exit status.
     #[track_caller]
     pub(crate) fn interrupt(mut self) -> Option<i32> {
         signal(&self.child, libc::SIGINT);
@@ -107,12 +107,12 @@ impl Drop for Watch {
     }
 }
 
-/// A run that is going on; dropped, it is ended.
+/// A running run, which is killed when dropped.
 pub(crate) struct Run(pub(crate) Child);
 
 impl Run {
-    /// Starts a run whose launches take `launch_ms` longer than they need, and waits until it
-    /// tells of itself.
+    /// Starts a run whose launches are delayed by `launch_ms`, and waits until its live file
+    /// exists.
     #[track_caller]
     pub(crate) fn start(folder: &Path, line: &str, launch_ms: u64) -> Run {
         let faults = format!("slow%100={launch_ms}ms:seed=1");
@@ -126,7 +126,7 @@ impl Run {
         run
     }
 
-    /// Ends it as nobody should be ended.
+    /// Kills the process without warning.
     pub(crate) fn kill(&mut self) {
         signal(&self.0, libc::SIGKILL);
     }
@@ -145,11 +145,11 @@ impl Drop for Run {
 }
 
 pub(crate) fn signal(child: &Child, signal: libc::c_int) {
-    // SAFETY: the child has not been waited for, so its number is still its own.
+    // SAFETY: the child has not been waited for, so its process id is not reused.
     assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
 }
 
-/// The exit status, once it has ended by itself.
+/// The exit status, after the process has ended by itself.
 #[track_caller]
 fn ended(child: &mut Child) -> Option<i32> {
     let mut status = None;

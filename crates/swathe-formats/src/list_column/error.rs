@@ -1,4 +1,4 @@
-//! What can be wrong with a list column, and with one of its items.
+//! Errors of a list column and of its items.
 
 use std::io;
 
@@ -9,41 +9,41 @@ use swathe::array::Dtype;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ListColumnError {
-    /// The file is not Parquet, or damaged, or uses what cannot be read.
+    /// The file is not Parquet, is damaged, or uses an unsupported feature.
     #[error("cannot be read or written as Parquet: {0}")]
     Parquet(#[from] ParquetError),
-    /// The damage was such that the Parquet decoder gave up in the middle.
+    /// The Parquet decoder panicked, because the file is damaged.
     #[error("the Parquet decoder gave up ({message}); the file is damaged: copy or write it again")]
     DecoderPanicked {
-        /// What it said.
+        /// The panic message.
         message: String,
     },
-    /// Row counts that are negative or beyond any file.
+    /// Row counts are negative or overflow.
     #[error("the file's row counts are negative or absurd; it is damaged: copy or write it again")]
     MalformedRowCount,
-    /// Fewer rows came than the file declares.
+    /// The file holds fewer rows than it declares.
     #[error("{actual} rows of the {expected} that the file declares; copy or write it again")]
     RowsMissing {
-        /// Rows asked for.
+        /// Rows requested.
         expected: u64,
-        /// Rows that came.
+        /// Rows found.
         actual: u64,
     },
-    /// The file is no longer the one that was opened.
+    /// The file changed after it was opened.
     #[error("the file was changed while it was in use; run again")]
     FileChanged,
-    /// Rows beyond the end were asked for.
+    /// Rows beyond the end were requested.
     #[error("row {row} was asked for, but there are {n_rows}")]
     RowOutOfRange {
-        /// The row asked for, or the end of a range.
+        /// The requested row, or the end of the range.
         row: u64,
         /// Rows in the file.
         n_rows: u64,
     },
-    /// No column of that name.
+    /// There is no column of that name.
     #[error("no column called {column:?}; there are {columns:?}")]
     NoSuchColumn {
-        /// The name asked for.
+        /// The requested name.
         column: String,
         /// The names there are.
         columns: Vec<String>,
@@ -54,13 +54,13 @@ pub enum ListColumnError {
         /// The names there are.
         columns: Vec<String>,
     },
-    /// More than one column holds lists and none was named.
+    /// More than one column holds lists, and the caller named none.
     #[error("several columns hold lists, {columns:?}; say which one is meant")]
     SeveralListColumns {
         /// Their names.
         columns: Vec<String>,
     },
-    /// The column named holds no lists.
+    /// The named column does not hold lists.
     #[error("column {column:?} holds {found}, not lists of numbers")]
     NotAList {
         /// The column.
@@ -68,7 +68,7 @@ pub enum ListColumnError {
         /// Its type.
         found: String,
     },
-    /// Lists of something else.
+    /// Lists of an unsupported type.
     #[error(
         "column {column:?} holds lists of {found}; integers, f32 and f64 are supported: cast it, e.g. to list<float>"
     )]
@@ -86,31 +86,31 @@ pub enum ListColumnError {
         /// Its type.
         found: String,
     },
-    /// Two items have one name.
+    /// Two items have the same name.
     #[error("rows {first_row} and {row} are both called {name:?}; each item needs its own name")]
     DuplicateName {
         /// The name.
         name: String,
         /// The row that had it first.
         first_row: u64,
-        /// The row that has it again.
+        /// The row that repeats it.
         row: u64,
     },
-    /// An array of another dtype than the column's.
+    /// An array's dtype is not the dtype of the column.
     #[error("an array of {found} does not belong in a column of {expected}")]
     DtypeMismatch {
         /// The column's dtype.
         expected: Dtype,
-        /// The array's.
+        /// The array's dtype.
         found: Dtype,
     },
-    /// An array that is no list.
+    /// An array that does not have exactly one axis.
     #[error("an array of shape {shape:?} is no list: only one axis fits; use .npz for others")]
     NotOneDimensional {
         /// The array's shape.
         shape: Vec<usize>,
     },
-    /// An array that no Parquet page can hold.
+    /// An array that is too large for a Parquet page.
     #[error("an array of {size_bytes} bytes is too large for one row, which holds {max_bytes}")]
     ItemTooLarge {
         /// The array's size.
@@ -118,7 +118,7 @@ pub enum ListColumnError {
         /// The limit.
         max_bytes: u64,
     },
-    /// The bytes could not be read or written at all.
+    /// The file could not be read or written.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -127,18 +127,18 @@ pub enum ListColumnError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ItemError {
-    /// There is no list.
+    /// The list is null.
     #[error("the list is null; fill it or drop the row")]
     NullList,
-    /// The list has holes.
+    /// The list has null elements.
     #[error("{n_nulls} elements are null, the first at {first_idx}; fill them, e.g. with NaN")]
     NullElements {
         /// How many.
         n_nulls: usize,
-        /// Where the first stands, from 0.
+        /// The index of the first, from 0.
         first_idx: usize,
     },
-    /// Lists in a list that are not of one length.
+    /// The inner lists differ in length.
     #[error("its lists have {n} and {other} elements; an array needs lists of one length")]
     Ragged {
         /// The length of the first list.
@@ -146,15 +146,15 @@ pub enum ItemError {
         /// Another length.
         other: usize,
     },
-    /// Extents that are not those of the list.
+    /// The extents do not match the number of elements.
     #[error("the shape {shape:?} does not describe the list's {n} elements")]
     ShapeMismatch {
-        /// The extents that stand beside the list.
+        /// The extents in the column of shapes.
         shape: Vec<usize>,
         /// Elements of the list.
         n: usize,
     },
-    /// There is a column of names but no name.
+    /// The name is null.
     #[error("column {column:?} names the items but is null here; give the row a name")]
     NullName {
         /// The column of names.

@@ -1,11 +1,11 @@
-//! Panics of the Parquet decoder, turned into errors.
+//! Turns panics of the Parquet decoder into errors.
 
 use std::any::Any;
 
 use super::ListColumnError;
 
-/// Damaged files can bring the decoder to panic: that becomes an error of the file. Whatever
-/// `run` was at work on must not be used after an error.
+/// Runs a decoding step and turns a panic, which a damaged file can cause, into an error. After an
+/// error, the caller must not use the decoder again.
 pub(super) fn guarded<T>(
     run: impl FnOnce() -> Result<T, ListColumnError>,
 ) -> Result<T, ListColumnError> {

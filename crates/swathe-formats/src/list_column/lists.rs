@@ -12,15 +12,15 @@ use crate::arrow_elements::{copy, dtype_of};
 /// Lists, or lists of lists, of numbers of one dtype.
 #[derive(Debug)]
 pub(super) struct Lists {
-    /// The outermost lists, then the lists in them.
+    /// The nested lists, outermost first.
     levels: Vec<ListArray>,
     values: ArrayRef,
-    /// The arrays' extents, where a column of their own has them.
+    /// The arrays' extents, if there is a column of shapes.
     shapes: Option<ListArray>,
 }
 
 impl Lists {
-    /// `None` if the column is not what its schema says.
+    /// `None` if the column does not match the expected type.
     pub(super) fn new(column: &ArrayRef, dtype: Dtype, shapes: Option<&ArrayRef>) -> Option<Lists> {
         let mut levels = Vec::new();
         let mut values = column;
@@ -45,14 +45,10 @@ impl Lists {
         })
     }
 
-    /// The extents of the array of row `idx` of the batch.
-    pub(super) fn shape(&self, idx: usize) -> Result<Vec<usize>, ItemError> {
-        Ok(self.place(idx)?.0)
-    }
-
     /// The array of row `idx` of the batch.
     pub(super) fn array(&self, idx: usize) -> Result<Array, ItemError> {
-        let (shape, range) = self.place(idx)?;
+        let mut shape = Vec::with_capacity(self.levels.len());
+        let range = self.place(idx, &mut shape)?;
         let elements = copy(&self.values, range).expect("offsets lie inside of the values");
         Ok(Array::new(shape, elements).expect("the shape has as many elements"))
     }
@@ -62,12 +58,16 @@ impl Lists {
         self.values.get_array_memory_size()
     }
 
-    /// The extents of row `idx` and where its elements stand, if all of them are there.
-    fn place(&self, idx: usize) -> Result<(Vec<usize>, Range<usize>), ItemError> {
+    /// The extents of row `idx` and the range of its elements; an error if any are null.
+    pub(super) fn place(
+        &self,
+        idx: usize,
+        shape: &mut Vec<usize>,
+    ) -> Result<Range<usize>, ItemError> {
+        shape.clear();
         if self.levels[0].is_null(idx) {
             return Err(ItemError::NullList);
         }
-        let mut shape = Vec::with_capacity(self.levels.len());
         let mut range = elements(&self.levels[0], idx..idx + 1);
         shape.push(range.len());
         for list in &self.levels[1..] {
@@ -82,13 +82,13 @@ impl Lists {
         }
         check_nulls(&self.values, &range)?;
         if let Some(shapes) = &self.shapes {
-            shape = stored_shape(shapes, idx, range.len())?;
+            *shape = stored_shape(shapes, idx, range.len())?;
         }
-        Ok((shape, range))
+        Ok(range)
     }
 }
 
-/// Where the elements of these lists stand.
+/// The range of the elements of these lists.
 fn elements(list: &ListArray, rows: Range<usize>) -> Range<usize> {
     let offsets = list.value_offsets();
     offsets[rows.start] as usize..offsets[rows.end] as usize
@@ -107,7 +107,7 @@ fn check_nulls(values: &dyn ArrowArray, range: &Range<usize>) -> Result<(), Item
     }
 }
 
-/// The extents that stand beside an array of so many elements.
+/// The extents of row `idx` from the column of shapes, for an array of `n` elements.
 fn stored_shape(shapes: &ListArray, idx: usize, n: usize) -> Result<Vec<usize>, ItemError> {
     let range = elements(shapes, idx..idx + 1);
     let extents = &shapes.values().as_primitive::<UInt64Type>().values()[range];

@@ -1,5 +1,6 @@
-//! Rows of a list column, decoded batch by batch.
+//! The rows of a list column, decoded batch by batch.
 
+use std::fmt::Write as _;
 use std::ops::Range;
 
 use arrow::array::{Array as ArrowArray, ArrayRef, AsArray, RecordBatch, StringArray};
@@ -13,18 +14,29 @@ use super::guard::guarded;
 use super::lists::Lists;
 use super::{ItemError, ListColumn, ListColumnError, Root};
 
-/// One row: its number, its name, and its array (or, in a survey, the array's extents).
+/// One row: its number, its name and its array.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Item<T = Array> {
+pub struct Item {
+    /// The row's number in the file, from 0.
+    pub row: u64,
+    /// The name, or the row's number if it has none.
+    pub name: String,
+    /// The row's content, or why it cannot be used.
+    pub content: Result<Array, ItemError>,
+}
+
+/// What a survey tells of one row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Surveyed<'a> {
     /// The row's number in the file, from 0.
     pub row: u64,
     /// The name, or the row's number where there is none.
-    pub name: String,
-    /// What the row holds, or why it is of no use.
-    pub content: Result<T, ItemError>,
+    pub name: &'a str,
+    /// The array's extents, or why it is of no use.
+    pub shape: Result<&'a [usize], ItemError>,
 }
 
-/// Decodes some rows front to back, a few megabytes at a time. After an error nothing more comes.
+/// Decodes rows in order, a few megabytes at a time. The iterator ends after an error.
 #[derive(Debug)]
 pub struct Batches {
     decoder: Option<ParquetRecordBatchReader>,
@@ -32,12 +44,12 @@ pub struct Batches {
     names: Option<String>,
     shapes: Option<String>,
     dtype: Dtype,
-    /// Rows that have not come yet.
+    /// Rows that are not decoded yet.
     left: Range<u64>,
     n_asked: u64,
 }
 
-/// Rows that follow one another, decoded.
+/// Consecutive decoded rows.
 #[derive(Debug)]
 pub struct Batch {
     first_row: u64,
@@ -47,7 +59,7 @@ pub struct Batch {
 }
 
 impl Batches {
-    /// The names are decoded only where they are wanted.
+    /// Opens a decoder for `rows`. The names are decoded only if `has_names` is set.
     pub(super) fn new(
         column: &ListColumn,
         rows: Range<u64>,
@@ -77,7 +89,7 @@ impl Batches {
         })
     }
 
-    /// The number of the row that comes next.
+    /// The number of the next row.
     pub fn next_row(&self) -> u64 {
         self.left.start
     }
@@ -141,7 +153,7 @@ impl Iterator for Batches {
     fn next(&mut self) -> Option<Self::Item> {
         let batch = self.decode();
         if batch.is_err() {
-            // The decoder may have stopped half-way and must not be used again.
+            // The decoder may be in an inconsistent state and must not be used again.
             self.decoder = None;
         }
         batch.transpose()
@@ -149,48 +161,86 @@ impl Iterator for Batches {
 }
 
 impl Batch {
-    /// The rows that are here.
+    /// The rows of this batch.
     pub fn rows(&self) -> Range<u64> {
         self.first_row..self.first_row + self.n_rows as u64
     }
 
-    /// The array of a row that is here.
+    /// The array of a row of this batch.
+    ///
+    /// # Errors
+    /// If the row's list or elements are null, or do not form an array.
+    ///
+    /// # Panics
+    /// If the row is not in this batch.
     pub fn array(&self, row: u64) -> Result<Array, ItemError> {
         self.lists.array((row - self.first_row) as usize)
     }
 
-    /// The memory it occupies, roughly.
+    /// The approximate memory of the batch.
     pub fn size_bytes(&self) -> usize {
         self.lists.size_bytes()
     }
 
-    fn item<T>(
-        &self,
-        idx: usize,
-        names: Option<&str>,
-        content: fn(&Lists, usize) -> Result<T, ItemError>,
-    ) -> Item<T> {
+    /// The name of row `idx` of the batch; `column` names the rows, if any does.
+    fn name(&self, idx: usize, column: Option<&str>) -> Result<Option<&str>, ItemError> {
+        match (&self.names, column) {
+            (Some(names), _) if names.is_valid(idx) => Ok(Some(names.value(idx))),
+            (Some(_), Some(column)) => Err(ItemError::NullName {
+                column: column.into(),
+            }),
+            _ => Ok(None),
+        }
+    }
+
+    fn item(&self, idx: usize, column: Option<&str>) -> Item {
         let row = self.first_row + idx as u64;
-        let content = content(&self.lists, idx);
-        let (name, content) = match (&self.names, names) {
-            (Some(names), _) if names.is_valid(idx) => (names.value(idx).to_owned(), content),
-            (Some(_), Some(column)) => (
-                row.to_string(),
-                Err(ItemError::NullName {
-                    column: column.into(),
-                }),
-            ),
-            _ => (row.to_string(), content),
-        };
-        Item { row, name, content }
+        let name = self.name(idx, column);
+        Item {
+            row,
+            name: match name {
+                Ok(Some(name)) => name.to_owned(),
+                _ => row.to_string(),
+            },
+            content: name.and_then(|_| self.lists.array(idx)),
+        }
     }
 }
 
-/// The items of some rows one by one, made by `content` of their lists.
-pub(super) fn items<T>(
+/// The items of the rows one by one; `content` computes an item's content from its list.
+pub(super) fn survey(
     mut batches: Batches,
-    content: fn(&Lists, usize) -> Result<T, ItemError>,
-) -> impl Iterator<Item = Result<Item<T>, ListColumnError>> {
+    each: &mut dyn FnMut(Surveyed<'_>),
+) -> Result<(), ListColumnError> {
+    let (mut number, mut shape) = (String::new(), Vec::new());
+    while let Some(batch) = batches.next().transpose()? {
+        for idx in 0..batch.n_rows {
+            let row = batch.first_row + idx as u64;
+            let name = batch.name(idx, batches.names.as_deref());
+            let place = match &name {
+                Ok(_) => batch.lists.place(idx, &mut shape).map(drop),
+                Err(error) => Err(error.clone()),
+            };
+            let name = match name {
+                Ok(Some(name)) => name,
+                _ => {
+                    number.clear();
+                    let _ = write!(number, "{row}");
+                    &number
+                }
+            };
+            each(Surveyed {
+                row,
+                name,
+                shape: place.map(|()| shape.as_slice()),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The items of some rows one by one.
+pub(super) fn items(mut batches: Batches) -> impl Iterator<Item = Result<Item, ListColumnError>> {
     let mut batch: Option<(Batch, usize)> = None;
     std::iter::from_fn(move || {
         loop {
@@ -198,10 +248,10 @@ pub(super) fn items<T>(
                 && *n_done < batch.n_rows
             {
                 *n_done += 1;
-                let item = batch.item(*n_done - 1, batches.names.as_deref(), content);
+                let item = batch.item(*n_done - 1, batches.names.as_deref());
                 return Some(Ok(item));
             }
-            // Before the next one is decoded: two need not be held.
+            // Dropped before the next batch is decoded, so that only one is in memory.
             batch = None;
             match batches.next()? {
                 Ok(decoded) => batch = Some((decoded, 0)),

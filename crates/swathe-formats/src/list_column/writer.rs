@@ -19,14 +19,14 @@ use crate::arrow_elements::{arrow_array, data_type};
 use crate::atomic_file::AtomicFile;
 use crate::described_field::described;
 
-/// The largest array one row can hold: a row stands in one page, whose size has 31 bits.
+/// The largest array one row can hold: a row is in one page, whose size is a 31-bit number.
 pub const ITEM_BYTES_MAX: u64 = 1 << 30;
 
-/// A row group is closed at this size, so that writing needs little memory.
+/// A row group ends at this size, which bounds the memory of the writer.
 const ROW_GROUP_BYTES: usize = 16 << 20;
 const ROW_GROUP_ROWS: usize = 64 << 10;
 
-/// A Parquet file of the columns `row`, `name` and a list column, being written.
+/// Writes a Parquet file with the columns `row`, `name` and a list column.
 #[derive(Debug)]
 pub struct ListColumnWriter<W: Write + Send> {
     writer: ArrowWriter<W>,
@@ -35,7 +35,7 @@ pub struct ListColumnWriter<W: Write + Send> {
     pending: Pending,
 }
 
-/// Rows that wait for their row group to be full.
+/// Rows of the current row group.
 #[derive(Debug)]
 struct Pending {
     rows: Vec<u64>,
@@ -47,15 +47,21 @@ struct Pending {
 }
 
 impl ListColumnWriter<AtomicFile> {
-    /// Begins the file that will be `path` after [`finish`](Self::finish) and
+    /// Creates a file that becomes `path` after [`finish`](Self::finish) and
     /// [`AtomicFile::commit`].
+    ///
+    /// # Errors
+    /// If the file cannot be created.
     pub fn create(path: &Path, column: &str, dtype: Dtype) -> Result<Self, ListColumnError> {
         ListColumnWriter::new(AtomicFile::create(path)?, column, dtype)
     }
 }
 
 impl<W: Write + Send> ListColumnWriter<W> {
-    /// Begins a file with lists of `dtype` in the column `column`.
+    /// Starts a file with lists of `dtype` in the column `column`.
+    ///
+    /// # Errors
+    /// If `out` cannot be written.
     pub fn new(out: W, column: &str, dtype: Dtype) -> Result<Self, ListColumnError> {
         let item = Arc::new(Field::new("element", data_type(dtype), false));
         let schema = Arc::new(Schema::new(vec![
@@ -80,7 +86,11 @@ impl<W: Write + Send> ListColumnWriter<W> {
         })
     }
 
-    /// Adds a row; `None` stands for an input without a result. A refused array adds nothing.
+    /// Adds a row; `None` is an input without a result. If the array is rejected, no row is added.
+    ///
+    /// # Errors
+    /// If the array has another dtype, does not have one axis or is too large, or if `out` cannot
+    /// be written.
     pub fn push(
         &mut self,
         row: u64,
@@ -90,7 +100,7 @@ impl<W: Write + Send> ListColumnWriter<W> {
         if let Some(array) = array {
             self.check(array)?;
             let n_bytes = self.pending.size_bytes().saturating_add(array.size_bytes());
-            // Before, not after: a large array gets a row group of its own.
+            // Flushed before the array is added, so that a large array gets a row group of its own.
             if n_bytes > ROW_GROUP_BYTES {
                 self.flush()?;
             }
@@ -107,7 +117,10 @@ impl<W: Write + Send> ListColumnWriter<W> {
         Ok(())
     }
 
-    /// Writes what is left and hands `out` back.
+    /// Writes the remaining rows and returns `out`.
+    ///
+    /// # Errors
+    /// If `out` cannot be written.
     pub fn finish(mut self) -> Result<W, ListColumnError> {
         self.flush()?;
         Ok(self.writer.into_inner()?)

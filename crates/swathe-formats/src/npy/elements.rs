@@ -1,4 +1,4 @@
-//! An array's elements, from and to the bytes of a `.npy` file.
+//! Decodes and encodes an array's elements from and to the bytes of a `.npy` file.
 
 use std::io::{self, Read, Write};
 
@@ -7,16 +7,16 @@ use swathe::with_elements;
 
 use super::{ByteOrder, Header, NpyError};
 
-/// Elements pass through a buffer of this size, small enough to stay in a core's own cache.
+/// Elements pass through a buffer of this size, which fits into the cache of one core.
 const STAGE_BYTES: usize = 32 << 10;
 
-/// How much room is made before the bytes have been seen.
+/// How much memory is allocated before the bytes have been read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Growth {
-    /// All at once: the size is that of a real file.
+    /// All at once: the size was checked against a real file.
     Exact,
-    /// Never more than twice what has come out so far: the size is a claim. Elements in Fortran
-    /// order go to their places as they come, so all the room is made at once even so.
+    /// At most twice the bytes read so far: the size is only declared. Elements in Fortran order
+    /// are scattered as they are read, so for them all memory is allocated at once even then.
     AsRead,
 }
 
@@ -103,7 +103,8 @@ fn read_in_order<T: Element>(
     Ok(elements)
 }
 
-/// Puts every element at its row-major place as it comes: no second copy of the array.
+/// Writes every element to its row-major index as it is read, which avoids a second copy of the
+/// array.
 pub(super) fn read_fortran<T: Copy + Default, D>(
     reader: impl Read,
     header: &Header<D>,
@@ -133,16 +134,16 @@ pub(super) fn read_fortran<T: Copy + Default, D>(
     Ok(elements)
 }
 
-/// Walks the row-major places of elements that come in Fortran order.
+/// Iterates over the row-major indices of elements that are read in Fortran order.
 struct FortranPlaces<'s> {
     shape: &'s [usize],
     /// Row-major strides.
     strides: Vec<usize>,
-    /// The index of the element that comes next.
+    /// The multi-dimensional index of the next element.
     index: Vec<usize>,
 }
 
-/// Elements that follow one another along the first axis.
+/// Consecutive elements along the first axis.
 struct Run {
     first: usize,
     stride: usize,
@@ -162,7 +163,7 @@ impl<'s> FortranPlaces<'s> {
         }
     }
 
-    /// The places of the next elements, at most `n_max` of them and not beyond the first axis.
+    /// The indices of the next elements, at most `n_max`, up to the end of the first axis.
     fn take_run(&mut self, n_max: usize) -> Run {
         let first = self
             .index
@@ -187,7 +188,7 @@ impl<'s> FortranPlaces<'s> {
     }
 }
 
-/// Hands the data bytes on in pieces of whole elements.
+/// Calls `take` with the data bytes in pieces of whole elements.
 pub(super) fn for_each_stage(
     mut reader: impl Read,
     n_bytes: u64,
@@ -201,7 +202,7 @@ pub(super) fn for_each_stage(
         reader
             .read_exact(&mut stage[..n_now])
             .map_err(|error| match error.kind() {
-                // The file has shrunk since its size was asked for, or a claimed size was a lie.
+                // The file was truncated after its size was read, or a declared size was wrong.
                 io::ErrorKind::UnexpectedEof if error.get_ref().is_none() => NpyError::Truncated {
                     expected_bytes: n_bytes as u64,
                     actual_bytes: n_done as u64,

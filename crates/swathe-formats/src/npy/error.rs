@@ -1,4 +1,4 @@
-//! What can be wrong with a `.npy` file.
+//! Errors of a `.npy` file.
 
 use std::fmt;
 use std::io;
@@ -15,7 +15,7 @@ pub enum NpyError {
         /// The bytes found instead; fewer than six if the file is shorter.
         found: Vec<u8>,
     },
-    /// A format version that does not exist, or not yet.
+    /// An unknown format version.
     #[error("unknown .npy format version {major}.{minor}; versions 1.0, 2.0 and 3.0 can be read")]
     UnknownVersion {
         /// The first number.
@@ -33,7 +33,7 @@ pub enum NpyError {
         /// Bytes the file has.
         actual_bytes: u64,
     },
-    /// A header longer than any array needs.
+    /// The header is longer than any array needs.
     #[error("the header claims {header_bytes} bytes; at most {max_bytes} are read")]
     HeaderTooLarge {
         /// The declared length.
@@ -41,14 +41,14 @@ pub enum NpyError {
         /// The limit.
         max_bytes: u64,
     },
-    /// The header is not the dictionary the format asks for.
+    /// The header is not the dictionary that the format requires.
     #[error("malformed header at byte {offset} of its text: expected {expected}, found {found:?}")]
     MalformedHeader {
-        /// Where in the header's text.
+        /// The position in the header's text.
         offset: usize,
-        /// What should stand there.
+        /// What is expected there.
         expected: &'static str,
-        /// What stands there, shortened.
+        /// The text found there, shortened.
         found: String,
     },
     /// One of `descr`, `fortran_order` and `shape` is absent.
@@ -57,7 +57,7 @@ pub enum NpyError {
         /// The absent key.
         key: &'static str,
     },
-    /// A key that stands twice.
+    /// A key that occurs twice.
     #[error("the header has {key:?} twice")]
     RepeatedKey {
         /// The repeated key.
@@ -71,7 +71,7 @@ pub enum NpyError {
         /// The extent as the header spells it, shortened.
         extent: String,
     },
-    /// An extent that no address space holds.
+    /// An extent larger than the address space.
     #[error("the shape has the extent {extent} on axis {axis}, which no memory can hold")]
     AbsurdExtent {
         /// The axis, from 0.
@@ -79,29 +79,29 @@ pub enum NpyError {
         /// The extent as the header spells it, shortened.
         extent: String,
     },
-    /// The extents multiplied leave the range of addresses.
+    /// The product of the extents is larger than the address space.
     #[error(
         "the shape, {n_axes} axes beginning {first_extents:?}, times {element_bytes} bytes an element is more than any memory can hold"
     )]
     ShapeOverflow {
-        /// How many axes there are.
+        /// The number of axes.
         n_axes: usize,
         /// The first few extents.
         first_extents: Vec<usize>,
         /// Bytes of one element.
         element_bytes: usize,
     },
-    /// A type of element that arrays do not have here.
+    /// An element type that arrays do not support.
     #[error(
         "elements of dtype {descr} are not supported (integers of 8 to 64 bits, f32 and f64 are); {advice}"
     )]
     UnsupportedDtype {
         /// The dtype as the header spells it, shortened.
         descr: String,
-        /// What the owner of the array can do.
+        /// How to convert the array.
         advice: Advice,
     },
-    /// Python objects, which only unpickling could read.
+    /// Python objects, which could only be read by unpickling.
     #[error(
         "elements are Python objects (dtype {descr}); they would have to be unpickled, which can run any code, so they are refused; save numbers instead, e.g. arr.astype('float32')"
     )]
@@ -109,7 +109,7 @@ pub enum NpyError {
         /// The dtype as the header spells it, shortened.
         descr: String,
     },
-    /// The file has fewer data bytes than the shape says.
+    /// The file has fewer data bytes than the shape needs.
     #[error(
         "truncated: the shape needs {expected_bytes} bytes of data but {actual_bytes} are there; copy or write the file again"
     )]
@@ -119,21 +119,21 @@ pub enum NpyError {
         /// Bytes after the header.
         actual_bytes: u64,
     },
-    /// The file goes on after the array.
+    /// The file continues after the array.
     #[error(
         "{n_bytes} bytes follow the array; save one array per .npy file, or several with numpy.savez"
     )]
     TrailingBytes {
-        /// Bytes too many.
+        /// Bytes after the array.
         n_bytes: u64,
     },
     /// The elements do not fit in memory.
     #[error("no memory for the array's {wanted_bytes} bytes")]
     OutOfMemory {
-        /// Bytes asked for.
+        /// Bytes requested.
         wanted_bytes: u64,
     },
-    /// The bytes could not be read at all.
+    /// The file could not be read.
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
 }
@@ -141,7 +141,7 @@ pub enum NpyError {
 /// How to turn an array of an unsupported dtype into a supported one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
-    /// Convert to this dtype, in NumPy's spelling; it holds every value.
+    /// Convert to this dtype (NumPy name), which holds every value.
     Convert(&'static str),
     /// Convert to this dtype, which does not hold every value exactly.
     ConvertRounding(&'static str),
@@ -149,7 +149,7 @@ pub enum Advice {
     SplitComplex,
     /// Structured: save each field.
     SplitFields,
-    /// Text, dates, raw bytes: no number to convert.
+    /// Text, dates or raw bytes, which cannot be converted to numbers.
     NotNumbers,
 }
 

@@ -1,5 +1,5 @@
-//! The header of a `.npy` file: a Python dictionary in text, of which only the shapes that
-//! NumPy can mean are accepted.
+//! Parses and writes the header of a `.npy` file: a Python dictionary as text. Only dictionaries
+//! that NumPy itself could write are accepted.
 
 use std::io::{self, Read};
 
@@ -8,12 +8,12 @@ use swathe::array::Dtype;
 use super::numbers::NumberType;
 use super::{Advice, NpyError, checked_volume};
 
-/// The longest header that is read. NumPy itself stops at 10,000 bytes.
+/// The longest header that is accepted. NumPy's limit is 10,000 bytes.
 pub const HEADER_BYTES_MAX: u64 = 1 << 20;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
-/// What a `.npy` file says of its array, whose elements are of a [`Dtype`] or of any
+/// The header of a `.npy` file. The element type is a [`Dtype`] or, for number arrays, a
 /// [`NumberType`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header<T = Dtype> {
@@ -25,9 +25,9 @@ pub struct Header<T = Dtype> {
     element_bytes: usize,
     /// The byte order of the elements in the file.
     pub byte_order: ByteOrder,
-    /// Whether the first axis, not the last, is the one that varies fastest in the file.
+    /// Whether the first axis, instead of the last, varies fastest in the file.
     pub fortran_order: bool,
-    /// Where the data begin, from the start of the file.
+    /// The byte offset of the data in the file.
     pub data_offset: u64,
 }
 
@@ -51,7 +51,7 @@ impl<T> Header<T> {
         (self.n_elements() * self.element_bytes) as u64
     }
 
-    /// Whether the elements stand in row-major order in the file.
+    /// Whether the elements are in row-major order in the file.
     pub(super) fn is_row_major(&self) -> bool {
         !self.fortran_order || self.shape.iter().filter(|&&extent| extent > 1).count() < 2
     }
@@ -60,8 +60,8 @@ impl<T> Header<T> {
 /// An element type, its bytes and their order.
 pub(super) type Element<T> = (T, usize, ByteOrder);
 
-/// Reads and checks everything before the data of a file of `size_bytes`, and makes sure that the
-/// data are there. `element` decides which types are read.
+/// Reads and checks the header of a file of `size_bytes`, and checks that all data are present.
+/// `element` decides which types are accepted.
 pub(super) fn read<T>(
     reader: &mut impl Read,
     size_bytes: u64,
@@ -91,7 +91,7 @@ pub(super) fn read<T>(
     }
 }
 
-/// The text of the header, and where the data begin.
+/// The text of the header, and the offset of the data.
 fn read_text(reader: &mut impl Read, size_bytes: u64) -> Result<(Vec<u8>, u64), NpyError> {
     let mut start = [0; 8];
     let n_start = read_up_to(reader, &mut start)?;
@@ -129,7 +129,8 @@ fn read_text(reader: &mut impl Read, size_bytes: u64) -> Result<(Vec<u8>, u64), 
             max_bytes: HEADER_BYTES_MAX,
         });
     }
-    // Take, not a buffer of the declared length: the caller's size may be a zip member's claim.
+    // No buffer of the declared length is allocated: `size_bytes` may be the declared size of a zip
+    // member.
     let mut text = Vec::new();
     reader.take(header_bytes).read_to_end(&mut text)?;
     if (text.len() as u64) < header_bytes {
@@ -152,13 +153,13 @@ pub(crate) fn encode(shape: &[usize], dtype: Dtype) -> Vec<u8> {
         "{{'descr': '{}', 'fortran_order': False, 'shape': ({extents}), }}",
         descr(dtype)
     );
-    // NumPy leaves room for the first extent to grow to 21 digits in place.
+    // NumPy leaves space for the first extent to grow to 21 digits in place.
     if let Some(first) = shape.first() {
         let n_digits = first.to_string().len();
         text.extend(std::iter::repeat_n(' ', 21 - n_digits));
     }
     let padded = |n_length_bytes: usize| {
-        // At least one space of padding: NumPy adds 64 where the length already fits.
+        // NumPy always pads by at least one byte: by 64 if the length is already a multiple of 64.
         let before_padding = 8 + n_length_bytes + text.len() + 1;
         text.len() + 1 + 64 - before_padding % 64
     };
@@ -201,7 +202,7 @@ fn descr(dtype: Dtype) -> &'static str {
     }
 }
 
-/// Fills as much of `buffer` as the reader has bytes for.
+/// Reads until `buffer` is full or the reader ends.
 fn read_up_to(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut n = 0;
     while n < buffer.len() {
@@ -215,7 +216,7 @@ fn read_up_to(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(n)
 }
 
-/// What the dictionary says, before the elements' type is understood.
+/// The parsed dictionary, with the element type still as text.
 struct Described<'t> {
     descr: Descr<'t>,
     fortran_order: bool,
@@ -279,7 +280,7 @@ pub(super) enum Descr<'t> {
     Structured(&'t [u8]),
 }
 
-/// The byte order, and the code of a type that is no structure.
+/// The byte order, the type code and the whole text of an unstructured type.
 fn code_of(descr: Descr<'_>) -> Result<(ByteOrder, &[u8], &[u8]), NpyError> {
     let text = match descr {
         Descr::Plain(text) => text,
@@ -295,7 +296,7 @@ fn code_of(descr: Descr<'_>) -> Result<(ByteOrder, &[u8], &[u8]), NpyError> {
     } else {
         ByteOrder::Little
     };
-    // `|` means that order does not apply, `=` and nothing at all mean the machine's own.
+    // `|` means that byte order does not apply; `=` or no prefix means native order.
     let (byte_order, code) = match text {
         [b'<', code @ ..] => (ByteOrder::Little, code),
         [b'>', code @ ..] => (ByteOrder::Big, code),
@@ -309,7 +310,7 @@ pub(super) fn number_type(descr: Descr<'_>) -> Result<Element<NumberType>, NpyEr
     let (byte_order, code, text) = code_of(descr)?;
     match NumberType::of_code(code) {
         Some(number) => Ok((number, number.size_bytes(), byte_order)),
-        // What cannot be a number either is told in the words for arrays.
+        // For other types, the error for arrays is more specific.
         None => match array_type(descr) {
             Err(error) => Err(error),
             Ok(_) => Err(NpyError::UnsupportedDtype {
@@ -320,7 +321,7 @@ pub(super) fn number_type(descr: Descr<'_>) -> Result<Element<NumberType>, NpyEr
     }
 }
 
-/// Accepts the types that arrays have.
+/// Accepts the types that arrays support.
 pub(super) fn array_type(descr: Descr<'_>) -> Result<Element<Dtype>, NpyError> {
     let unsupported = |text, advice| NpyError::UnsupportedDtype {
         descr: shorten(text),
@@ -391,7 +392,7 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// A quoted string without escapes, and after it, if it is a key, the colon.
+    /// A key: a quoted string without escapes, followed by a colon.
     fn string(&mut self, expected: &'static str) -> Result<&'t [u8], NpyError> {
         let key = self.quoted(expected)?;
         self.expect(b':', "':'")?;
@@ -433,8 +434,8 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// Steps over a bracketed literal. A count, not recursion: nesting may be as deep as the
-    /// header is long.
+    /// Skips a bracketed literal. It counts brackets instead of recursing, because nesting may be
+    /// as deep as the header is long.
     fn brackets(&mut self) -> Result<&'t [u8], NpyError> {
         let start = self.at;
         let mut depth = 0usize;
@@ -516,7 +517,7 @@ impl<'t> Cursor<'t> {
     }
 }
 
-/// The first bytes as text, so that no error grows with its input.
+/// The first bytes as text, so that the size of an error is bounded.
 fn shorten(text: &[u8]) -> String {
     const N_MAX: usize = 60;
     let shown = String::from_utf8_lossy(&text[..text.len().min(N_MAX)]).into_owned();

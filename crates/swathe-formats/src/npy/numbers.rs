@@ -1,12 +1,12 @@
-//! Arrays of any real numbers, read as f64 a piece at a time: frames come as masks of bool, as
-//! labels of any integer and as densities of any float.
+//! Arrays of real numbers of any type, read as f64 piece by piece. Frames can be bool masks,
+//! integer labels or float densities.
 
 use std::io::Read;
 
 use super::elements::{for_each_stage, read_fortran};
 use super::{ByteOrder, Header, NpyError, header};
 
-/// What a `.npy` file of numbers says of its array.
+/// The header of a `.npy` file of real numbers.
 pub type NumberHeader = Header<NumberType>;
 
 /// A type of real numbers.
@@ -38,8 +38,10 @@ pub enum NumberType {
     F64,
 }
 
-/// Reads everything before the data of a file of `size_bytes`, and makes sure that the data are
-/// there.
+/// Reads the header of a file of `size_bytes`, and checks that all data are present.
+///
+/// # Errors
+/// If the header is malformed or not of real numbers, or if the file's size does not fit it.
 pub fn read_number_header(
     mut reader: impl Read,
     size_bytes: u64,
@@ -47,7 +49,11 @@ pub fn read_number_header(
     header::read(&mut reader, size_bytes, header::number_type)
 }
 
-/// Hands the elements on in row-major order. Those in Fortran order are put in their places first.
+/// Calls `take` with the elements in row-major order. An array in Fortran order is reordered in
+/// memory first and passed in one piece.
+///
+/// # Errors
+/// If the data cannot be read, are truncated, or do not fit into memory.
 pub fn for_each_number(
     reader: impl Read,
     header: &NumberHeader,

@@ -1,4 +1,4 @@
-//! Where an archive's bytes are: read by position, so that threads can share it.
+//! The bytes of an archive, read by offset so that threads can share the source.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -27,8 +27,8 @@ impl ByteSource {
         }
     }
 
-    /// The `n_bytes` from byte `offset` on; refused, before any room is made for them, if they
-    /// are not all there.
+    /// The `n_bytes` from byte `offset` on. If the source ends before, this fails without
+    /// allocating.
     pub(super) fn read_vec_at(&self, offset: u64, n_bytes: u64) -> io::Result<Vec<u8>> {
         if offset
             .checked_add(n_bytes)
@@ -41,7 +41,7 @@ impl ByteSource {
         Ok(bytes)
     }
 
-    /// The `n_bytes` from byte `offset` on, or fewer if the file ends before, to be read in order.
+    /// A reader of the `n_bytes` from byte `offset` on, or fewer if the source ends before.
     pub(super) fn section(&self, offset: u64, n_bytes: u64) -> Section<'_> {
         Section {
             source: self,
@@ -68,7 +68,7 @@ impl ByteSource {
     }
 }
 
-/// A run of a [`ByteSource`]'s bytes.
+/// A range of a [`ByteSource`]'s bytes.
 #[derive(Debug)]
 pub(super) struct Section<'s> {
     source: &'s ByteSource,

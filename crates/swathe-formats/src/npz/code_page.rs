@@ -1,6 +1,6 @@
-//! Code page 437, in which zip archives spell names that are not marked as UTF-8.
+//! Code page 437, the encoding of names in zip archives that are not marked as UTF-8.
 
-/// The text that `bytes` spell.
+/// Decodes a text in this code page.
 pub(super) fn decode(bytes: &[u8]) -> String {
     bytes
         .iter()

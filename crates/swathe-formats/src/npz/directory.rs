@@ -1,7 +1,10 @@
-//! A zip archive's directory, which stands at its end and says where the members are.
+//! Reads a zip archive's directory, which is at its end and lists the members with their offsets.
+
+use flate2::Crc;
 
 use super::byte_source::ByteSource;
 use super::{NpzError, code_page};
+use crate::name_list::NameList;
 
 const END_SIGNATURE: u32 = 0x0605_4b50;
 const END64_SIGNATURE: u32 = 0x0606_4b50;
@@ -14,20 +17,36 @@ const LOCATOR64_BYTES: u64 = 20;
 const ENTRY_BYTES: u64 = 46;
 const COMMENT_BYTES_MAX: u64 = u16::MAX as u64;
 
-/// One member as the directory describes it; nothing of it is checked against the member itself.
+/// One member as described by the directory; it is not yet checked against the member itself.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// The array's name: the member's, without `.npy`.
-    pub name: String,
     /// Bytes of the member when inflated, its `.npy` header included: a claim.
     pub size_bytes: u64,
-    /// Bytes it occupies in the file.
+    /// Its size in the file.
     pub compressed_bytes: u64,
-    pub(super) raw_name: Vec<u8>,
+    pub(super) offset: u64,
+    pub(super) crc: u32,
+    pub(super) raw_name: RawName,
     pub(super) flags: u16,
     pub(super) method: u16,
-    pub(super) crc: u32,
-    pub(super) offset: u64,
+}
+
+/// What is kept of a name as the file has it: enough to tell whether two are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RawName {
+    crc: u32,
+    pub(super) n_bytes: u16,
+}
+
+impl RawName {
+    pub(super) fn of(bytes: &[u8]) -> RawName {
+        let mut crc = Crc::new();
+        crc.update(bytes);
+        RawName {
+            crc: crc.sum(),
+            n_bytes: bytes.len() as u16,
+        }
+    }
 }
 
 impl Member {
@@ -42,20 +61,28 @@ impl Member {
     }
 }
 
-/// Where the directory begins, and what it lists.
+/// The offset of the directory, and the members it lists.
 #[derive(Debug)]
 pub(super) struct Directory {
     pub(super) offset: u64,
     pub(super) members: Vec<Member>,
+    /// The members' names without `.npy`.
+    pub(super) names: NameList,
 }
 
-/// Finds and reads the directory, and refuses one whose members overlap.
+impl Directory {
+    fn entries(&self) -> impl Iterator<Item = (&Member, &str)> {
+        self.members.iter().zip(self.names.iter())
+    }
+}
+
+/// Finds and reads the directory, and rejects overlapping members.
 pub(super) fn read(source: &ByteSource) -> Result<Directory, NpzError> {
     let end = find_end(source)?;
     let limit = source.size_bytes();
     within("its end", end.offset.saturating_add(end.size_bytes), limit)?;
-    // The end record follows the directory at once: were there a gap, or something before the
-    // archive, every offset would be in doubt.
+    // The end record must directly follow the directory: with a gap, or with data before the
+    // archive, no offset could be trusted.
     if end.offset + end.size_bytes != end.at {
         return Err(NpzError::MalformedDirectory {
             what: "the byte after it",
@@ -69,30 +96,44 @@ pub(super) fn read(source: &ByteSource) -> Result<Directory, NpzError> {
         end.size_bytes / ENTRY_BYTES,
     )?;
 
-    // Real bytes of a real file, so this is no more than the file's size.
+    // The range was checked, so the allocation is at most the file's size.
     let bytes = source.read_vec_at(end.offset, end.size_bytes)?;
     let mut fields = Fields {
         bytes: &bytes,
         offset: end.offset,
     };
-    let members = (0..end.n_members as usize)
-        .map(|member_idx| read_entry(&mut fields, member_idx))
-        .collect::<Result<Vec<_>, _>>()?;
-    refuse_overlaps(&members)?;
-    Ok(Directory {
+    let n_members = end.n_members as usize;
+    let mut directory = Directory {
         offset: end.offset,
-        members: members.into_iter().filter(|m| !is_folder(m)).collect(),
-    })
+        members: Vec::with_capacity(n_members),
+        names: NameList::with_capacity(n_members),
+    };
+    // Folders take room in the file too, so they must not overlap, but they are not members.
+    let mut folders = Directory {
+        offset: end.offset,
+        members: Vec::new(),
+        names: NameList::default(),
+    };
+    for member_idx in 0..n_members {
+        let (member, full_name) = read_entry(&mut fields, member_idx)?;
+        let is_folder = member.size_bytes == 0 && full_name.ends_with('/');
+        let list = if is_folder {
+            &mut folders
+        } else {
+            &mut directory
+        };
+        list.members.push(member);
+        list.names
+            .push(full_name.strip_suffix(".npy").unwrap_or(&full_name));
+    }
+    refuse_overlaps(&directory, &folders)?;
+    directory.names.shrink_to_fit();
+    Ok(directory)
 }
 
-/// Folders are entries without content whose names end in a slash.
-fn is_folder(member: &Member) -> bool {
-    member.size_bytes == 0 && member.raw_name.ends_with(b"/")
-}
-
-/// What the end record, or its 64-bit form, says of the directory.
+/// The position of the directory from the end record or its 64-bit form.
 struct End {
-    /// Where the first record after the directory stands.
+    /// The offset of the first record after the directory.
     at: u64,
     offset: u64,
     size_bytes: u64,
@@ -104,7 +145,7 @@ fn find_end(source: &ByteSource) -> Result<End, NpzError> {
     let not_zip = || NpzError::NotZip {
         size_bytes: file_bytes,
     };
-    // Without a comment, the usual case, the record is the last thing in the file.
+    // Without a comment, the usual case, the record is at the very end of the file.
     for tail_bytes in [END_BYTES, END_BYTES + COMMENT_BYTES_MAX] {
         let tail_bytes = tail_bytes.min(file_bytes);
         let tail_offset = file_bytes - tail_bytes;
@@ -114,7 +155,8 @@ fn find_end(source: &ByteSource) -> Result<End, NpzError> {
             .enumerate()
             .rev()
             .find(|(i, record)| {
-                // The comment must reach to the end of the file, else this is data.
+                // The comment must reach to the end of the file, or else the signature is part of
+                // other data.
                 let comment_bytes = usize::from(u16::from_le_bytes([record[20], record[21]]));
                 record.starts_with(&END_SIGNATURE.to_le_bytes())
                     && i + END_BYTES as usize + comment_bytes == tail.len()
@@ -154,8 +196,8 @@ fn read_end(source: &ByteSource, record: &[u8], at: u64) -> Result<End, NpzError
     Ok(end)
 }
 
-/// The 64-bit end record, found through its locator just before the end record; `None` where
-/// there is no locator: the 32-bit fields may be at their limit honestly.
+/// The 64-bit end record, found through its locator just before the end record. `None` if there is
+/// no locator: the 32-bit fields may really have their largest values.
 fn read_end64(source: &ByteSource, end_at: u64) -> Result<Option<End>, NpzError> {
     let Some(locator_at) = end_at.checked_sub(LOCATOR64_BYTES) else {
         return Ok(None);
@@ -205,7 +247,8 @@ fn read_end64(source: &ByteSource, end_at: u64) -> Result<Option<End>, NpzError>
     }))
 }
 
-fn read_entry(fields: &mut Fields<'_>, member_idx: usize) -> Result<Member, NpzError> {
+/// A member and its full name.
+fn read_entry(fields: &mut Fields<'_>, member_idx: usize) -> Result<(Member, String), NpzError> {
     fields.signature(ENTRY_SIGNATURE)?;
     let _made_by = fields.u16()?;
     let _version_needed = fields.u16()?;
@@ -223,7 +266,7 @@ fn read_entry(fields: &mut Fields<'_>, member_idx: usize) -> Result<Member, NpzE
     let _internal_attributes = fields.u16()?;
     let _external_attributes = fields.u32()?;
     let offset = fields.u32()?;
-    let raw_name = fields.take(name_bytes.into())?.to_vec();
+    let raw_name = fields.take(name_bytes.into())?;
     let extra = fields.take(extra_bytes.into())?;
     fields.take(comment_bytes.into())?;
 
@@ -232,29 +275,27 @@ fn read_entry(fields: &mut Fields<'_>, member_idx: usize) -> Result<Member, NpzE
         u32::MAX => wide.next().unwrap_or(u32::MAX.into()),
         narrow => narrow.into(),
     };
-    // In this order, whichever of them are at their limit.
+    // The 64-bit values come in this order, but only for the fields that are at their limit.
     let size_bytes = widen(size_bytes);
     let compressed_bytes = widen(compressed_bytes);
     let offset = widen(offset);
 
     let is_utf8 = flags & 0x800 != 0;
     let full_name = if is_utf8 {
-        String::from_utf8(raw_name.clone()).map_err(|_| NpzError::NameNotUtf8 { member_idx })?
+        String::from_utf8(raw_name.to_vec()).map_err(|_| NpzError::NameNotUtf8 { member_idx })?
     } else {
-        code_page::decode(&raw_name)
+        code_page::decode(raw_name)
     };
-    Ok(Member {
-        name: full_name
-            .strip_suffix(".npy")
-            .map_or(full_name.clone(), str::to_owned),
+    let member = Member {
         size_bytes,
         compressed_bytes,
-        raw_name,
+        offset,
+        crc,
+        raw_name: RawName::of(raw_name),
         flags,
         method,
-        crc,
-        offset,
-    })
+    };
+    Ok((member, full_name))
 }
 
 /// The 64-bit values in an entry's extra fields.
@@ -273,18 +314,28 @@ fn wide_fields(mut extra: &[u8]) -> impl Iterator<Item = u64> {
     values.as_chunks().0.iter().map(|&b| u64::from_le_bytes(b))
 }
 
-fn refuse_overlaps(members: &[Member]) -> Result<(), NpzError> {
-    let mut by_offset: Vec<&Member> = members.iter().collect();
-    by_offset.sort_by_key(|member| member.offset);
-    for pair in by_offset.windows(2) {
+fn refuse_overlaps(directory: &Directory, folders: &Directory) -> Result<(), NpzError> {
+    let end_of = |member: &Member| {
         // The local header is at least as long as its fixed part and the name.
-        let occupied = pair[0]
-            .compressed_bytes
-            .saturating_add(30 + pair[0].raw_name.len() as u64);
-        if pair[0].offset.saturating_add(occupied) > pair[1].offset {
+        let header_bytes = 30 + u64::from(member.raw_name.n_bytes);
+        let occupied = member.compressed_bytes.saturating_add(header_bytes);
+        member.offset.saturating_add(occupied)
+    };
+    // Writers put members down in the order of the directory: nothing needs to be sorted then.
+    let members = &directory.members;
+    let is_in_order = |pair: &[Member]| end_of(&pair[0]) <= pair[1].offset;
+    if folders.members.is_empty() && members.windows(2).all(is_in_order) {
+        return Ok(());
+    }
+    let mut by_offset: Vec<(&Member, &str)> =
+        directory.entries().chain(folders.entries()).collect();
+    by_offset.sort_by_key(|(member, _)| member.offset);
+    for pair in by_offset.windows(2) {
+        let [(member, name), (next, next_name)] = [pair[0], pair[1]];
+        if end_of(member) > next.offset {
             return Err(NpzError::OverlappingMembers {
-                first: pair[0].name.clone(),
-                second: pair[1].name.clone(),
+                first: name.to_owned(),
+                second: next_name.to_owned(),
             });
         }
     }
@@ -299,10 +350,10 @@ fn within(what: &'static str, value: u64, limit: u64) -> Result<(), NpzError> {
     }
 }
 
-/// Little-endian fields one after another.
+/// Reads little-endian fields one after another.
 struct Fields<'b> {
     bytes: &'b [u8],
-    /// Where `bytes` begin in the file, for errors.
+    /// The offset of `bytes` in the file, for errors.
     offset: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What can be wrong with a `.npz` file.
+//! Errors of a `.npz` file and of its members.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use crate::npy::NpyError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NpzError {
-    /// There is no end record, with which every zip archive closes.
+    /// There is no end record, which every zip archive has.
     #[error(
         "not a .npz file, or cut short: no zip end record in its {size_bytes} bytes; write it with numpy.savez"
     )]
@@ -16,7 +16,7 @@ pub enum NpzError {
         /// Bytes the file has.
         size_bytes: u64,
     },
-    /// The archive is a piece of several.
+    /// The archive is split over several files.
     #[error("the zip archive is split over several files; join them first")]
     Split,
     /// The end record or directory contradicts itself or the file.
@@ -26,7 +26,7 @@ pub enum NpzError {
         what: &'static str,
         /// Its value.
         value: u64,
-        /// The largest it could be.
+        /// The largest possible value.
         limit: u64,
     },
     /// A record does not begin with its signature.
@@ -34,26 +34,26 @@ pub enum NpzError {
         "malformed zip directory: {found:#010x} at byte {offset} instead of the signature {expected:#010x}"
     )]
     WrongSignature {
-        /// Where in the file.
+        /// The offset in the file.
         offset: u64,
         /// The signature that belongs there.
         expected: u32,
         /// What is there.
         found: u32,
     },
-    /// A member's name claims to be UTF-8 and is not.
+    /// A member's name is marked as UTF-8 but is not.
     #[error("the name of member {member_idx} is not UTF-8 although it says so")]
     NameNotUtf8 {
-        /// The member's place in the directory, from 0.
+        /// The member's index in the directory, from 0.
         member_idx: usize,
     },
-    /// Two members have one name.
+    /// Two members have the same name.
     #[error("two members are called {name:?}; each array needs a name of its own")]
     DuplicateMember {
         /// The name.
         name: String,
     },
-    /// Two members claim the same bytes, as zip bombs do.
+    /// Two members share bytes of the file, as in zip bombs.
     #[error("members {first:?} and {second:?} overlap in the file; this is no honest archive")]
     OverlappingMembers {
         /// The one that begins first.
@@ -61,13 +61,13 @@ pub enum NpzError {
         /// The one that begins within it.
         second: String,
     },
-    /// No member of that name.
+    /// There is no member of that name.
     #[error("no member called {name:?}")]
     NoSuchMember {
-        /// The name asked for.
+        /// The requested name.
         name: String,
     },
-    /// A name that the zip format cannot hold.
+    /// A name that is too long for the zip format.
     #[error("the name beginning {start:?} has {name_bytes} bytes; zip allows {max_bytes}")]
     NameTooLong {
         /// The first characters.
@@ -77,7 +77,7 @@ pub enum NpzError {
         /// The limit.
         max_bytes: usize,
     },
-    /// One member is at fault; the others can be read.
+    /// One member cannot be read; the others can.
     #[error("member {name:?}: {fault}")]
     Member {
         /// The member.
@@ -86,7 +86,7 @@ pub enum NpzError {
         #[source]
         fault: MemberFault,
     },
-    /// The bytes could not be read or written at all.
+    /// The file could not be read or written.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -98,7 +98,7 @@ pub enum MemberFault {
     /// Encrypted members cannot be read.
     #[error("encrypted; write it again without a password")]
     Encrypted,
-    /// A compression other than none and deflate.
+    /// A compression method other than none and deflate.
     #[error(
         "compressed by zip method {method}; only stored (0) and deflate (8) can be read, as numpy.savez and numpy.savez_compressed write"
     )]
@@ -106,73 +106,73 @@ pub enum MemberFault {
         /// The method's number.
         method: u16,
     },
-    /// The member's own header is not where the directory says, or says another name.
+    /// The member's local header is not at its offset, or has another name.
     #[error("the directory points at byte {offset}, where no header of this member stands")]
     WrongLocalHeader {
         /// Where the directory points.
         offset: u64,
     },
-    /// The member would reach into the directory.
+    /// The member would overlap the directory.
     #[error("its {compressed_bytes} bytes from byte {offset} on would end after byte {limit}")]
     OutOfBounds {
         /// Where its data begin.
         offset: u64,
-        /// How many they are said to be.
+        /// The declared compressed size.
         compressed_bytes: u64,
         /// Where the directory begins.
         limit: u64,
     },
-    /// Deflate cannot make that much of that little, nor storing anything but the same.
+    /// The declared size is impossible: above the largest ratio of deflate, or not the stored size.
     #[error(
         "{compressed_bytes} compressed bytes cannot become {declared_bytes}: at most {possible_bytes} are possible, so the size is a lie"
     )]
     ImpossibleSize {
         /// Bytes in the file.
         compressed_bytes: u64,
-        /// Bytes they are said to become.
+        /// The declared inflated size.
         declared_bytes: u64,
-        /// The most they can become.
+        /// The largest possible inflated size.
         possible_bytes: u64,
     },
-    /// More came out than was declared.
+    /// The member inflates to more than the declared size.
     #[error("inflates beyond the {declared_bytes} bytes it declares; this may be a zip bomb")]
     InflatesBeyond {
         /// The declared size.
         declared_bytes: u64,
     },
-    /// Less came out than was declared.
+    /// The member inflates to less than the declared size.
     #[error("inflates to {actual_bytes} bytes instead of the {declared_bytes} it declares")]
     InflatesShort {
         /// The declared size.
         declared_bytes: u64,
-        /// What came out.
+        /// The inflated size.
         actual_bytes: u64,
     },
-    /// The compressed bytes are not deflate's.
+    /// The compressed bytes are not valid deflate data.
     #[error("corrupt deflate data after {n_bytes} bytes: {message}; copy or write the file again")]
     CorruptDeflate {
-        /// Bytes that came out before.
+        /// Bytes inflated before the error.
         n_bytes: u64,
-        /// What the decoder says.
+        /// The decoder's message.
         message: String,
     },
-    /// The bytes are not those that were written.
+    /// The checksum of the bytes does not match.
     #[error(
         "checksum {actual:#010x} instead of {declared:#010x}: damaged; copy or write the file again"
     )]
     ChecksumMismatch {
-        /// The checksum the directory has.
+        /// The checksum in the directory.
         declared: u32,
         /// The checksum of the bytes.
         actual: u32,
     },
-    /// The member is sound but the `.npy` in it is not.
+    /// The member is intact, but its `.npy` content is not valid.
     #[error(transparent)]
     Npy(#[from] NpyError),
 }
 
 impl MemberFault {
-    /// The same as an error of the file.
+    /// Wraps the fault as an error of the file.
     pub(super) fn of(self, name: &str) -> NpzError {
         NpzError::Member {
             name: name.into(),

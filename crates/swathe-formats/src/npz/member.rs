@@ -1,4 +1,4 @@
-//! One member's bytes, inflated and checked on the way.
+//! Reads one member's bytes; they are inflated and checked while reading.
 
 use std::io::{self, BufReader, Read};
 
@@ -6,15 +6,16 @@ use flate2::Crc;
 use flate2::bufread::DeflateDecoder;
 
 use super::byte_source::{ByteSource, Section};
+use super::directory::RawName;
 use super::{Member, MemberFault};
 use crate::npy::NpyError;
 
-/// Deflate spends at least two bits on a match, and a match is at most 258 bytes long.
+/// A deflate match takes at least two bits and yields at most 258 bytes.
 const DEFLATE_RATIO_MAX: u64 = 8 / 2 * 258;
 
 const BUFFER_BYTES: u64 = 32 << 10;
 
-/// Reads a member, never beyond its declared size. Faults come as `io::Error`s that hold a
+/// Reads a member up to its declared size. Faults are returned as an `io::Error` that wraps a
 /// [`MemberFault`].
 #[derive(Debug)]
 pub(super) struct MemberReader<'s> {
@@ -28,7 +29,7 @@ pub(super) struct MemberReader<'s> {
 #[derive(Debug)]
 enum Body<'s> {
     Stored(BufReader<Section<'s>>),
-    // Boxed: the decoder is large and a stored member should not carry its size about.
+    // Boxed, because the decoder is large and stored members do not need it.
     Deflated(Box<DeflateDecoder<BufReader<Section<'s>>>>),
 }
 
@@ -86,8 +87,8 @@ impl<'s> MemberReader<'s> {
         })
     }
 
-    /// Checks, once all declared bytes were read, that no more would come and that they are the
-    /// ones that were written.
+    /// Checks, after all declared bytes were read, that no more follow and that the checksum
+    /// matches.
     pub(super) fn finish(&mut self) -> Result<(), MemberFault> {
         if self.read_body(&mut [0])? > 0 {
             return Err(MemberFault::InflatesBeyond {
@@ -146,11 +147,11 @@ impl Read for MemberReader<'_> {
     }
 }
 
-/// Where the member's data begin: after its local header, which must be this member's.
+/// The offset of the member's data, after its local header. The header must have the member's name.
 fn data_offset(source: &ByteSource, member: &Member) -> Result<u64, MemberFault> {
     const FIXED_BYTES: u64 = 30;
     let offset = member.offset;
-    let name_bytes = member.raw_name.len() as u64;
+    let name_bytes = u64::from(member.raw_name.n_bytes);
     // Fewer bytes than these, and the header is not this member's.
     let wrong = || MemberFault::WrongLocalHeader { offset };
     let header = match source.read_vec_at(offset, FIXED_BYTES + name_bytes) {
@@ -162,7 +163,7 @@ fn data_offset(source: &ByteSource, member: &Member) -> Result<u64, MemberFault>
     let extra_bytes = u16::from_le_bytes([fixed[28], fixed[29]]);
     if !fixed.starts_with(b"PK\x03\x04")
         || u64::from(local_name_bytes) != name_bytes
-        || name != member.raw_name
+        || RawName::of(name) != member.raw_name
     {
         return Err(wrong());
     }

@@ -1,6 +1,5 @@
 //! Writing `.npz` files, one array after another.
 
-use std::collections::HashSet;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
 
@@ -10,29 +9,36 @@ use swathe::array::{Array, Dtype};
 
 use super::NpzError;
 use crate::atomic_file::AtomicFile;
+use crate::name_list::{NameIndex, NameList};
 use crate::npy;
 
-const NAME_BYTES_MAX: usize = u16::MAX as usize - ".npy".len();
+/// What follows an array's name in that of its member.
+const SUFFIX: &str = ".npy";
+const NAME_BYTES_MAX: usize = u16::MAX as usize - SUFFIX.len();
 /// Zip64 has been in use since the format's version 4.5.
 const VERSION: u16 = 45;
-/// 1 January 1980, the format's zero: files with the same arrays are the same bytes.
+/// 1 January 1980, the format's first date. A fixed date makes files with the same arrays
+/// byte-identical.
 const DATE: u16 = 1 << 5 | 1;
-/// A plain file that its owner may read and write, as Unix says it.
+/// Unix permissions: the owner may read and write.
 const ATTRIBUTES: u32 = 0o600 << 16;
 const MADE_ON_UNIX: u16 = 3 << 8;
 const UTF8_FLAG: u16 = 0x800;
 
-/// How members are kept.
+/// How members are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Compression {
-    /// As they are, as `numpy.savez` does.
+    /// Uncompressed, as `numpy.savez` does.
     #[default]
     Stored,
-    /// By deflate, as `numpy.savez_compressed` does.
+    /// With deflate, as `numpy.savez_compressed` does.
     Deflate,
 }
 
-/// Writes `arrays` under their names to the file at `path`, which appears only when it is whole.
+/// Writes `arrays` under their names to the file at `path` atomically.
+///
+/// # Errors
+/// If two arrays have the same name, a name is too long, or the file cannot be written.
 pub fn save<'a>(
     path: &Path,
     arrays: impl IntoIterator<Item = (&'a str, &'a Array)>,
@@ -45,58 +51,71 @@ pub fn save<'a>(
     Ok(writer.finish()?.commit()?)
 }
 
-/// A `.npz` file being written: only its directory is kept in memory.
+/// A `.npz` file that is being written. Only its directory is kept in memory.
 #[derive(Debug)]
 pub struct NpzWriter<W: Write + Seek> {
     out: BufWriter<W>,
     compression: Compression,
     entries: Vec<Entry>,
-    names: HashSet<String>,
+    /// The names of the entries, without `.npy`.
+    names: NameList,
+    index: NameIndex,
     /// Where the next record goes.
     at: u64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Entry {
-    file_name: String,
-    method: u16,
-    crc: u32,
     compressed_bytes: u64,
     size_bytes: u64,
     offset: u64,
+    crc: u32,
+    method: u16,
 }
 
 impl NpzWriter<AtomicFile> {
-    /// Begins the file that will be `path` after [`finish`](Self::finish) and
+    /// Creates a file that becomes `path` after [`finish`](Self::finish) and
     /// [`AtomicFile::commit`].
+    ///
+    /// # Errors
+    /// If the file cannot be created.
     pub fn create(path: &Path, compression: Compression) -> Result<Self, NpzError> {
         NpzWriter::new(AtomicFile::create(path)?, compression)
     }
 }
 
 impl<W: Write + Seek> NpzWriter<W> {
-    /// Begins a file at `out`'s present position.
+    /// Starts an archive at the current position of `out`.
+    ///
+    /// # Errors
+    /// If the position of `out` cannot be read.
     pub fn new(mut out: W, compression: Compression) -> Result<Self, NpzError> {
         let at = out.stream_position()?;
         Ok(NpzWriter {
             out: BufWriter::with_capacity(64 << 10, out),
             compression,
             entries: Vec::new(),
-            names: HashSet::new(),
+            names: NameList::default(),
+            index: NameIndex::default(),
             at,
         })
     }
 
-    /// Adds `array` as the member `name` and `.npy`. After an error of `out` itself the file is
-    /// of no use.
+    /// Adds `array` as the member `name.npy`. If writing to `out` fails, the archive is unusable.
+    ///
+    /// # Errors
+    /// If the name is taken or too long, or if `out` cannot be written.
     pub fn add(&mut self, name: &str, array: &Array) -> Result<(), NpzError> {
         self.add_member(name, npy::encoded_bytes(array), &mut |out| {
             npy::write(array, out)
         })
     }
 
-    /// Adds an array that is written row by row: `write` gives all its elements, little-endian,
-    /// in row-major order.
+    /// Adds an array that is written row by row: `write` must write all its elements,
+    /// little-endian, in row-major order.
+    ///
+    /// # Errors
+    /// If the name is taken or too long, or if `write` fails or `out` cannot be written.
     pub fn add_rows(
         &mut self,
         name: &str,
@@ -126,11 +145,10 @@ impl<W: Write + Seek> NpzWriter<W> {
                 max_bytes: NAME_BYTES_MAX,
             });
         }
-        if !self.names.insert(name.into()) {
+        if self.index.find(&self.names, name).is_some() {
             return Err(NpzError::DuplicateMember { name: name.into() });
         }
         let mut entry = Entry {
-            file_name: format!("{name}.npy"),
             method: match self.compression {
                 Compression::Stored => 0,
                 Compression::Deflate => 8,
@@ -140,9 +158,10 @@ impl<W: Write + Seek> NpzWriter<W> {
             size_bytes,
             offset: self.at,
         };
-        // Checksum and compressed size are known only afterwards: the header is written again.
-        let header_bytes = entry.local_header().len() as u64;
-        self.out.write_all(&entry.local_header())?;
+        // Checksum and compressed size are known only after the data, so the header is written
+        // twice.
+        let header_bytes = entry.local_header(name).len() as u64;
+        self.out.write_all(&entry.local_header(name))?;
         let data = Counted::new(&mut self.out);
         let counts = match self.compression {
             Compression::Stored => {
@@ -155,27 +174,37 @@ impl<W: Write + Seek> NpzWriter<W> {
         (entry.crc, entry.compressed_bytes) = counts;
         self.at += header_bytes + entry.compressed_bytes;
         self.out.seek(SeekFrom::Start(entry.offset))?;
-        self.out.write_all(&entry.local_header())?;
+        self.out.write_all(&entry.local_header(name))?;
         self.out.seek(SeekFrom::Start(self.at))?;
         self.entries.push(entry);
+        self.names.push(name);
+        let inserted = self.index.insert(&self.names, self.names.len() - 1);
+        debug_assert!(inserted.is_ok(), "a duplicate was refused above");
         Ok(())
     }
 
-    /// Writes the directory and hands `out` back.
+    /// Writes the directory and returns `out`.
+    ///
+    /// # Errors
+    /// If `out` cannot be written.
     pub fn finish(mut self) -> Result<W, NpzError> {
-        let mut directory = Vec::new();
-        for entry in &self.entries {
-            entry.write_to_directory(&mut directory);
+        let (mut record, mut directory_bytes) = (Vec::new(), 0);
+        for (entry, name) in self.entries.iter().zip(self.names.iter()) {
+            record.clear();
+            entry.write_to_directory(name, &mut record);
+            self.out.write_all(&record)?;
+            directory_bytes += record.len() as u64;
         }
-        write_end(&mut directory, self.entries.len() as u64, self.at);
-        self.out.write_all(&directory)?;
+        let end = end_records(directory_bytes, self.entries.len() as u64, self.at);
+        self.out.write_all(&end)?;
         self.out
             .into_inner()
             .map_err(|error| error.into_error().into())
     }
 }
 
-/// Writes the array compressed; gives the checksum of what went in and the bytes that came out.
+/// Writes the array compressed. Returns the checksum of the plain bytes and the number of
+/// compressed bytes.
 fn deflate(
     write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
     out: Counted<impl Write>,
@@ -185,7 +214,7 @@ fn deflate(
     Ok((plain.crc.sum(), plain.out.finish()?.n_bytes))
 }
 
-/// Counts and sums what passes through.
+/// A writer that counts the bytes and computes their checksum.
 struct Counted<W> {
     out: W,
     n_bytes: u64,
@@ -216,21 +245,14 @@ impl<W: Write> Write for Counted<W> {
 }
 
 impl Entry {
-    fn flags(&self) -> u16 {
-        if self.file_name.is_ascii() {
-            0
-        } else {
-            UTF8_FLAG
-        }
-    }
-
     /// Always in the 64-bit form, as NumPy writes it: the size need not be known beforehand.
-    fn local_header(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(50 + self.file_name.len());
+    fn local_header(&self, name: &str) -> Vec<u8> {
+        let mut out = Vec::with_capacity(54 + name.len());
         out.extend(b"PK\x03\x04");
-        self.write_shared_fields(&mut out, u32::MAX, u32::MAX);
+        self.write_shared_fields(name, &mut out, u32::MAX, u32::MAX);
         out.extend(20u16.to_le_bytes());
-        out.extend(self.file_name.as_bytes());
+        out.extend(name.as_bytes());
+        out.extend(SUFFIX.as_bytes());
         out.extend(1u16.to_le_bytes());
         out.extend(16u16.to_le_bytes());
         out.extend(self.size_bytes.to_le_bytes());
@@ -238,14 +260,15 @@ impl Entry {
         out
     }
 
-    fn write_to_directory(&self, out: &mut Vec<u8>) {
+    fn write_to_directory(&self, name: &str, out: &mut Vec<u8>) {
         let wide: Vec<u64> = [self.size_bytes, self.compressed_bytes, self.offset]
             .into_iter()
             .filter(|&value| narrow(value) == u32::MAX)
             .collect();
         out.extend(b"PK\x01\x02");
         out.extend((MADE_ON_UNIX | VERSION).to_le_bytes());
-        self.write_shared_fields(out, narrow(self.compressed_bytes), narrow(self.size_bytes));
+        let narrow_bytes = [self.compressed_bytes, self.size_bytes].map(narrow);
+        self.write_shared_fields(name, out, narrow_bytes[0], narrow_bytes[1]);
         let extra_bytes = if wide.is_empty() {
             0
         } else {
@@ -255,7 +278,8 @@ impl Entry {
         out.extend([0; 6]); // no comment, first disk, no internal attributes
         out.extend(ATTRIBUTES.to_le_bytes());
         out.extend(narrow(self.offset).to_le_bytes());
-        out.extend(self.file_name.as_bytes());
+        out.extend(name.as_bytes());
+        out.extend(SUFFIX.as_bytes());
         if !wide.is_empty() {
             out.extend(1u16.to_le_bytes());
             out.extend((8 * wide.len() as u16).to_le_bytes());
@@ -263,48 +287,56 @@ impl Entry {
         }
     }
 
-    /// From the version needed to the length of the name.
-    fn write_shared_fields(&self, out: &mut Vec<u8>, compressed_bytes: u32, size_bytes: u32) {
-        for field in [VERSION, self.flags(), self.method, 0, DATE] {
+    /// Writes the fields from the required version to the length of the name.
+    fn write_shared_fields(
+        &self,
+        name: &str,
+        out: &mut Vec<u8>,
+        compressed_bytes: u32,
+        size_bytes: u32,
+    ) {
+        let flags = if name.is_ascii() { 0 } else { UTF8_FLAG };
+        for field in [VERSION, flags, self.method, 0, DATE] {
             out.extend(field.to_le_bytes());
         }
         for field in [self.crc, compressed_bytes, size_bytes] {
             out.extend(field.to_le_bytes());
         }
-        out.extend((self.file_name.len() as u16).to_le_bytes());
+        out.extend(((name.len() + SUFFIX.len()) as u16).to_le_bytes());
     }
 }
 
-/// Closes a directory that begins at byte `offset` of the file.
-fn write_end(directory: &mut Vec<u8>, n_members: u64, offset: u64) {
-    let size_bytes = directory.len() as u64;
+/// Appends the end records to a directory that begins at byte `offset` of the file.
+fn end_records(size_bytes: u64, n_members: u64, offset: u64) -> Vec<u8> {
+    let mut end = Vec::with_capacity(98);
     let n_members_narrow = u16::try_from(n_members).unwrap_or(u16::MAX);
     if n_members_narrow == u16::MAX || narrow(size_bytes) == u32::MAX || narrow(offset) == u32::MAX
     {
         let end64_at = offset + size_bytes;
-        directory.extend(b"PK\x06\x06");
-        directory.extend(44u64.to_le_bytes());
-        directory.extend((MADE_ON_UNIX | VERSION).to_le_bytes());
-        directory.extend(VERSION.to_le_bytes());
-        directory.extend([0; 8]); // first disk, twice
+        end.extend(b"PK\x06\x06");
+        end.extend(44u64.to_le_bytes());
+        end.extend((MADE_ON_UNIX | VERSION).to_le_bytes());
+        end.extend(VERSION.to_le_bytes());
+        end.extend([0; 8]); // first disk, twice
         for field in [n_members, n_members, size_bytes, offset] {
-            directory.extend(field.to_le_bytes());
+            end.extend(field.to_le_bytes());
         }
-        directory.extend(b"PK\x06\x07");
-        directory.extend([0; 4]); // first disk
-        directory.extend(end64_at.to_le_bytes());
-        directory.extend(1u32.to_le_bytes());
+        end.extend(b"PK\x06\x07");
+        end.extend([0; 4]); // first disk
+        end.extend(end64_at.to_le_bytes());
+        end.extend(1u32.to_le_bytes());
     }
-    directory.extend(b"PK\x05\x06");
-    directory.extend([0; 4]); // first disk, twice
-    directory.extend(n_members_narrow.to_le_bytes());
-    directory.extend(n_members_narrow.to_le_bytes());
-    directory.extend(narrow(size_bytes).to_le_bytes());
-    directory.extend(narrow(offset).to_le_bytes());
-    directory.extend([0; 2]); // no comment
+    end.extend(b"PK\x05\x06");
+    end.extend([0; 4]); // first disk, twice
+    end.extend(n_members_narrow.to_le_bytes());
+    end.extend(n_members_narrow.to_le_bytes());
+    end.extend(narrow(size_bytes).to_le_bytes());
+    end.extend(narrow(offset).to_le_bytes());
+    end.extend([0; 2]); // no comment
+    end
 }
 
-/// A value for a 32-bit field, whose limit says that the value stands elsewhere.
+/// A value for a 32-bit field. The largest value means that the 64-bit field holds the value.
 fn narrow(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }

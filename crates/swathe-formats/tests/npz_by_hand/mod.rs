@@ -1,11 +1,12 @@
-//! A zip archive put together field by field, so that it can say what no writer would.
+//! Builds a zip archive field by field, with contents that no writer would produce.
 
 use std::io::Write;
 
 use flate2::write::DeflateEncoder;
 use flate2::{Compression, Crc};
 
-/// An archive of one member `f.npy`: `content` deflated, under a size of the caller's choice.
+/// An archive with one member `f.npy`: `content` deflated, with a declared size chosen by the
+/// caller.
 pub(crate) fn archive(content: &[u8], declared_bytes: usize) -> Vec<u8> {
     let mut deflater = DeflateEncoder::new(Vec::new(), Compression::best());
     deflater.write_all(content).unwrap();
@@ -13,7 +14,8 @@ pub(crate) fn archive(content: &[u8], declared_bytes: usize) -> Vec<u8> {
     let mut crc = Crc::new();
     crc.update(content);
 
-    // From the version needed to the length of the extra fields, alike in both headers.
+    // The fields from the required version to the length of the extra fields, which both headers
+    // share.
     let mut shared = Vec::new();
     for field in [20u16, 0, 8, 0, 33] {
         shared.extend(field.to_le_bytes());

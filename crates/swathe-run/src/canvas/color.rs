@@ -1,3 +1,5 @@
+//! Colours with opacity, and how one colour is blended over another.
+
 /// A colour of the sRGB space with its opacity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Color {
@@ -7,7 +9,7 @@ pub struct Color {
     pub g: u8,
     /// Blue.
     pub b: u8,
-    /// Opacity, from 0 (not to be seen) to 1.
+    /// Opacity, from 0 (invisible) to 1.
     pub alpha: f64,
 }
 
@@ -32,7 +34,7 @@ impl Color {
         Color { alpha, ..self }
     }
 
-    /// The colour `share` of the way to another: 0 is this one, 1 the other.
+    /// Interpolates between this colour (`share` 0) and another (`share` 1).
     ///
     /// ```
     /// use swathe_run::canvas::Color;
@@ -53,7 +55,7 @@ impl Color {
         [self.r, self.g, self.b]
     }
 
-    /// A pixel after this colour was laid over the part `coverage` of it.
+    /// A pixel after this colour was blended over the share `coverage` of its area.
     pub(super) fn over(self, below: [u8; 3], coverage: f64) -> [u8; 3] {
         let share = (self.alpha * coverage).clamp(0.0, 1.0);
         let mix = |new: u8, old: u8| {

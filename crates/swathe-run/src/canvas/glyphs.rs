@@ -10,12 +10,12 @@ use std::sync::OnceLock;
 
 use super::Point;
 
-/// Units from line to line.
+/// Line height in units.
 pub(super) const EM: f64 = 28.0;
 /// Units between characters.
 pub(super) const GAP: f64 = 5.4;
 
-/// A character's strokes and the room they take, in units, y upwards.
+/// A character's strokes and width in units, y upwards.
 #[derive(Clone, Debug)]
 pub(super) struct Glyph {
     pub(super) width: f64,
@@ -23,7 +23,7 @@ pub(super) struct Glyph {
 }
 
 impl Glyph {
-    /// The same in the size and at the height of an exponent.
+    /// The same glyph as a superscript.
     fn raised(&self) -> Glyph {
         let (size, up) = (0.55, 10.0);
         let place = |(x, y): &Point| (x * size, y * size + up);
@@ -59,13 +59,13 @@ pub(super) fn glyph(c: char) -> &'static Glyph {
     font.get(&c).unwrap_or(&font[&MISSING])
 }
 
-/// Exponents, made of the digits and the minus.
+/// Superscripts, derived from the digits and the minus sign.
 const RAISED: &str = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻";
 
-/// Stands for every character that is not in the table.
+/// Drawn in place of every character that is not in the table.
 const MISSING: char = '\u{fffd}';
 
-/// Reads a path of the table. The table is part of the program, and a test reads all of it.
+/// Parses a path of the table. It panics on a malformed path; a test parses the whole table.
 fn strokes(path: &str) -> Vec<Vec<Point>> {
     let mut strokes: Vec<Vec<Point>> = Vec::new();
     let mut command = 'M';
@@ -109,7 +109,7 @@ fn current(strokes: &mut [Vec<Point>]) -> &mut Vec<Point> {
     strokes.last_mut().expect("a path begins with M or A")
 }
 
-/// Enough straight pieces that no corner shows at a hundred pixels.
+/// With so many straight pieces, no corner is visible at a font size of a hundred pixels.
 const N_PIECES: usize = 16;
 
 fn curve(points: [Point; 4]) -> impl Iterator<Item = Point> {

@@ -1,11 +1,11 @@
-//! Images: pixels of another grid laid into a rectangle.
+//! Images: a pixel grid drawn into a rectangle of the canvas.
 
 use super::{Canvas, Color, Rect};
 
 impl Canvas {
-    /// Lays an image of `w` × `h` pixels into a rectangle. Enlarged, every pixel stays a sharp
-    /// square; reduced, a pixel of the canvas is the mean of those it covers. The colour's opacity
-    /// counts: a transparent pixel leaves the canvas as it is.
+    /// Draws an image of `w` × `h` pixels into a rectangle. Enlarged, every image pixel is a sharp
+    /// rectangle; reduced, a canvas pixel is the mean of the image pixels it covers. A transparent
+    /// image pixel leaves the canvas unchanged.
     pub fn image(&mut self, rect: Rect, w: usize, h: usize, color: impl Fn(usize, usize) -> Color) {
         if w == 0 || h == 0 || !(rect.w > 0.0 && rect.h > 0.0) {
             return;
@@ -40,8 +40,8 @@ impl Canvas {
     }
 }
 
-/// The image pixels that a canvas pixel shows along one axis, each with its share. Enlarged, it is
-/// the one under the centre.
+/// The image pixels that a canvas pixel shows along one axis, each with its share. In an enlarged
+/// image this is the one pixel under the centre.
 fn sources(at: usize, start: f64, length: f64, n: usize) -> Vec<(usize, f64)> {
     let per_px = n as f64 / length;
     let place = |v: f64| ((v - start) * per_px).clamp(0.0, n as f64);

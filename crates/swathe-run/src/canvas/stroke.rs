@@ -1,9 +1,9 @@
-//! Lines, arrows and filled outlines. A pixel is covered by as much of a shape as lies within
-//! half a pixel of its centre, measured across the nearest edge: smooth, and exact on straight
-//! edges along the pixel grid.
+//! Lines, arrows and filled outlines. The coverage of a pixel follows from the distance between its
+//! centre and the nearest edge: it falls from 1 to 0 over one pixel. Edges are smooth, and exact
+//! where they are straight and follow the pixel grid.
 //!
-//! The few shapes that pictures need take some hundred lines. `tiny-skia` 0.12, a library for any
-//! path, has 22,500 together with `tiny-skia-path`.
+//! The few shapes that pictures need take some hundred lines. `tiny-skia` 0.12, a library for
+//! arbitrary paths, has 22,500 together with `tiny-skia-path`.
 
 use super::{Canvas, Color, Point, Rect};
 
@@ -13,15 +13,15 @@ impl Canvas {
         self.polyline(&[from, to], thickness_px, color);
     }
 
-    /// Draws a line through points. Where it meets itself it is not drawn twice, so that a
-    /// transparent colour stays even; one point alone is a dot.
+    /// Draws a line through points. A pixel where the line crosses itself is blended only once, so
+    /// a transparent colour stays even. A single point is drawn as a dot.
     pub fn polyline(&mut self, points: &[Point], thickness_px: f64, color: Color) {
         self.strokes(&[points.to_vec()], thickness_px, color);
     }
 
     /// Draws several lines as one shape.
     pub(super) fn strokes(&mut self, lines: &[Vec<Point>], thickness_px: f64, color: Color) {
-        // A line thinner than a pixel is one pixel wide, and fainter.
+        // A line thinner than a pixel is drawn one pixel wide with less opacity.
         let radius = thickness_px.max(1.0) / 2.0;
         let color = color.with_alpha(color.alpha * thickness_px.clamp(0.0, 1.0));
         let n_ends = |line: &Vec<Point>| line.len().saturating_sub(1).max(1);
@@ -35,7 +35,7 @@ impl Canvas {
         self.cover(&segments, radius, color);
     }
 
-    /// Draws an arrow with a filled head at `to`. A short one is all head.
+    /// Draws an arrow with a filled head at `to`. A short arrow consists of the head alone.
     pub fn arrow(&mut self, from: Point, to: Point, thickness_px: f64, color: Color) {
         let (dx, dy) = (to.0 - from.0, to.1 - from.1);
         let length = dx.hypot(dy);
@@ -56,7 +56,7 @@ impl Canvas {
         self.polygon(&[to, left, right], color);
     }
 
-    /// Fills the inside of a convex outline, given in either direction.
+    /// Fills a convex outline, given clockwise or counter-clockwise.
     pub fn polygon(&mut self, outline: &[Point], color: Color) {
         let n = outline.len();
         if n < 3 || !outline.iter().all(is_drawable) {
@@ -84,7 +84,7 @@ impl Canvas {
         self.cover(&[(centre, centre)], radius_px, color);
     }
 
-    /// Blends every pixel by how near it is to the nearest of some segments.
+    /// Blends every pixel by its distance to the nearest segment.
     fn cover(&mut self, segments: &[(Point, Point)], radius: f64, color: Color) {
         let segments: Vec<_> = segments
             .iter()
@@ -116,12 +116,12 @@ impl Canvas {
     }
 }
 
-/// Whether squares of differences stay finite.
+/// Whether a point is close enough that squared differences stay finite.
 fn is_drawable(point: &Point) -> bool {
     point.0.abs() < 1e9 && point.1.abs() < 1e9
 }
 
-/// The box around points, grown by a margin.
+/// The bounding box of points, grown by a margin.
 fn around(points: impl Iterator<Item = Point>, margin: f64) -> Rect {
     let start = (f64::INFINITY, f64::NEG_INFINITY);
     let (xs, ys) = points.fold((start, start), |(xs, ys), (x, y)| {
@@ -135,7 +135,7 @@ fn around(points: impl Iterator<Item = Point>, margin: f64) -> Rect {
     )
 }
 
-/// From a point to the nearest of a segment.
+/// The distance between a point and a segment.
 fn distance(p: Point, a: Point, b: Point) -> f64 {
     let (dx, dy) = (b.0 - a.0, b.1 - a.1);
     let length2 = dx * dx + dy * dy;

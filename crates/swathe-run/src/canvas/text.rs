@@ -3,27 +3,27 @@
 use super::glyphs::{EM, GAP, Glyph, glyph};
 use super::{Canvas, Color, Point};
 
-/// How text looks and how it stands to its position.
+/// The size, weight and alignment of text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Text {
     /// Size of the font: the height of a line without space between lines, px.
     pub size_px: f64,
-    /// Thickness of the strokes as part of the size.
+    /// Thickness of the strokes as a share of the size.
     pub weight: f64,
-    /// Where the position is, along the text.
+    /// Which point of the text is at its position.
     pub align: Align,
     /// Whether it is turned to run from the bottom up.
     pub upwards: bool,
 }
 
-/// Where the position of a text is.
+/// Which point of a text is at its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// At its beginning.
+    /// Its beginning.
     Left,
-    /// In its middle.
+    /// Its middle.
     Centre,
-    /// At its end.
+    /// Its end.
     Right,
 }
 
@@ -82,7 +82,7 @@ impl Text {
         (self.advance_px(text) - GAP * self.size_px / EM).max(0.0)
     }
 
-    /// How far it is from the beginning of a text to that of the text after it, px.
+    /// The distance from the beginning of a text to the beginning of the text after it, px.
     pub fn advance_px(&self, text: &str) -> f64 {
         let units: f64 = text.chars().map(|c| glyph(c).width + GAP).sum();
         units * self.size_px / EM
@@ -93,7 +93,7 @@ impl Text {
         20.0 * self.size_px / EM
     }
 
-    /// As much of a text as fits into a width, with an ellipsis where it was cut.
+    /// A text cut off to fit into a width, with an ellipsis if it was cut.
     pub fn cut_to(&self, text: &str, width_px: f64) -> String {
         if self.width_px(text) <= width_px {
             return text.to_owned();
@@ -149,7 +149,7 @@ impl Canvas {
 mod tests {
     use super::*;
 
-    /// The box of dark pixels: left, top, right, bottom.
+    /// The bounding box of dark pixels: left, top, right, bottom.
     fn ink(canvas: &Canvas) -> Option<(usize, usize, usize, usize)> {
         let mut found: Option<(usize, usize, usize, usize)> = None;
         for y in 0..canvas.h_px() {

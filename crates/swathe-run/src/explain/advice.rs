@@ -1,8 +1,8 @@
-//! Advice: what cost a run its time and what could be done about it, from its figures alone.
+//! Advice: what cost a run time and which setting affects it, from the run's figures alone.
 //!
-//! Nothing here guesses what another machine or another setting would do: a cost is time that was
-//! measured to go elsewhere than into solving, and the advice names the setting that decides it.
-//! The caller puts it into words.
+//! The advice never predicts how another machine or setting would perform. A cost is measured time
+//! that was not spent on solving, and the finding holds the setting that affects it. The caller
+//! turns a finding into text.
 
 mod padding;
 mod tail;
@@ -21,9 +21,9 @@ pub(crate) use turns::cpu;
 /// Something that cost time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Advice {
-    /// How much shorter the run could have been at most, in milliseconds.
+    /// An upper bound on how much shorter the run could have been, in milliseconds.
     pub cost_ms: f64,
-    /// What it was.
+    /// The cause.
     pub finding: Finding,
 }
 
@@ -32,11 +32,11 @@ pub struct Advice {
 pub enum Finding {
     /// Threads had nothing to solve because problems were still being loaded.
     Loading {
-        /// What all workers together spent on it.
+        /// Loading time, summed over all workers.
         load_ms: f64,
-        /// Batches that were loaded ahead.
+        /// How many batches were prefetched.
         n_prefetch: usize,
-        /// What most of it was spent on, as far as the workload says.
+        /// The operation that took most of this time, if the workload measures operations.
         operation: Option<String>,
     },
     /// Threads had nothing to solve because workers waited for memory.
@@ -48,25 +48,26 @@ pub enum Finding {
         /// A larger budget that this machine has room for.
         room_bytes: Option<u64>,
     },
-    /// Outcomes were not taken as fast as they came: writing them is what takes time.
+    /// Back-pressure: workers waited because outcomes were not written as fast as they were
+    /// produced.
     Delivery {
         /// What all workers together waited.
         deliver_ms: f64,
     },
-    /// Launches were so short that taking and handing over problems cost more than solving them.
+    /// Launches were so short that taking problems and delivering outcomes cost more than solving.
     TinyLaunches {
         /// How many.
         n_launches: u64,
-        /// How long one took to be solved.
+        /// The mean solving time of a launch.
         launch_ms: f64,
-        /// How many problems it had.
+        /// The mean number of problems in a launch.
         n_lanes_mean: f64,
         /// A batch size that would have made launches long enough.
         batch_size: u64,
     },
-    /// At the end some threads had nothing left to do while others went on.
+    /// At the end some threads were idle while others were still solving.
     Tail {
-        /// How long that was.
+        /// How long that lasted.
         tail_ms: f64,
         /// The launch that ended last, if every launch was kept.
         last: Option<TailLaunch>,
@@ -79,35 +80,35 @@ pub enum Finding {
         class_name: String,
         /// The shape it was padded to.
         shape: Shape,
-        /// The share of its volume that was padding.
+        /// The share of this bucket's volume that was padding.
         waste: f64,
-        /// The same of all launches that were padded.
+        /// The same share over all padded launches.
         waste_total: f64,
-        /// Shapes that waste less, where the problems' own are known.
+        /// Shapes that waste less, if the shapes of the problems are known.
         better: Option<BetterBuckets>,
     },
-    /// A graphics processor took what the CPU, hardly busy, would have done faster.
+    /// A GPU solved problems that the CPU, mostly idle, would have solved faster.
     SlowDevice {
         /// The device.
         device: DeviceId,
-        /// The shape where it matters most.
+        /// The shape that lost the most time.
         shape: Shape,
-        /// What a problem took there.
+        /// The time of one problem on this device.
         lane_ms: f64,
-        /// What it takes all threads of the CPU together.
+        /// The time of one problem on a CPU thread, divided by the number of threads.
         cpu_lane_ms: f64,
     },
-    /// Work was lost to setbacks and done again.
+    /// Work was lost to setbacks and repeated.
     Setbacks {
         /// How many.
         n_setbacks: u64,
         /// How many launches there were.
         n_launches: u64,
-        /// How many problems had to be taken again.
+        /// How many problems were retried.
         n_problems: u64,
-        /// The most frequent cause, by the first of its kind.
+        /// The most frequent cause: the first setback of that kind.
         cause: SetbackCause,
-        /// Where that happened.
+        /// Where this setback happened.
         device: DeviceId,
     },
     /// Outcomes were checked by solving them again.
@@ -117,14 +118,15 @@ pub enum Finding {
     },
 }
 
-/// The share of a run that something must have cost to be worth a word.
+/// A finding below this share of the run's time is not reported.
 const SHARE_MIN: f64 = 0.05;
-/// In a run of a blink nothing is worth a word.
+/// A finding below this cost is not reported, however short the run.
 const COST_MS_MIN: f64 = 50.0;
 
-/// What cost a run time, the dearest first; nothing if it was spent on solving.
+/// What cost a run time, the most expensive first; empty if the time was spent on solving.
 ///
-/// `shapes` are the problems' own shapes where they are known; better buckets are made of them.
+/// `shapes` are the unpadded shapes of the problems, empty if unknown; better buckets are computed
+/// from them.
 pub fn advice(report: &Report, shapes: &[Shape]) -> Vec<Advice> {
     let turns = Turns::of(report);
     let mut found = Vec::new();
@@ -141,7 +143,7 @@ pub fn advice(report: &Report, shapes: &[Shape]) -> Vec<Advice> {
 fn is_worth_a_word(report: &Report, advice: &Advice) -> bool {
     let is_dear = advice.cost_ms >= COST_MS_MIN.max(SHARE_MIN * report.wall_ms);
     match advice.finding {
-        // Work that is done twice in one launch of twenty points at something to be mended.
+        // Setbacks in one launch out of twenty point at a fault, even if they cost little.
         Finding::Setbacks {
             n_setbacks,
             n_launches,
@@ -163,7 +165,7 @@ fn waiting(report: &Report, turns: &Turns, found: &mut Vec<Advice>) {
     let lost_ms = (turns.lost_ms() - tail_lost_ms).max(0.0);
     let idle_ms = (turns.idle_ms - tail_idle_ms).max(0.0);
     let waits_ms = turns.memory_ms + turns.load_ms + turns.deliver_ms + idle_ms;
-    // What was lost is told apart by what workers did meanwhile.
+    // The lost time is divided among the causes in proportion to the time workers spent on each.
     let cost_ms = |phase_ms: f64| match waits_ms > 0.0 {
         true => lost_ms * (phase_ms / waits_ms) / turns.n_turns as f64,
         false => 0.0,
@@ -220,7 +222,8 @@ fn main_load_operation(report: &Report) -> Option<String> {
     (ms >= 0.5 * load_ms).then(|| name.to_owned())
 }
 
-/// Twice the budget, if the machine has that, or what it has; nothing if that is hardly more.
+/// Twice the budget, or four fifths of the available memory if that is less; `None` if the gain
+/// would be under a quarter.
 fn room_bytes(report: &Report) -> Option<u64> {
     let available = cpu(report)?.memory_available_bytes;
     let budget = report.memory.budget_bytes;
@@ -228,7 +231,7 @@ fn room_bytes(report: &Report) -> Option<u64> {
     (room as f64 >= 1.25 * budget as f64).then_some(room)
 }
 
-/// Launches that were over before they were worth their handing over.
+/// Whether launches were too short to be worth their overhead.
 fn tiny_launches(report: &Report, turns: &Turns) -> Option<Finding> {
     const N_LAUNCHES_MIN: u64 = 200;
     const LAUNCH_MS_TINY: f64 = 0.2;
@@ -253,11 +256,11 @@ fn tiny_launches(report: &Report, turns: &Turns) -> Option<Finding> {
     })
 }
 
-/// A graphics processor that took what the CPU would have done faster, had it been asked.
+/// The GPU that lost the most time on problems that the CPU would have solved faster.
 fn slow_device(report: &Report) -> Option<Advice> {
-    /// With the CPU busier than this, a slow device beside it is still a help.
+    /// If the CPU is busier than this, even a slow device helps.
     const CPU_BUSY_MAX: f64 = 0.5;
-    /// Measured times scatter by less than this.
+    /// A smaller ratio can be measurement noise.
     const SLOWER_MIN: f64 = 1.2;
     let n_threads = turns::n_threads(report).max(1) as f64;
     let is_cpu = |device: DeviceId| device == DeviceId::Cpu;
@@ -301,18 +304,18 @@ fn slow_device(report: &Report) -> Option<Advice> {
     })
 }
 
-/// Problems that were taken again, at what a problem takes on that device.
+/// The cost of retried problems, at the mean time of a problem on the same device.
 fn setbacks(report: &Report, turns: &Turns) -> Option<Advice> {
     if report.setbacks.is_empty() || turns.n_turns == 0 {
         return None;
     }
-    // The kept ones stand for all.
+    // Only some setbacks are kept; their figures are scaled up to all of them.
     let scale = report.n_setbacks as f64 / report.setbacks.len() as f64;
     let mut n_problems = 0.0;
     let mut again_ms = 0.0;
     for setback in &report.setbacks {
         n_problems += scale * setback.n_problems as f64;
-        // Memory that is refused is refused before anything is computed.
+        // An allocation fails before anything is computed, so no solving time is lost.
         if !matches!(setback.cause, SetbackCause::OutOfMemory { .. }) {
             again_ms += scale * setback.n_problems as f64 * lane_ms(report, setback.device);
         }
@@ -336,13 +339,13 @@ fn setbacks(report: &Report, turns: &Turns) -> Option<Advice> {
     })
 }
 
-/// What one problem took to be solved on a device, on average.
+/// The mean solving time of a problem on a device.
 fn lane_ms(report: &Report, device: DeviceId) -> f64 {
     let (n_lanes, solve_ms) = solved_lanes(report, |bucket| bucket.device == device);
     solve_ms / n_lanes.max(1) as f64
 }
 
-/// How many problems were solved in some buckets, and the time that took.
+/// How many problems were solved in the counted buckets, and their solving time.
 fn solved_lanes(report: &Report, is_counted: impl Fn(&BucketFigures) -> bool) -> (u64, f64) {
     let buckets = report.buckets.iter().filter(|bucket| is_counted(bucket));
     buckets.fold((0, 0.0), |(n_lanes, solve_ms), bucket| {
@@ -350,7 +353,7 @@ fn solved_lanes(report: &Report, is_counted: impl Fn(&BucketFigures) -> bool) ->
     })
 }
 
-/// Checks are solving once more, inside the time of solving.
+/// A check solves a problem again; its time is part of the solving time.
 fn verification(report: &Report, turns: &Turns) -> Option<Advice> {
     let n_checked = report.verification.n_checked;
     if n_checked == 0 || turns.n_turns == 0 {

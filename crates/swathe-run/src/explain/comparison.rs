@@ -1,4 +1,4 @@
-//! Comparisons: two runs side by side, from what their folders tell.
+//! Comparisons: two runs side by side, from the files in their folders.
 
 mod outcomes;
 mod results;
@@ -18,14 +18,14 @@ pub use results::{ResultChanges, RowChange, TableChanges, same_problems};
 /// Two runs side by side.
 #[derive(Clone, Debug)]
 pub struct Comparison {
-    /// What they were told to do, where that differs: its name and what it was in each.
+    /// Settings and inputs that differ: the name and the value in each run.
     pub settings: Vec<(String, [String; 2])>,
-    /// How they went.
+    /// The figures of both runs.
     pub figures: Vec<Figure>,
-    /// What they spent solving on each bucket.
+    /// The solving time of each bucket.
     pub buckets: Vec<BucketChange>,
-    /// Problems that ended otherwise; absent if one of the runs has no tables, or if they are runs
-    /// of different workloads.
+    /// Problems whose outcome differs; absent if one of the runs has no tables, or if the workloads
+    /// differ.
     pub outcomes: Option<OutcomeChanges>,
     /// Answers that differ.
     pub results: ResultChanges,
@@ -34,22 +34,22 @@ pub struct Comparison {
 /// A figure of both runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// What it tells.
+    /// What the figure measures.
     pub name: &'static str,
-    /// What it counts in.
+    /// Its unit.
     pub unit: Unit,
-    /// What it was in each.
+    /// Its value in each run.
     pub values: [f64; 2],
 }
 
-/// What a figure counts in.
+/// The unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Things.
+    /// A plain number.
     Count,
     /// Milliseconds.
     Ms,
-    /// Things in a second.
+    /// A number per second.
     PerSecond,
     /// Bytes.
     Bytes,
@@ -58,7 +58,7 @@ pub enum Unit {
 }
 
 impl Figure {
-    /// How much more it is in the second run, as a share of the first; nothing if that was zero.
+    /// The relative change from the first run to the second; `None` if the first value is zero.
     pub fn change(&self) -> Option<f64> {
         let [before, after] = self.values;
         (before != 0.0).then(|| after / before - 1.0)
@@ -74,12 +74,12 @@ pub struct BucketChange {
     pub class_name: String,
     /// The shape.
     pub shape: Shape,
-    /// How many problems, and what one took to be solved; absent where a run has no such bucket.
+    /// The number of problems and the mean time to solve one; absent if a run has no such bucket.
     pub lanes: [Option<(u64, f64)>; 2],
 }
 
 impl BucketChange {
-    /// How much longer a problem takes in the second run, as a share of the first.
+    /// The relative change of the time per problem from the first run to the second.
     pub fn change(&self) -> Option<f64> {
         match self.lanes {
             [Some((_, before)), Some((_, after))] if before > 0.0 => Some(after / before - 1.0),
@@ -88,7 +88,10 @@ impl BucketChange {
     }
 }
 
-/// Compares two runs; nothing but the folders is read.
+/// Compares two runs. Only the two folders are read.
+///
+/// # Errors
+/// If a table of one of the runs cannot be read or is damaged.
 pub fn compare(runs: [&ReportedRun; 2]) -> Result<Comparison, FolderError> {
     Ok(Comparison {
         settings: settings(runs),
@@ -147,7 +150,7 @@ fn settings(runs: [&ReportedRun; 2]) -> Vec<(String, [String; 2])> {
     all
 }
 
-/// One short number for all that was read: names do not matter, contents and their order do.
+/// A short hash over the contents of all inputs. It depends on their order, but not on their names.
 fn contents(run: &ReportedRun) -> String {
     let mut hasher = blake3::Hasher::new();
     for input in &run.run.identity.inputs {
@@ -213,7 +216,7 @@ fn figures(reports: [&Report; 2]) -> Vec<Figure> {
     figures
 }
 
-/// The share of all volume computed on that is padding.
+/// The share of the launched volume that is padding.
 fn padding(report: &Report) -> f64 {
     let sum = |of: fn(&BucketFigures) -> u64| -> f64 {
         report.buckets.iter().map(|bucket| of(bucket) as f64).sum()
@@ -226,7 +229,7 @@ fn padding(report: &Report) -> f64 {
     }
 }
 
-/// Buckets of either run, those that took the longest first.
+/// Buckets of either run, those with the longest solving time first.
 fn buckets(reports: [&Report; 2]) -> Vec<BucketChange> {
     let mut found: BTreeMap<(DeviceId, String, Shape), (BucketChange, f64)> = BTreeMap::new();
     for (which, report) in reports.into_iter().enumerate() {

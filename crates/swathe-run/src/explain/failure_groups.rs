@@ -11,20 +11,19 @@ use crate::store::table_reader::{TableReader, string_column};
 pub struct FailureGroup {
     /// How many.
     pub n: u64,
-    /// The kind of outcome: `failed`, `timed out` …
+    /// The kind of outcome: `failed`, `timed_out` …
     pub kind: String,
-    /// The first of them.
+    /// The id of the first problem of the group.
     pub id: String,
-    /// What was said of it.
+    /// The failure message of that problem.
     pub message: String,
 }
 
-/// More reasons than these are not told apart: messages that are all different say nothing as a
-/// group.
+/// Reasons beyond this number are dropped: if all messages differ, groups are of no use.
 const N_GROUPS_MAX: usize = 1000;
 
-/// The reasons in `failures.parquet` of a run. Messages that differ only in the problem's name or in
-/// numbers are one reason.
+/// The reasons in `failures.parquet` of a run. Messages that differ only in the problem's id or in
+/// numbers count as one reason.
 ///
 /// # Errors
 /// If there is no such table, or it cannot be read.
@@ -41,9 +40,11 @@ pub fn failure_groups(run: &Path) -> Result<Vec<FailureGroup>, FolderError> {
         for at in 0..batch.num_rows() {
             let reason = reason(kind.value(at), id.value(at), message.value(at));
             let number = by_reason.get(&reason).copied().unwrap_or(groups.len());
+            // What no group is left for counts with the last one, so that no failure is left out.
+            let number = number.min(N_GROUPS_MAX - 1);
             if let Some(group) = groups.get_mut(number) {
                 group.n += 1;
-            } else if groups.len() < N_GROUPS_MAX {
+            } else {
                 by_reason.insert(reason, number);
                 groups.push(FailureGroup {
                     n: 1,
@@ -59,7 +60,7 @@ pub fn failure_groups(run: &Path) -> Result<Vec<FailureGroup>, FolderError> {
     Ok(groups)
 }
 
-/// What messages of one reason have in common.
+/// The grouping key of a message: its id and all its numbers are replaced by placeholders.
 fn reason(kind: &str, id: &str, message: &str) -> String {
     let without_id = match id.is_empty() {
         true => message.to_owned(),

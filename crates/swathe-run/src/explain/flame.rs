@@ -1,7 +1,7 @@
 //! Flame graphs: where a run's time went, from the workload down to single operations.
 //!
-//! A drawing of our own, in one SVG that needs nothing else: the wider a box, the more time; what
-//! stands below a box is what it is made of, and adds up to it exactly.
+//! The drawing is one self-contained SVG. The wider a box, the more time it took. The boxes below a
+//! box are its parts, and their times add up to it exactly.
 
 use std::fmt::Write;
 
@@ -10,23 +10,24 @@ use swathe::{BucketFigures, Phase, Report};
 use crate::explain::quantity::time;
 use crate::page;
 
-/// A share of a run's time, and what it is made of.
+/// A share of a run's time, and the parts it consists of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flame {
-    /// What it was spent on.
+    /// What the time was spent on.
     pub name: String,
-    /// The phase, where it is one or inside of one.
+    /// The phase, if this is a phase or an operation inside one.
     pub phase: Option<Phase>,
-    /// How much, in nanoseconds: whole numbers, so that sums are exact.
+    /// The time in nanoseconds. Integers keep the sums exact.
     pub ns: u64,
-    /// How often, where that was counted.
+    /// How often it was called, if that was counted.
     pub n_calls: Option<u64>,
-    /// Its parts, in the order they are shown. They add up to it; without parts it is a leaf.
+    /// The parts in display order. Their times add up to `ns`; a leaf has none.
     pub parts: Vec<Flame>,
 }
 
-/// Takes a run's time apart: workload, bucket, phase, operation. What operations leave over is
-/// "other". Waiting for a turn is left out: it is loading ahead, not work.
+/// Breaks a run's time down by workload, bucket, phase and operation. Time of a phase outside its
+/// operations is "other". Waiting for a turn is left out, because a worker that waits has
+/// prefetched its batch.
 pub fn flame(report: &Report) -> Flame {
     let mut buckets: Vec<Flame> = report.buckets.iter().map(of_bucket).collect();
     buckets.retain(|bucket| bucket.ns > 0);
@@ -63,7 +64,8 @@ fn of_phase(bucket: &BucketFigures, name: &str, phase: Phase, phase_ns: u64) -> 
         .filter(|known| known.phase == phase);
     let mut parts: Vec<Flame> = operations
         .map(|operation| {
-            // Clocks are read one after another: a part must not become more than the whole.
+            // Clocks are read one after another, so measured parts can exceed the whole by a
+            // little.
             let part_ns = ns(operation.ms).min(left_ns);
             left_ns -= part_ns;
             Flame {
@@ -95,7 +97,7 @@ fn of_phase(bucket: &BucketFigures, name: &str, phase: Phase, phase_ns: u64) -> 
     }
 }
 
-/// Something that is the sum of its parts.
+/// A flame whose time is the sum of its parts.
 fn whole(name: String, phase: Option<Phase>, parts: Vec<Flame>) -> Flame {
     Flame {
         name,
@@ -114,12 +116,12 @@ fn ms(ns: u64) -> f64 {
     ns as f64 / 1e6
 }
 
-/// The width of the drawing; it scales with the window.
+/// The width of the drawing in user units; the SVG scales with the window.
 const WIDTH: f64 = 1200.0;
 const MARGIN: f64 = 12.0;
 const ROW: f64 = 24.0;
 const HEAD: f64 = 58.0;
-/// The width of a character of the labels' font, which has one width.
+/// The width of a character in the labels' monospace font.
 const CHARACTER: f64 = 6.7;
 
 /// Draws the time of a run as an SVG file.
@@ -151,8 +153,8 @@ fn depth(flame: &Flame) -> usize {
     1 + flame.parts.iter().map(depth).max().unwrap_or(0)
 }
 
-/// Draws a box that begins after `before_ns`, and its parts below it. An edge is computed from
-/// where it is in the whole run, so that the edges of boxes that touch are the same number.
+/// Draws a box that begins after `before_ns`, and its parts below it. An edge is computed from its
+/// position in the whole run, so that touching boxes share exactly the same edge.
 fn draw(svg: &mut String, flame: &Flame, level: usize, before_ns: u64, root: &Flame) {
     let scale = (WIDTH - 2.0 * MARGIN) / root.ns.max(1) as f64;
     let edge = |at_ns: u64| MARGIN + at_ns as f64 * scale;
@@ -214,14 +216,13 @@ fn label(flame: &Flame, n_fitting: usize) -> Option<String> {
     }
 }
 
-/// Text that came from outside stays text. Control characters, which XML cannot hold, are shown
-/// by a mark of their own.
+/// Escapes untrusted text for XML. Control characters, which XML does not allow, become U+FFFD.
 fn escape(text: &str) -> String {
     let is_unfit = |c: char| c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}');
     page::escape(&text.replace(is_unfit, "\u{fffd}"))
 }
 
-/// Fills are light with dark labels on them, whatever the page around; only the paper turns dark.
+/// Boxes are light with dark labels in every colour scheme; only the background turns dark.
 const STYLE: &str = "\
 text{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:#1b1b1b}\
 .head{font:600 15px system-ui,sans-serif}.about{font:12px system-ui,sans-serif}\

@@ -1,13 +1,13 @@
-//! Quantities as people read them: the same figure is the same text on a page, in a drawing and on
-//! a terminal.
+//! Quantities as text: a figure is formatted in the same way on a page, in a drawing and on a
+//! terminal.
 
 /// `12,345`.
 pub fn count(n: u64) -> String {
     grouped(&n.to_string())
 }
 
-/// Milliseconds until a run ends, if the rest goes as fast as what was done since it began; `None`
-/// before the first outcome.
+/// Milliseconds until a run ends, assuming the mean rate since it began; `None` before the first
+/// outcome.
 pub fn left_ms(n_left: u64, n_done: u64, elapsed_ms: f64) -> Option<f64> {
     (n_done > 0).then(|| n_left as f64 * elapsed_ms / n_done as f64)
 }
@@ -47,7 +47,7 @@ pub fn bytes(n: u64) -> String {
     format!("{} {}", significant(size, n_digits), UNITS[unit])
 }
 
-/// So many a second: `250/s`.
+/// A rate: `250/s`.
 pub fn rate(per_s: f64) -> String {
     match per_s {
         x if !x.is_finite() => NONE.to_owned(),
@@ -68,15 +68,15 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// What stands where there is no number.
+/// Shown for a value that is not finite.
 const NONE: &str = "–";
 
-/// So many significant digits, commas between thousands, no zeros at the end.
+/// `n_digits` significant digits, commas between thousands, no trailing zeros.
 fn significant(x: f64, n_digits: usize) -> String {
     if x == 0.0 {
         return "0".to_owned();
     }
-    // The exponent after rounding: 9.996 has become 10.0.
+    // The exponent after rounding: 9.996 becomes 10.0.
     let scientific = format!("{x:.*e}", n_digits - 1);
     let exponent: i32 = scientific
         .split_once('e')

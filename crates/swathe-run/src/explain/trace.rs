@@ -1,7 +1,7 @@
-//! Traces: a run's launches in the form that Perfetto and chrome://tracing open.
+//! Traces: a run's launches in the format of Perfetto and chrome://tracing.
 //!
-//! One process for each device and one track in it for each worker, with a slice for every kept
-//! launch and its phases inside; one more process has the counters of the whole run.
+//! Each device is a process and each of its workers a track, with a slice for every kept launch and
+//! nested slices for its phases. One more process holds the counters of the whole run.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use swathe::{BucketFigures, DeviceId, Launch, Report, Setback, SetbackCause};
 
-/// The trace of a run that this command made, as JSON.
+/// The trace of a run as JSON; `command` is the command that made the run.
 pub fn chrome_trace(report: &Report, command: &str) -> String {
     let processes = processes(report);
     let mut events = names(report, &processes);
@@ -35,7 +35,7 @@ pub fn chrome_trace(report: &Report, command: &str) -> String {
     serde_json::to_string(&trace).unwrap_or_default()
 }
 
-/// The whole file, under the names that its readers know.
+/// The whole file. The trace format defines the names.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Trace<'a> {
@@ -44,10 +44,11 @@ struct Trace<'a> {
     other_data: Value,
 }
 
-/// One event; the fields' names are the format's.
+/// One event. The trace format defines the names of the fields.
 #[derive(Serialize)]
 struct TraceEvent<'a> {
-    /// The kind: `M` names something, `B` and `E` begin and end a slice, `C` counts, `i` is a moment.
+    /// The kind: `M` is metadata (a name), `B` and `E` begin and end a slice, `C` is a counter, `i`
+    /// is an instant.
     ph: char,
     pid: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,7 +58,7 @@ struct TraceEvent<'a> {
     ts: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<Cow<'a, str>>,
-    /// How far a moment reaches: `p` is its process.
+    /// The scope of an instant: `p` is its process.
     #[serde(skip_serializing_if = "Option::is_none")]
     s: Option<char>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,8 +82,8 @@ impl<'a> TraceEvent<'a> {
 /// The process of the run's own counters.
 const RUN_PID: usize = 1;
 
-/// Microseconds, to the nanosecond: a moment is the same text wherever it stands, so that slices
-/// that touch do not overlap by a rounding.
+/// Microseconds, rounded to the nanosecond. The same moment always gives the same number, so
+/// rounding cannot make touching slices overlap.
 fn us(ms: f64) -> f64 {
     (ms * 1e6).round() / 1e3
 }
@@ -103,7 +104,7 @@ fn processes(report: &Report) -> BTreeMap<DeviceId, usize> {
     processes
 }
 
-/// What processes and tracks are called, and in which order they stand.
+/// The names and the order of processes and tracks.
 fn names<'a>(report: &Report, processes: &BTreeMap<DeviceId, usize>) -> Vec<TraceEvent<'a>> {
     let mut events = Vec::new();
     let mut name = |what: &'static str, pid: usize, tid: Option<usize>, args: Value| {
@@ -134,7 +135,7 @@ fn names<'a>(report: &Report, processes: &BTreeMap<DeviceId, usize>) -> Vec<Trac
         name("process_name", pid, None, json!({"name": called}));
         name("process_sort_index", pid, None, json!({"sort_index": pid}));
     }
-    // Workers that were left behind have launches but no figures.
+    // Abandoned workers have launches but no figures.
     let workers = report
         .workers
         .iter()
@@ -154,7 +155,7 @@ fn names<'a>(report: &Report, processes: &BTreeMap<DeviceId, usize>) -> Vec<Trac
     events
 }
 
-/// Readers take track 0 for something special.
+/// Trace viewers treat track 0 specially, so workers begin at 1.
 fn track(worker: usize) -> usize {
     worker + 1
 }
@@ -168,7 +169,7 @@ fn device_name(report: &Report, device: DeviceId) -> String {
     }
 }
 
-/// Memory in use, and problems done, waiting and in flight, from moment to moment.
+/// Memory in use, and problems done, waiting and in flight, over time.
 fn counters(report: &Report, events: &mut Vec<TraceEvent<'_>>) {
     for sample in &report.samples {
         let counters = [
@@ -198,7 +199,7 @@ fn class_names(buckets: &[BucketFigures]) -> BTreeMap<u32, &str> {
     named.collect()
 }
 
-/// A launch with its phases inside.
+/// The slice of a launch with the slices of its phases inside.
 fn slices<'a>(
     launch: &Launch,
     classes: &BTreeMap<u32, &str>,
@@ -230,7 +231,7 @@ fn slices<'a>(
         class => format!("{} × {} {class}", launch.n_lanes, launch.shape),
     };
     push('B', launch.start_ms, Some(name.into()), Some(args));
-    // A moment that did not come is no earlier than the one before it.
+    // A phase that did not happen ends when the phase before it ends, and gets no slice.
     let mut from_ms = launch.start_ms;
     for (phase, to_ms) in [
         ("memory", launch.load_start_ms),

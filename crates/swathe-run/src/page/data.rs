@@ -1,4 +1,4 @@
-//! What a page is made of, read from the files of a run folder.
+//! The data of a report page, read from the files of a run folder.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,11 +12,11 @@ use crate::store::run_folder::{FolderError, RunJson};
 
 /// Everything that a report page shows.
 pub struct PageData {
-    /// What the window is called.
+    /// The title of the browser window.
     pub title: String,
-    /// What became of the problems, in a few words.
+    /// How many problems were solved, in a few words.
     pub headline: String,
-    /// How it went, in a sentence.
+    /// Time, rate and setbacks, in a sentence.
     pub lead: String,
     run: RunJson,
     file: ReportFile,
@@ -25,7 +25,7 @@ pub struct PageData {
 }
 
 impl PageData {
-    /// Reads the files of a run folder of this kind that has a `report.json`.
+    /// Reads the files of a run folder, which must have a `report.json`.
     ///
     /// # Errors
     /// If a file is missing or damaged.
@@ -37,7 +37,7 @@ impl PageData {
         PageData::read_with(run, kind, section)
     }
 
-    /// The same if what the kind's own section shows was read before.
+    /// The same, given the data of the kind's own section.
     pub(crate) fn read_with(
         run: &Path,
         kind: Option<&RunKind>,
@@ -61,12 +61,12 @@ impl PageData {
         &self.file.report.workload
     }
 
-    /// What the scripts get to see.
+    /// The JSON that the scripts read.
     pub(super) fn json(&self) -> Value {
         let mut report = json!(self.file.report);
         if let Some(report) = report.as_object_mut() {
-            // Launches stand beside the report as columns; of costs the page shows what buckets
-            // and routes say of this run.
+            // Launches are embedded separately as columns. The page does not show the costs, only
+            // the figures of buckets and routes.
             report.remove("launches");
             report.remove("costs");
             report.insert(
@@ -103,5 +103,5 @@ impl PageData {
     }
 }
 
-/// More names of inputs than a reader looks at; all of them are in `run.json`.
+/// More input names than a user reads on a page; `run.json` has all of them.
 const N_INPUTS_MAX: usize = 1_000;

@@ -11,19 +11,20 @@ use crate::explain::failure_groups::failure_groups;
 use crate::store::run_folder::FolderError;
 use crate::store::table_reader::TableReader;
 
-/// More rows than a reader pages through; all of them are in the file.
+/// More rows than a user pages through; `failures.parquet` has all of them.
 const N_ROWS_MAX: usize = 20_000;
-/// What names and messages may take of the page.
+/// The most bytes of a page that ids and messages may take.
 const N_BYTES_MAX: usize = 3 << 20;
-/// A message is a sentence or two; what is longer is a dump of something.
+/// A message is a sentence or two; a longer one is cut off, as it is likely a data dump.
 const N_CHARS_MAX: usize = 600;
-/// Reasons that are told above the rows.
+/// Reasons shown above the rows.
 const N_REASONS_MAX: usize = 5;
 
-/// The columns of `failures.parquet`, as far as they have room; null if a run has no such file
-/// because it was interrupted.
+/// The columns of `failures.parquet`, as many rows as the limits allow; null if the run was
+/// interrupted and has no such file.
 ///
-/// Messages stand in a list of their own: thousands of problems often fail for one reason.
+/// Messages are deduplicated into a list of their own: thousands of problems often fail for one
+/// reason.
 pub(super) fn columns(run: &Path) -> Result<Value, FolderError> {
     let path = run.join("failures.parquet");
     if !path.exists() {
@@ -76,7 +77,8 @@ struct KeptRows {
 }
 
 impl KeptRows {
-    /// Takes what there is room for and says whether there is more; `None` if columns are absent.
+    /// Adds the rows of a batch. Returns false once a limit is reached, and `None` if a column is
+    /// absent.
     fn take(&mut self, batch: &RecordBatch) -> Option<bool> {
         let rows = batch
             .column_by_name("row")?

@@ -1,9 +1,9 @@
-//! The headline of a report, in plain words. It stands in the page itself, so that the outcome can
-//! be read where scripts are off.
+//! The headline of a report. It is part of the static page, so it can be read with scripts
+//! disabled.
 
 use crate::store::report_file::ReportFile;
 
-/// What became of the problems.
+/// How many problems were solved.
 pub(super) fn headline(file: &ReportFile) -> String {
     let counts = &file.whole_counts();
     let (n_done, n_problems) = (counts.n_done(), counts.n_problems);
@@ -27,7 +27,7 @@ pub(super) fn headline(file: &ReportFile) -> String {
     }
 }
 
-/// How it went, in a sentence or two.
+/// Time, rate and setbacks, in a sentence or two.
 pub(super) fn lead(file: &ReportFile, title: &str) -> String {
     let report = &file.report;
     let mut lead = format!(
@@ -66,7 +66,7 @@ pub(super) fn counted(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(n), if n == 1 { one } else { many })
 }
 
-// The same rounding as in `dom.js`; a test compares them on pages.
+// The rounding must match `dom.js`; a test compares both on pages.
 
 /// `12,345`.
 pub(super) fn count(n: u64) -> String {
@@ -81,7 +81,7 @@ pub(super) fn count(n: u64) -> String {
     text
 }
 
-/// Three significant digits without zeros at the end.
+/// Three significant digits without trailing zeros.
 fn three_digits(x: f64) -> String {
     let rounded: f64 = format!("{x:.2e}").parse().unwrap_or(x);
     if rounded >= 1000.0 {

@@ -1,4 +1,4 @@
-//! Launches as columns: a tenth of what as many objects would take.
+//! Launches as columns, which take a tenth of the bytes of one object per launch.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use swathe::{DeviceId, Launch, Shape};
 
 use super::number::significant;
 
-/// The columns of launches. Devices and shapes stand in lists of their own and are referred to by
-/// place; times after the first are given as how long each phase took.
+/// The columns of launches. Devices and shapes are deduplicated into lists and referred to by
+/// index. After the start time, the columns hold the duration of each phase.
 pub(super) fn columns(launches: &[Launch]) -> Value {
     let mut devices: Vec<DeviceId> = Vec::new();
     let mut shapes: Vec<Shape> = Vec::new();
@@ -30,7 +30,7 @@ pub(super) fn columns(launches: &[Launch]) -> Value {
         let times = launches.iter().map(|launch| significant(time_ms(launch)));
         times.collect()
     };
-    // To the microsecond: five digits would move launches late in a long run.
+    // Rounded to the microsecond: five significant digits would shift launches late in a long run.
     let start_ms = launches
         .iter()
         .map(|launch| (launch.start_ms * 1e3).round() / 1e3);

@@ -2,17 +2,18 @@
 
 use serde_json::Value;
 
-/// A number with five significant digits: more are never shown, and would double a page's size.
+/// Rounds a number to five significant digits. A page never shows more, and more would double its
+/// size.
 pub fn significant(value: f64) -> f64 {
     if !value.is_finite() {
         return value;
     }
-    // By way of its text: powers of ten are not exact, and what they leave is printed in full.
+    // Rounded through its text form: scaling by powers of ten is not exact and would leave many
+    // digits.
     format!("{value:.4e}").parse().unwrap_or(value)
 }
 
-/// The same as JSON: null for what is no number, a text for infinities, and whole numbers without
-/// a point.
+/// The same as JSON: NaN is null, infinities are strings, and whole numbers have no decimal point.
 pub fn rounded(value: f64) -> Value {
     let value = significant(value);
     if value.is_nan() {

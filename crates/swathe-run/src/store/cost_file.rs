@@ -1,7 +1,7 @@
-//! The cost file: what problems were measured to take on this machine, kept for the next run.
+//! The cost file: the measured cost of problems on this machine, kept for the next run.
 //!
-//! It is a guide, never a truth: a file that cannot be read, or that another version or another
-//! processor wrote, is as good as none, and one that cannot be written does no harm.
+//! The file is only a hint. A file that cannot be read, or that another version or another
+//! processor wrote, is ignored. A failure to write it is ignored too.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,23 +10,23 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use swathe::{CostRow, Costs, Cpu, DeviceId, GpuInfo, Placement};
 
-/// Measured costs and what they were measured with.
+/// Measured costs, and the version and hardware they were measured with.
 #[derive(Debug, Serialize, Deserialize)]
 struct CostFile {
     version: String,
     simd: String,
     n_threads: usize,
-    /// The graphics processors by number, with their drivers.
+    /// The GPUs by number, with their drivers.
     #[serde(default)]
     gpus: BTreeMap<usize, String>,
     costs: Costs,
-    /// Where problems were solved, by workload and devices.
+    /// On which devices problems were solved, keyed by workload, threads and GPUs.
     #[serde(default)]
     placements: BTreeMap<String, Placement>,
 }
 
-/// The costs that earlier runs on this machine measured, with these graphics processors; none if
-/// they do not apply.
+/// The costs that earlier runs measured on this machine. Costs of a GPU are included only if the
+/// same GPU with the same driver is in `gpus`.
 pub fn load(gpus: &[GpuInfo]) -> Costs {
     let Some(file) = read() else {
         return Costs::default();
@@ -42,8 +42,7 @@ pub fn load(gpus: &[GpuInfo]) -> Costs {
     rows.into()
 }
 
-/// Keeps the costs for the next run. What was known of graphics processors that this run did not
-/// use stays known.
+/// Saves the costs for the next run. Saved costs of GPUs that this run did not use are kept.
 pub fn save(costs: &Costs, gpus: &[GpuInfo]) {
     let cpu = Cpu::detect();
     let mut rows: Vec<CostRow> = costs.clone().into();
@@ -72,15 +71,15 @@ pub fn save(costs: &Costs, gpus: &[GpuInfo]) {
     write(&file);
 }
 
-/// Where earlier runs of this workload, with these graphics processors and so many threads, solved
-/// their problems.
+/// The placement that earlier runs of this workload used with the same GPUs and number of threads.
 pub fn placement(workload: &str, gpus: &[GpuInfo], n_threads: usize) -> Option<Placement> {
     read()?
         .placements
         .remove(&placement_key(workload, gpus, n_threads))
 }
 
-/// Keeps a placement for the next run. Without a cost file there is none: it is written first.
+/// Saves a placement for the next run. It is added to the cost file, so [`save`] must come first;
+/// without a cost file nothing is saved.
 pub fn keep_placement(workload: &str, gpus: &[GpuInfo], n_threads: usize, decided: &Placement) {
     if let Some(mut file) = read() {
         let of_workload = file
@@ -114,7 +113,7 @@ fn read() -> Option<CostFile> {
     applies(&file).then_some(file)
 }
 
-/// What costs of a graphics processor hold for: another driver is another device.
+/// The key under which costs of a GPU are valid: another driver counts as another device.
 fn described(gpu: &GpuInfo) -> String {
     format!("{}, {} {}", gpu.name, gpu.backend, gpu.driver)
 }
@@ -126,7 +125,7 @@ fn applies(file: &CostFile) -> bool {
         && file.n_threads == cpu.n_threads
 }
 
-/// In the user's cache folder; none where there is no such thing.
+/// The path in the user's cache folder; `None` if neither variable names an absolute folder.
 fn path() -> Option<PathBuf> {
     let absolute = |name: &str| {
         std::env::var_os(name)

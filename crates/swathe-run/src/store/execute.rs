@@ -1,4 +1,4 @@
-//! Carrying out a run: from a workload and its source to a finished run folder.
+//! Executes a run: from a workload and its source to a finished run folder.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -16,29 +16,30 @@ use crate::kind::{Extent, RunKind};
 use crate::page::{self, PageData};
 use crate::store::live_file::LiveFile;
 use crate::store::report_file::ReportFile;
+use crate::store::row_numbers::RowNumbers;
 use crate::store::rows::Rows;
 use crate::store::run_folder::{
-    Failure, FolderError, Identity, Made, Merged, Part, RunFolder, Timing, check_shards_folder,
-    shard_path, write_file,
+    Failure, FolderError, Identity, Merged, Part, RunFolder, RunOrigin, Timing,
+    check_shards_folder, shard_path, write_file,
 };
 
-/// Where a run's outcomes go, and which of them are wanted.
+/// Where a run's outcomes go, and which problems it solves.
 #[derive(Clone, Debug)]
 pub struct Output {
     /// What the workload adds to the run.
     pub kind: &'static RunKind,
     /// The run folder.
     pub out: PathBuf,
-    /// Go on with what is there.
+    /// Whether to resume the run that is in the folder.
     pub resume: bool,
-    /// Only this share of the problems (number, of how many; from 1), into a folder of its own.
+    /// Solves only this shard (number from 1, count) and writes it into a folder of its own.
     pub shard: Option<(usize, usize)>,
     /// The command, to be shown in the report.
     pub command: String,
 }
 
 impl Output {
-    /// The folder that is written: the run's, or its shard's.
+    /// The folder that is written: the folder of the run, or of its shard.
     pub fn folder(&self) -> PathBuf {
         match self.shard {
             Some((number, n_shards)) => shard_path(&self.out, number, n_shards),
@@ -50,29 +51,29 @@ impl Output {
 /// How a run ended.
 #[derive(Debug)]
 pub struct Finished {
-    /// The run folder; of the shard, if it is one.
+    /// The folder of the run, or of its shard.
     pub path: PathBuf,
-    /// The figures of what ran now.
+    /// The figures of this process, without what was done before a resume.
     pub report: Report,
-    /// What became of the problems whose outcomes were there already.
+    /// The counts of problems that had an outcome before this process started.
     pub before: Counts,
-    /// Figures of the workload's own: what they count, how many.
+    /// The workload's own figures: a name and a count.
     pub figures: Vec<(&'static str, u64)>,
-    /// What the user should be warned of, in sentences.
+    /// Warnings for the user, in sentences.
     pub warnings: Vec<String>,
-    /// What the kind of run has to say of its tables, in lines.
+    /// Lines for the user from [`RunKind::after_tables`].
     pub notes: Vec<String>,
     /// The tables; absent if the run was interrupted.
     pub merged: Option<Merged>,
 }
 
-/// What a command has to do of its own when the tables are there, while they are hashed; it is told
-/// whether there are tables. The reports, which tell of everything that is in the folder, are made
-/// after it.
+/// A command's own last step. It runs while the tables are hashed; its argument is false if the run
+/// was interrupted and there are no tables. The reports are written after it, because they cover
+/// everything in the folder.
 pub type DuringHash<'a> = Box<dyn FnOnce(bool) -> Result<(), FolderError> + 'a>;
 
-/// Runs the problems of a source that have no outcome yet, commits outcomes as they come, and
-/// merges them at the end. Interrupted, it commits what is finished.
+/// Runs the problems of a source that have no outcome yet, commits outcomes as they arrive, and
+/// merges them at the end. If it is interrupted, it commits the finished outcomes.
 ///
 /// # Errors
 /// If the folder cannot be used or written.
@@ -101,10 +102,10 @@ where
     let problems = identity.problems();
     let mut folder = RunFolder::open(&path, identity, output.resume, settings.memory.faults())?;
     let todo = folder.committed().missing(problems.start, problems.end);
-    folder.made_by(Made::now(&output.command))?;
+    folder.made_by(RunOrigin::now(&output.command))?;
     let before = folder.committed_counts();
     let opened = folder.warnings().to_vec();
-    let todo = Arc::new(todo);
+    let todo = Arc::new(RowNumbers::new(&todo));
     rows.begin(&todo)?;
     let remaining = remaining(source, &todo);
     let numbered = Arc::new(Numbered {
@@ -112,8 +113,8 @@ where
         numbers: Arc::clone(&todo),
     });
 
-    // The part in the making and the one that is being written are memory like any other, but must
-    // not keep out a problem that would fit without them.
+    // The current part and the part being written count against the memory budget. They release
+    // their reservation if a problem would not fit otherwise.
     let part_bytes = (settings.memory.cap_bytes() / 16).min(Part::<R>::N_BYTES_MAX as u64);
     let held = Arc::new(Mutex::new(settings.memory.try_reserve(2 * part_bytes).ok()));
     let _gives_way = settings.memory.on_shortage(move || {
@@ -133,7 +134,7 @@ where
         },
         settings.memory.cap_bytes(),
     );
-    // Who shows progress learns first what was done before.
+    // The first progress event includes what was done before a resume.
     let observer = settings.observer.as_ref();
     if let Some(observer) = observer {
         observer.tell(&Event::Progress {
@@ -157,9 +158,9 @@ where
             Delivery::Done(done) => push(&mut part, &todo, done),
             Delivery::Tick => live.name_problems(|number| part.rows().id(number as usize)),
         }
-        // Looked at between outcomes as well: what is finished is safe a few seconds later, however
-        // long the next problem takes. Not waited for: workers would soon have nowhere to put their
-        // answers.
+        // Ticks check for a due commit too, so finished outcomes are safe within a few seconds
+        // however long the next problem takes. The commit runs in the background: waiting for it
+        // would block workers that deliver outcomes.
         let committed = match part.is_due() {
             true => folder.start_commit(&mut part),
             false => folder.end_commit_if_written(),
@@ -184,7 +185,7 @@ where
         during_hash(false)?;
         (None, None)
     } else {
-        let (merged, section) = folder.finish_beside(part.rows(), settings.n_threads, || {
+        let (merged, section) = folder.finish_during(part.rows(), settings.n_threads, || {
             during_hash(true)?;
             let notes = (kind.after_tables)(&path, extent)?;
             Ok(((kind.page)(&path)?, notes))
@@ -206,13 +207,13 @@ where
     Ok(finished)
 }
 
-/// Adds an outcome to the part in the making.
+/// Adds an outcome to the current part.
 fn push<R: Rows, E: std::error::Error>(
     part: &mut Part<R>,
-    numbers: &[u64],
+    numbers: &RowNumbers,
     done: Done<R::Solution, E>,
 ) {
-    let index = numbers[done.index] as usize;
+    let index = numbered(numbers, done.index);
     let timing = Timing {
         device: done.device.to_string(),
         milliseconds: done.took.as_secs_f64() * 1e3,
@@ -228,21 +229,29 @@ fn push<R: Rows, E: std::error::Error>(
     part.push(index, answer, timing);
 }
 
-/// The problems of a source that are left to do.
-fn remaining<P: 'static, E: 'static>(source: &Source<P, E>, todo: &Arc<Vec<u64>>) -> Source<P, E> {
+/// A source with only the problems in `todo`.
+fn remaining<P: 'static, E: 'static>(
+    source: &Source<P, E>,
+    todo: &Arc<RowNumbers>,
+) -> Source<P, E> {
     let (sizes, loads) = (source.clone(), source.clone());
     let (size_numbers, load_numbers) = (Arc::clone(todo), Arc::clone(todo));
     Source::new(
         todo.len(),
-        move |at| sizes.size(size_numbers[at] as usize),
-        move |at, stop| loads.load(load_numbers[at] as usize, stop),
+        move |at| sizes.size(numbered(&size_numbers, at)),
+        move |at, stop| loads.load(numbered(&load_numbers, at), stop),
     )
 }
 
-/// Finishes solutions under their numbers in the whole input.
+/// The input's number of one of the engine's problems.
+fn numbered(numbers: &RowNumbers, at: usize) -> usize {
+    numbers.number(at).expect("the engine has only these") as usize
+}
+
+/// Translates the engine's problem indices into numbers of the whole input.
 struct Numbered<F> {
     finish: Arc<F>,
-    numbers: Arc<Vec<u64>>,
+    numbers: Arc<RowNumbers>,
 }
 
 impl<F: Finish> Finish for Numbered<F> {
@@ -265,12 +274,13 @@ impl<F: Finish> Finish for Numbered<F> {
         solution: <F::Workload as Workload>::Solution,
         stop: &Stop,
     ) -> Result<F::Finished, F::Failure> {
-        let index = self.numbers[at] as usize;
+        let index = numbered(&self.numbers, at);
         self.finish.finish(index, problem, solution, stop)
     }
 }
 
-/// `report.json` first: the page is made from what is in the folder, so that it can be made again.
+/// Writes the reports. `report.json` comes first, because the page is made from the files in the
+/// folder and can be made again from them.
 fn write_reports(
     finished: &Finished,
     output: &Output,

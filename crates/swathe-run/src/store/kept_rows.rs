@@ -1,10 +1,10 @@
-//! Which rows of a long table a page holds: a browser cannot show a million of them.
+//! Chooses the rows of a long table that a page embeds: a browser cannot show a million rows.
 
 /// The most rows of one table that a page holds.
 pub const N_ROWS_MAX: usize = 20_000;
 
-/// The numbers of the rows to keep, ascending: all if there are no more than `n_max`, otherwise
-/// the telling ones, as far as they fill half of the room, and others evenly spaced between them.
+/// The numbers of the rows to keep, ascending. If there are more than `n_max`, the `telling` rows
+/// come first, up to half of `n_max`; the rest are other rows, evenly spaced.
 pub fn kept(n_rows: usize, n_max: usize, telling: impl IntoIterator<Item = usize>) -> Vec<usize> {
     if n_rows <= n_max {
         return (0..n_rows).collect();
@@ -21,17 +21,39 @@ pub fn kept(n_rows: usize, n_max: usize, telling: impl IntoIterator<Item = usize
             n_kept += 1;
         }
     }
-    let others: Vec<usize> = (0..n_rows).filter(|&row| !is_kept[row]).collect();
-    let n_others = n_max - n_kept;
-    for k in 0..n_others {
-        is_kept[others[k * others.len() / n_others]] = true;
+    let (n_others, n_others_kept) = (n_rows - n_kept, n_max - n_kept);
+    let (mut other, mut n_done) = (0, 0);
+    (0..n_rows)
+        .filter(|&row| {
+            if is_kept[row] {
+                return true;
+            }
+            let is_next = n_done < n_others_kept && other == n_done * n_others / n_others_kept;
+            n_done += usize::from(is_next);
+            other += 1;
+            is_next
+        })
+        .collect()
+}
+
+/// The places of the `n_max` greatest of these values, greatest first; of equal ones the first.
+pub fn greatest(values: &[f64], n_max: usize) -> Vec<usize> {
+    let order = |&a: &u32, &b: &u32| {
+        let descending = values[b as usize].total_cmp(&values[a as usize]);
+        descending.then(a.cmp(&b))
+    };
+    let mut places: Vec<u32> = (0..values.len() as u32).collect();
+    if n_max < places.len() {
+        places.select_nth_unstable_by(n_max, order);
+        places.truncate(n_max);
     }
-    (0..n_rows).filter(|&row| is_kept[row]).collect()
+    places.sort_unstable_by(order);
+    places.into_iter().map(|place| place as usize).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::kept;
+    use super::{greatest, kept};
 
     #[test]
     fn few_rows_are_all_kept() {
@@ -49,7 +71,15 @@ mod tests {
             "the others are spread from the first on: {rows:?}"
         );
         assert!(rows.windows(2).all(|pair| pair[0] < pair[1]));
-        // Twice the same, or one that is not there, counts once or not at all.
+        // A repeated row counts once, and a row out of range is ignored.
         assert_eq!(kept(100, 4, [7, 7, 1000, 9]).len(), 4);
+    }
+
+    #[test]
+    fn the_greatest_come_first() {
+        let values = [3.0, 9.0, 1.0, 9.0, 4.0];
+        assert_eq!(greatest(&values, 3), [1, 3, 4]);
+        assert_eq!(greatest(&values, 9), [1, 3, 4, 0, 2]);
+        assert_eq!(greatest(&[], 3), [0usize; 0]);
     }
 }

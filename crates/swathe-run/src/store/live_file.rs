@@ -1,9 +1,8 @@
-//! The live file: what a run is doing right now, for programs that watch it.
+//! The live file: the current state of a run, for programs that watch it.
 //!
-//! A run writes `live.json` into its folder about twice a second, by a thread of its own, and
-//! takes it away when it ends. A watcher reads this small file and nothing else, so that
-//! watching costs the run nothing however many do. A file whose process is gone tells of a run
-//! that died.
+//! A background thread writes `live.json` into the run folder about twice a second and removes it
+//! at the end of the run. Watchers read only this small file, so any number of them cost the run
+//! nothing. A file whose process is gone belongs to a run that died.
 
 mod process;
 
@@ -21,6 +20,7 @@ pub(crate) use process::is_process_alive;
 pub use process::{Presence, ProcessMark};
 use swathe_formats::atomic_file::AtomicFile;
 
+use crate::store::row_numbers::RowNumbers;
 use crate::store::run_folder::sum_counts;
 
 /// The file's name in a run folder.
@@ -33,33 +33,33 @@ pub struct Live {
     pub format: u32,
     /// The process that writes it.
     pub process: ProcessMark,
-    /// Grows with every writing.
+    /// A counter that grows with every write.
     pub beat: u64,
-    /// When it was written, in milliseconds since 1970.
+    /// When the file was written, in milliseconds since 1970.
     pub written_unix_ms: u64,
     /// When the run began, in milliseconds since 1970.
     pub started_unix_ms: u64,
-    /// What the run is at.
+    /// The current stage of the run.
     pub stage: Stage,
     /// The workload's name.
     pub workload: String,
     /// The command that was given.
     pub command: String,
-    /// What became of the problems whose outcomes were committed before this run resumed.
+    /// The counts of problems that were committed before this run resumed.
     pub before: Counts,
-    /// What became of the other problems so far.
+    /// The counts of the other problems so far.
     pub counts: Counts,
-    /// From the start of the run to this writing.
+    /// From the start of the run to this write.
     pub elapsed_ms: f64,
-    /// When the last outcome was taken, from the start of the run.
+    /// When the last outcome arrived, from the start of the run.
     pub last_outcome_ms: f64,
-    /// The memory that may be used.
+    /// The memory budget.
     pub budget_bytes: u64,
-    /// The run from moment to moment, at most [`swathe::Report::N_SAMPLES_KEPT`] of them.
+    /// Samples over time, at most [`swathe::Report::N_SAMPLES_KEPT`], and the latest one.
     pub samples: Vec<Sample>,
-    /// What every worker does.
+    /// The current state of every worker.
     pub workers: Vec<WorkerNow>,
-    /// What the problem of each of these workers is called; empty for none.
+    /// The id of each worker's problem; empty for a worker without one.
     #[serde(default)]
     pub problem_ids: Vec<String>,
     /// How many setbacks there were.
@@ -70,17 +70,17 @@ pub struct Live {
     pub n_launches: u64,
     /// The last of them.
     pub launches: Vec<Launch>,
-    /// Problems that were solved again with another answer.
+    /// Problems that gave another answer when they were solved again.
     pub n_mismatches: u64,
 }
 
-/// What a run is at.
+/// The stage of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
     /// Its problems are being solved.
     Solving,
-    /// All outcomes are there, and the tables are put together.
+    /// All outcomes are committed, and the tables are being merged.
     Merging,
 }
 
@@ -95,7 +95,7 @@ impl Live {
     /// The live file of a run folder; `None` if there is none.
     ///
     /// # Errors
-    /// If it is there, but cannot be read or is of another version.
+    /// If the file exists but cannot be read or decoded.
     pub fn read(run: &Path) -> io::Result<Option<Live>> {
         let bytes = match fs::read(run.join(FILE_NAME)) {
             Ok(bytes) => bytes,
@@ -124,17 +124,17 @@ struct Shared {
 struct State {
     live: Live,
     samples: Samples,
-    /// The moment that was heard of last; samples of a long run are far apart.
+    /// The latest sample: the kept samples of a long run are far apart.
     latest: Option<Sample>,
     is_over: bool,
 }
 
-/// How often the file is written. Runs that are over sooner leave no trace of it.
+/// How often the file is written. A shorter run never writes it.
 const WRITE_EVERY: Duration = Duration::from_millis(500);
 
 impl LiveFile {
-    /// Begins to write into a run folder. What cannot be written is not: a run must not fail
-    /// because it cannot be watched.
+    /// Starts to write into a run folder. Write errors are ignored: a run must not fail because it
+    /// cannot be watched.
     pub fn start(
         run: &Path,
         workload: &str,
@@ -166,7 +166,7 @@ impl LiveFile {
             launches: Vec::new(),
             n_mismatches: 0,
         };
-        // What a process that died left behind would be taken for this one's.
+        // A file left by a process that died would be mistaken for this run's.
         let _ = fs::remove_file(run.join(FILE_NAME));
         let shared = Arc::new(Shared {
             path: run.join(FILE_NAME),
@@ -188,15 +188,15 @@ impl LiveFile {
         LiveFile { shared, thread }
     }
 
-    /// What became of all problems of the run, given what became of those that were left.
+    /// The counts of the whole run, given the counts of the problems that were left after a resume.
     pub fn whole(&self, counts: Counts) -> Counts {
         sum_counts([self.shared.before, counts])
     }
 
-    /// An observer that feeds the file and passes every event on, with the counts of the whole run.
-    /// `numbers` are the input's numbers of the engine's problems: a run that resumed has only some
-    /// of them.
-    pub fn observer(&self, numbers: Arc<Vec<u64>>, next: Option<Observer>) -> Observer {
+    /// An observer that updates the file and passes every event on to `next` with the counts of the
+    /// whole run. `numbers` maps the engine's problem indices to numbers of the input: a resumed
+    /// run solves only some problems.
+    pub fn observer(&self, numbers: Arc<RowNumbers>, next: Option<Observer>) -> Observer {
         let shared = Arc::clone(&self.shared);
         Observer::new(move |event| {
             shared.see(event, &numbers);
@@ -209,7 +209,7 @@ impl LiveFile {
         })
     }
 
-    /// Names the problems that workers have, given the name of each number.
+    /// Fills in the ids of the workers' problems; `name` returns the id of a problem number.
     pub fn name_problems(&self, name: impl Fn(u64) -> String) {
         let live = &mut self.shared.lock().live;
         if live.problem_ids.len() != live.workers.len() {
@@ -221,7 +221,7 @@ impl LiveFile {
         }
     }
 
-    /// All outcomes are there, and the tables are put together.
+    /// Notes that all problems have an outcome and the merge begins.
     pub fn merging(&self) {
         let mut state = self.shared.lock();
         state.live.stage = Stage::Merging;
@@ -245,7 +245,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn see(&self, event: &Event, numbers: &[u64]) {
+    fn see(&self, event: &Event, numbers: &RowNumbers) {
         let mut state = self.lock();
         let live = &mut state.live;
         match event {
@@ -266,7 +266,9 @@ impl Shared {
                 live.workers.clone_from(workers);
                 live.problem_ids.clear();
                 for (problem, _) in live.workers.iter_mut().flat_map(|now| &mut now.problem) {
-                    *problem = numbers.get(*problem).map_or(*problem, |row| *row as usize);
+                    *problem = numbers
+                        .number(*problem)
+                        .map_or(*problem, |row| row as usize);
                 }
                 if state.samples.is_due(sample.at_ms) {
                     state.samples.push(*sample);
@@ -296,7 +298,7 @@ impl Shared {
                 samples,
                 ..state.live.clone()
             };
-            // The run goes on meanwhile, however slow the disk is.
+            // The lock is released before the write, so a slow disk does not block the run.
             drop(state);
             is_there |= self.write(&live).is_ok();
             state = self.lock();
@@ -307,7 +309,7 @@ impl Shared {
         }
     }
 
-    /// Not synced: after a crash of the machine there is no watcher.
+    /// Not synced: after a crash of the machine there is no watcher left to read the file.
     fn write(&self, live: &Live) -> io::Result<()> {
         let mut file = AtomicFile::create(&self.path)?;
         file.write_all(&serde_json::to_vec(live)?)?;
@@ -315,7 +317,7 @@ impl Shared {
     }
 }
 
-/// The event as it is of the whole run, what was done before included.
+/// The event with the counts of the whole run, including what was done before a resume.
 fn of_whole_run(event: &Event, before: &Counts) -> Event {
     match event {
         Event::Progress { counts, elapsed } => Event::Progress {
@@ -334,7 +336,7 @@ fn of_whole_run(event: &Event, before: &Counts) -> Event {
     }
 }
 
-/// The last few of many.
+/// Appends an item and keeps only the last `n_kept_max`.
 fn push_last<T: Clone>(kept: &mut Vec<T>, item: &T, n_kept_max: usize) {
     if kept.len() == n_kept_max {
         kept.remove(0);
@@ -353,7 +355,8 @@ mod tests {
     use std::sync::{Arc, Mutex};
     use std::time::Duration;
 
-    use super::{FILE_NAME, Live, LiveFile, Stage};
+    use super::{FILE_NAME, Live, LiveFile, RowNumbers, Stage};
+    use crate::store::run_folder::Spans;
     use swathe::{Counts, DeviceId, Event, Observer, Phase, Sample, WorkerNow};
 
     fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
@@ -389,7 +392,9 @@ mod tests {
                 _ => (0, 0),
             });
         });
-        let observer = file.observer(Arc::new(vec![7, 8, 9]), Some(next));
+        let spans = Spans::of(vec![7, 8, 9]);
+        let left = RowNumbers::new(&spans);
+        let observer = file.observer(Arc::new(left), Some(next));
         observer.tell(&Event::Progress {
             counts: Counts {
                 n_solved: 4,

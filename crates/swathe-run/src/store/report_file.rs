@@ -13,16 +13,16 @@ use crate::store::run_folder::{FolderError, sum_counts, write_file};
 /// The contents of `report.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ReportFile {
-    /// The figures of what ran last.
+    /// The figures of the last process that ran.
     pub report: Report,
-    /// Problems whose outcomes were there before it.
+    /// Problems that had an outcome before that process started.
     pub n_before: u64,
-    /// What became of those; reports of earlier versions do not tell.
+    /// The counts of those problems; absent in reports of earlier versions.
     #[serde(default)]
     pub before: Counts,
-    /// Figures of the workload's own: what they count, how many.
+    /// The workload's own figures: a name and a count.
     pub figures: BTreeMap<String, u64>,
-    /// What the user was warned of, in sentences.
+    /// Warnings for the user, in sentences.
     #[serde(default)]
     pub warnings: Vec<String>,
     /// The command that made the run.
@@ -32,15 +32,18 @@ pub struct ReportFile {
 }
 
 impl ReportFile {
-    /// What it is called in a run folder.
+    /// The file's name in a run folder.
     pub const NAME: &'static str = "report.json";
 
-    /// What became of all problems of the run, those that were done before it resumed included.
+    /// The counts of all problems of the run, including those done before it resumed.
     pub fn whole_counts(&self) -> Counts {
         sum_counts([self.before, self.report.counts])
     }
 
     /// Reads the `report.json` of a run folder.
+    ///
+    /// # Errors
+    /// If there is no `report.json`, or if it cannot be read or decoded.
     pub fn read(run: &Path) -> Result<ReportFile, FolderError> {
         let path = run.join(ReportFile::NAME);
         let text = fs::read_to_string(&path).map_err(|source| match source.kind() {
@@ -56,7 +59,7 @@ impl ReportFile {
         let mut file: ReportFile =
             serde_json::from_str(&text).map_err(FolderError::damaged(&path))?;
         if file.before.n_problems != file.n_before {
-            // Of an earlier version, which kept the number alone.
+            // An earlier version kept only the number of these problems.
             file.before = Counts {
                 n_problems: file.n_before,
                 n_solved: file.n_before,
@@ -66,7 +69,10 @@ impl ReportFile {
         Ok(file)
     }
 
-    /// Writes it into a run folder.
+    /// Writes the file into a run folder.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
     pub fn write(&self, run: &Path) -> Result<(), FolderError> {
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
         text.push('\n');

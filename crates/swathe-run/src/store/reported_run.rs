@@ -1,34 +1,34 @@
-//! Reported runs: who a run is and how it went, as its folder tells.
+//! Reported runs: the identity and the report of a run, read from its folder.
 
 use std::path::{Path, PathBuf};
 
 use crate::store::report_file::ReportFile;
 use crate::store::run_folder::{FolderError, RunJson, RunState};
 
-/// A run that came to its end, or was interrupted and reported.
+/// A run that has a report: it ended, or was interrupted.
 #[derive(Clone, Debug)]
 pub struct ReportedRun {
     /// The folder.
     pub path: PathBuf,
-    /// What is in `run.json`.
+    /// The contents of `run.json`.
     pub run: RunJson,
-    /// What is in `report.json`.
+    /// The contents of `report.json`.
     pub file: ReportFile,
 }
 
 /// Why a folder has no report.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// It is no run folder, or damaged.
+    /// The folder is not a run folder, or is damaged.
     #[error(transparent)]
     Folder(#[from] FolderError),
-    /// The run has not come to its end.
+    /// The run is still going on, or its process died.
     #[error("{path} has no report: the run has not come to its end", path = path.display())]
     Unfinished {
         /// The folder.
         path: PathBuf,
     },
-    /// It is made of shards, which have a report each.
+    /// The run consists of shards, each of which has a report.
     #[error("{path} has no report of its own: it is made of shards", path = path.display())]
     OfShards {
         /// The folder.
@@ -36,7 +36,7 @@ pub enum ReportError {
         /// One of the shards.
         shard: PathBuf,
     },
-    /// The file is gone.
+    /// The run is complete, but its `report.json` was removed.
     #[error("{path} has no report any more: {name} is gone", path = path.display(), name = ReportFile::NAME)]
     Gone {
         /// The folder.
@@ -45,7 +45,10 @@ pub enum ReportError {
 }
 
 impl ReportedRun {
-    /// Reads what a run folder tells.
+    /// Reads `run.json` and `report.json` of a run folder.
+    ///
+    /// # Errors
+    /// If the folder is not a run folder, has no report, or is damaged.
     pub fn read(folder: &Path) -> Result<ReportedRun, ReportError> {
         let path = folder.to_owned();
         let run = match (RunJson::read(folder), reported_shard(folder)) {

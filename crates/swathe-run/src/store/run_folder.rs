@@ -1,10 +1,11 @@
-//! Run folders: where a run's answers are kept, so that nothing finished is ever lost.
+//! Run folders: a run's answers on disk, committed so that no finished outcome is lost.
 //!
-//! Answers are written in *parts*: a Parquet file under a temporary name, synced, renamed, then
-//! announced by a line in the manifest, synced too. What the manifest does not announce does not
-//! exist, so a process can be killed at any moment and costs the parts in flight at most. At the
-//! end the parts are merged, by row, into one table.
+//! Answers are written in *parts*. A part is a Parquet file that is written under a temporary name,
+//! synced, renamed, and then announced by a line in the manifest, which is synced too. A part that
+//! the manifest does not announce does not exist. A process can therefore be killed at any moment
+//! and loses at most the parts in flight. At the end the parts are merged, by row, into one table.
 
+mod bulk_column;
 mod check;
 mod group;
 mod hash;
@@ -29,7 +30,7 @@ use swathe::{Counts, Faults};
 pub(crate) use check::verify_tables;
 pub use check::{Checked, check_run};
 pub use hash::is_supported as can_be_in_a_table;
-pub use identity::{Identity, InputFile, Made, RunJson, RunState, shard_problems};
+pub use identity::{Identity, InputFile, RunJson, RunOrigin, RunState, shard_problems};
 pub use manifest::{Checksum, ManifestLine, RowFile, Spans, committed_counts, sum_counts};
 pub use merge::{Merged, merge_shards};
 pub use on_threads::on_threads;
@@ -59,7 +60,7 @@ pub struct RunFolder {
 /// Why a run folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
-    /// There is something there already.
+    /// The folder holds a run, and resuming was not requested.
     #[error("{path} holds a run already", path = path.display())]
     Exists {
         /// The folder.
@@ -67,21 +68,21 @@ pub enum FolderError {
         /// Whether the run in it is complete.
         complete: bool,
     },
-    /// There are files there that no run made.
+    /// The folder holds files that no run made.
     #[error("{path} is not empty and is not a run folder ({found} is in it)", path = path.display())]
     NotARun {
         /// The folder.
         path: PathBuf,
-        /// Something that is in it.
+        /// One of these files.
         found: String,
     },
-    /// There is nothing to resume or to merge.
+    /// The folder has no `run.json`, so there is nothing to resume, merge or read.
     #[error("{path} is not a run folder: it has no run.json", path = path.display())]
     NoRun {
         /// The folder.
         path: PathBuf,
     },
-    /// It was made with other settings or inputs.
+    /// The run in the folder was made with other settings or inputs.
     #[error("{path} was made with other settings or inputs:\n{}", differences.join("\n"), path = path.display())]
     Differs {
         /// The folder.
@@ -89,25 +90,25 @@ pub enum FolderError {
         /// A line for each difference.
         differences: Vec<String>,
     },
-    /// Another process is writing it.
+    /// Another process holds the folder's lock.
     #[error("another process is writing {path}", path = path.display())]
     InUse {
         /// The folder.
         path: PathBuf,
     },
-    /// Something in it is a link, which may lead to files that are not the run's.
+    /// A file or folder of the run is a symbolic link, which may lead outside the run folder.
     #[error("{path} is a symbolic link: a run's own files and folders are none", path = path.display())]
     Link {
         /// The link.
         path: PathBuf,
     },
-    /// Something of it was removed while the run went on.
+    /// A file or folder of the run was removed while the run was going on.
     #[error("{path} was removed or replaced while the run was writing to it", path = path.display())]
     Vanished {
         /// The file or folder.
         path: PathBuf,
     },
-    /// A file in it is damaged.
+    /// A file of the run is damaged.
     #[error("{path} is damaged: {reason}", path = path.display())]
     Damaged {
         /// The file.
@@ -115,7 +116,7 @@ pub enum FolderError {
         /// What is wrong with it.
         reason: String,
     },
-    /// A line of the manifest cannot be relied on.
+    /// A line of the manifest is damaged or contradicts the files.
     #[error("{path} is damaged: line {line}: {reason}", path = path.display())]
     ManifestLine {
         /// The manifest.
@@ -172,7 +173,7 @@ impl FolderError {
         move |source| FolderError::Read { path, source }
     }
 
-    /// A file is not what it should be.
+    /// Turns an error into [`FolderError::Damaged`] for this file.
     pub fn damaged<E: std::fmt::Display>(path: &Path) -> impl FnOnce(E) -> FolderError + use<E> {
         let path = path.to_owned();
         move |error| FolderError::Damaged {
@@ -181,7 +182,7 @@ impl FolderError {
         }
     }
 
-    /// The error of a run that finds its own output gone.
+    /// Turns an error about a file that no longer exists into [`FolderError::Vanished`].
     fn vanished(self) -> FolderError {
         match self {
             FolderError::Damaged { path, .. } | FolderError::Read { path, .. }
@@ -193,7 +194,7 @@ impl FolderError {
         }
     }
 
-    /// What is wrong with a table, without its path.
+    /// The reason without the path, for errors about a table.
     pub fn reason(self) -> String {
         match self {
             FolderError::Damaged { reason, .. } => reason,
@@ -204,8 +205,12 @@ impl FolderError {
 }
 
 impl RunFolder {
-    /// Opens a folder for a run of this identity. A new one is made; an old one is gone on with
-    /// if `resume` says so and it is the same run.
+    /// Opens and locks a folder for a run of this identity. The folder is created if it does not
+    /// exist. An existing run is resumed if `resume` is set and its identity is the same.
+    ///
+    /// # Errors
+    /// If the folder holds another run or other files, is locked by another process, is damaged, or
+    /// cannot be written.
     pub fn open(
         path: &Path,
         identity: Identity,
@@ -223,7 +228,7 @@ impl RunFolder {
         }
         make_own_folder(&path.join(part::FOLDER_NAME))?;
         let lock = FolderLock::take(path)?;
-        // Asked again: another process may have made it its own in the meantime.
+        // Checked again under the lock: another process may have created a run in the meantime.
         let run = if is_run() {
             if !resume {
                 return Err(FolderError::exists(path));
@@ -239,7 +244,7 @@ impl RunFolder {
             remove_temporary(path)?;
             run
         } else {
-            // A process may have died before it could name its first file.
+            // A process may have died before it renamed its first file.
             remove_temporary(path)?;
             let run = RunJson::new(identity);
             run.write(path)?;
@@ -274,12 +279,12 @@ impl RunFolder {
         })
     }
 
-    /// Where it is.
+    /// The path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What is known of the run.
+    /// The contents of `run.json`.
     pub fn run(&self) -> &RunJson {
         &self.run
     }
@@ -291,12 +296,12 @@ impl RunFolder {
         Spans::from_iter(lines.flat_map(|line| line.problems.spans().iter().copied()))
     }
 
-    /// Notes in `run.json` who makes the run, unless that is known from before it was resumed. The
-    /// tables will say so too.
+    /// Records in `run.json` what made the run, unless it was recorded before a resume. The tables
+    /// get the same metadata.
     ///
     /// # Errors
-    /// If it cannot be written.
-    pub fn made_by(&mut self, made: Made) -> Result<(), FolderError> {
+    /// If `run.json` cannot be written.
+    pub fn made_by(&mut self, made: RunOrigin) -> Result<(), FolderError> {
         if self.run.made.is_none() {
             self.run.made = Some(made);
             self.run.write(&self.path)?;
@@ -304,24 +309,31 @@ impl RunFolder {
         Ok(())
     }
 
-    /// What a user should know of how it was opened, in sentences.
+    /// Warnings from opening the folder, in sentences for the user.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// What became of the problems whose outcomes are committed.
+    /// The counts of the committed problems.
     pub fn committed_counts(&self) -> Counts {
         lock(&self.manifest).counts()
     }
 
-    /// Writes a part and announces it. When this returns, the outcomes in it are safe.
+    /// Writes a part and announces it. After this returns, the outcomes in it are safe.
+    ///
+    /// # Errors
+    /// If this part, or the part that was being written, cannot be written or announced.
     pub fn commit<R: Rows>(&mut self, part: &mut Part<R>) -> Result<(), FolderError> {
         self.start_commit(part)?;
         self.end_commit()
     }
 
-    /// Begins to write a part, on a thread of its own; it is announced when it is written. If the
-    /// one before is still being written, that is waited for, and its error is told.
+    /// Starts to write a part on a background thread, which announces the part once it is written.
+    /// If the previous part is still being written, this waits for it and returns its error.
+    ///
+    /// # Errors
+    /// If the previous part could not be committed, or if no thread can be spawned and this part
+    /// cannot be written.
     pub fn start_commit<R: Rows>(&mut self, part: &mut Part<R>) -> Result<(), FolderError> {
         self.end_commit()?;
         let Some(contents) = part.take() else {
@@ -338,16 +350,17 @@ impl RunFolder {
         let beside = Arc::clone(&write);
         match thread.spawn(move || beside()) {
             Ok(committing) => self.committing = Some(committing),
-            // A thread that the system refuses is done without.
+            // If no thread can be spawned, this thread does the work.
             Err(_) => write()?,
         }
         Ok(())
     }
 
-    /// Tells the error of the part that was being written, if it is written by now.
+    /// Returns the error of the part that was being written, if its thread has ended; does not
+    /// wait.
     ///
     /// # Errors
-    /// If it could not be written.
+    /// If that part could not be committed.
     pub fn end_commit_if_written(&mut self) -> Result<(), FolderError> {
         match &self.committing {
             Some(committing) if committing.is_finished() => self.end_commit(),
@@ -355,7 +368,7 @@ impl RunFolder {
         }
     }
 
-    /// Waits for the part that is being written, and tells its error.
+    /// Waits for the part that is being written and returns its error.
     fn end_commit(&mut self) -> Result<(), FolderError> {
         match self.committing.take() {
             Some(committing) => committing
@@ -365,22 +378,31 @@ impl RunFolder {
         }
     }
 
-    /// Notes in `run.json` that the run stopped before its end.
+    /// Records in `run.json` that the run stopped before its end.
+    ///
+    /// # Errors
+    /// If the last part could not be committed, or if `run.json` cannot be written.
     pub fn interrupted(mut self) -> Result<(), FolderError> {
         self.end_commit()?;
         self.run.state = RunState::Interrupted;
         self.run.write(&self.path)
     }
 
-    /// Merges the parts into the tables, on so many threads, and notes that the run is complete.
+    /// Merges the parts into the tables on `n_threads` threads and records that the run is
+    /// complete.
+    ///
+    /// # Errors
+    /// If a problem has no outcome, a part is damaged or gone, or a table cannot be written.
     pub fn finish<R: Rows>(self, rows: &R, n_threads: usize) -> Result<Merged, FolderError> {
-        let (merged, ()) = self.finish_beside(rows, n_threads, || Ok(()))?;
+        let (merged, ()) = self.finish_during(rows, n_threads, || Ok(()))?;
         Ok(merged)
     }
 
-    /// The same with something to do beside: from when the tables are there, while they are hashed
-    /// on other threads.
-    pub fn finish_beside<R: Rows, T>(
+    /// The same, and calls `beside` once the tables are written, while other threads hash them.
+    ///
+    /// # Errors
+    /// As for [`finish`](RunFolder::finish), or if `beside` fails.
+    pub fn finish_during<R: Rows, T>(
         mut self,
         rows: &R,
         n_threads: usize,
@@ -405,7 +427,7 @@ impl RunFolder {
         };
         let hash = || hash::table_hashes(&tables.table, n_threads);
         let (hash, done) = thread::scope(|scope| {
-            // A thread that the system refuses is done without.
+            // If no thread can be spawned, this thread does the work.
             match thread::Builder::new().spawn_scoped(scope, hash) {
                 Err(_) => (hash(), beside()),
                 Ok(hashing) => {
@@ -427,11 +449,11 @@ impl RunFolder {
     }
 }
 
-/// The folder is not given up while a part is being written into it.
+/// Keeps the folder locked until the part that is being written is done.
 impl Drop for RunFolder {
     fn drop(&mut self) {
         if let Some(committing) = self.committing.take() {
-            // The caller that drops it has another error to tell.
+            // The caller already has the error that made it drop the folder.
             let _ = committing.join();
         }
     }
@@ -448,7 +470,10 @@ pub fn shard_path(run: &Path, shard: usize, n_shards: usize) -> PathBuf {
     run.join(SHARDS_NAME).join(format!("{shard}-of-{n_shards}"))
 }
 
-/// Puts a file into a run folder, whole or not at all.
+/// Writes a file into a run folder atomically.
+///
+/// # Errors
+/// If the file cannot be written.
 pub fn write_file(path: &Path, contents: &[u8]) -> Result<(), FolderError> {
     use std::io::Write as _;
     let write = || {
@@ -459,7 +484,10 @@ pub fn write_file(path: &Path, contents: &[u8]) -> Result<(), FolderError> {
     write().map_err(FolderError::write(path))
 }
 
-/// Puts a table into a run folder, whole or not at all. It says who made the run.
+/// Writes a table into a run folder atomically, with metadata that records what made the run.
+///
+/// # Errors
+/// If the file cannot be written.
 pub fn write_table(path: &Path, batch: &arrow::array::RecordBatch) -> Result<(), FolderError> {
     let run = path.parent().and_then(|run| RunJson::read(run).ok());
     let made = run.and_then(|run| run.made);
@@ -473,7 +501,11 @@ pub fn write_table(path: &Path, batch: &arrow::array::RecordBatch) -> Result<(),
     Ok(())
 }
 
-/// Makes sure that shards may be put under `run`: it is new, or has shards already.
+/// Checks that shards may be written under `run`: the folder is new, or already holds shards.
+///
+/// # Errors
+/// If the folder holds an unsharded run or other files, or if its folder of shards is a symbolic
+/// link.
 pub fn check_shards_folder(run: &Path) -> Result<(), FolderError> {
     refuse_link(&run.join(SHARDS_NAME))?;
     if run.join(SHARDS_NAME).is_dir() {
@@ -485,7 +517,8 @@ pub fn check_shards_folder(run: &Path) -> Result<(), FolderError> {
     }
 }
 
-/// A typo in `--out` must not scatter a run over a user's documents.
+/// Refuses a folder with foreign files: a typo in `--out` must not mix a run with a user's
+/// documents.
 fn refuse_foreign_files(path: &Path) -> Result<(), FolderError> {
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries,
@@ -499,7 +532,7 @@ fn refuse_foreign_files(path: &Path) -> Result<(), FolderError> {
     };
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        // What a run that died before it wrote `run.json`, and shards, may leave.
+        // Shards, and files that a run leaves if it dies before it writes `run.json`.
         let ours = match name.as_str() {
             lock::FILE_NAME | SHARDS_NAME => true,
             part::FOLDER_NAME => {

@@ -1,4 +1,4 @@
-//! Table readers: the rows of a Parquet file, a few at a time, with the wanted columns only.
+//! Table readers: read selected columns of a Parquet file in batches of rows.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -13,21 +13,24 @@ use parquet::file::metadata::ParquetMetaData;
 use crate::store::run_folder::FolderError;
 use swathe_formats::regular_file;
 
-/// A Parquet file that is open, of which no row is read yet.
+/// An open Parquet file. No row has been read yet.
 pub struct TableReader {
     path: PathBuf,
-    /// The file's schema and metadata, and which rows and columns are read.
+    /// The file's schema and metadata, and the selection of rows and columns.
     pub builder: ParquetRecordBatchReaderBuilder<File>,
 }
 
-/// The rows of a table, a few at a time, fewer if they are large.
+/// The rows of a table in batches, which are smaller if the rows are large.
 pub struct Batches {
     path: PathBuf,
     reader: ParquetRecordBatchReader,
 }
 
 impl TableReader {
-    /// Opens a table; all its columns are read.
+    /// Opens a table with all its columns selected.
+    ///
+    /// # Errors
+    /// If the file is missing, is not a regular file, or is not valid Parquet.
     pub fn open(path: &Path) -> Result<TableReader, FolderError> {
         let file = regular_file::open(path).map_err(FolderError::read(path))?;
         let builder = guarded(path, || ParquetRecordBatchReaderBuilder::try_new(file))?;
@@ -37,17 +40,20 @@ impl TableReader {
         })
     }
 
-    /// Opens the table of a run that has this name.
+    /// Opens the table with this name in a run folder.
+    ///
+    /// # Errors
+    /// As for [`open`](TableReader::open).
     pub fn of_run(run: &Path, table: &str) -> Result<TableReader, FolderError> {
         TableReader::open(&run.join(format!("{table}.parquet")))
     }
 
-    /// Reads only columns with these names.
+    /// Selects only the columns with these names.
     pub fn columns(self, names: &[&str]) -> TableReader {
         self.columns_where(|name| names.contains(&name))
     }
 
-    /// Reads only columns whose names are wanted.
+    /// Selects only the columns whose names `is_wanted` accepts.
     pub fn columns_where(self, is_wanted: impl Fn(&str) -> bool) -> TableReader {
         let fields = self.builder.schema().fields().iter().enumerate();
         let wanted = fields.filter(|(_, field)| is_wanted(field.name()));
@@ -58,7 +64,10 @@ impl TableReader {
         }
     }
 
-    /// Calls `take` with all rows, a few at a time. What it complains about is damage of the table.
+    /// Calls `take` with each batch of rows. An error of `take` means that the table is damaged.
+    ///
+    /// # Errors
+    /// If a batch cannot be decoded, or if `take` fails.
     pub fn for_each(
         self,
         mut take: impl FnMut(&RecordBatch) -> Result<(), String>,
@@ -70,7 +79,10 @@ impl TableReader {
         Ok(())
     }
 
-    /// The rows.
+    /// Starts to read the selected rows and columns.
+    ///
+    /// # Errors
+    /// If the file cannot be decoded.
     pub fn batches(self) -> Result<Batches, FolderError> {
         let builder = self.builder;
         let n_rows = n_rows_read(builder.metadata());
@@ -83,7 +95,7 @@ impl TableReader {
 }
 
 impl Batches {
-    /// The error that something is wrong with the table.
+    /// The error for a table that is damaged for this reason.
     pub fn damaged(&self, reason: &str) -> FolderError {
         FolderError::damaged(&self.path)(reason)
     }
@@ -97,13 +109,19 @@ impl Iterator for Batches {
     }
 }
 
-/// A column of texts, whichever way it is stored.
+/// A column of strings, whether or not it is dictionary-encoded.
+///
+/// # Errors
+/// If there is no such column, or if its values cannot be cast to strings.
 pub fn string_column(batch: &RecordBatch, name: &str) -> Result<StringArray, String> {
     let plain = cast(column(batch, name)?, &DataType::Utf8).map_err(|error| error.to_string())?;
     Ok(plain.as_string::<i32>().clone())
 }
 
 /// A column of numbers of one type.
+///
+/// # Errors
+/// If there is no such column, or if it has another type.
 pub fn number_column<'a, T: ArrowPrimitiveType>(
     batch: &'a RecordBatch,
     name: &str,
@@ -113,12 +131,15 @@ pub fn number_column<'a, T: ArrowPrimitiveType>(
 }
 
 /// A column of any type.
+///
+/// # Errors
+/// If there is no such column.
 pub fn column<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a dyn Array, String> {
     let column = batch.column_by_name(name).map(AsRef::as_ref);
     column.ok_or_else(|| format!("it has no column {name:?}"))
 }
 
-/// How many rows to read at a time: some, but not too many bytes; one row is read whatever its size.
+/// How many rows to read at a time: limited in rows and in bytes, but at least one.
 fn n_rows_read(metadata: &ParquetMetaData) -> usize {
     const N_ROWS_MAX: u64 = 8192;
     const N_BYTES_MAX: u64 = 4 << 20;
@@ -129,7 +150,8 @@ fn n_rows_read(metadata: &ParquetMetaData) -> usize {
     (N_BYTES_MAX / row_bytes.max(1)).clamp(1, N_ROWS_MAX) as usize
 }
 
-/// Damaged files can bring the decoder to panic; nothing of it is used after an error.
+/// A damaged file can make the decoder panic. The panic becomes an error, after which the decoder
+/// is not used again.
 fn guarded<T, E: std::fmt::Display>(
     path: &Path,
     decode: impl FnOnce() -> Result<T, E>,

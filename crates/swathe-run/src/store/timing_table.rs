@@ -1,16 +1,16 @@
-//! What problems took, and where: `timing.parquet`, read back.
+//! Reads `timing.parquet`: how long each problem took, and on which device.
 
 use std::path::Path;
 
 use arrow::datatypes::{Float64Type, UInt64Type};
 
+use crate::store::row_numbers::RowNumbers;
 use crate::store::run_folder::FolderError;
 use crate::store::table_reader::{TableReader, number_column, string_column};
 
 /// The times of all problems that have an outcome.
 pub struct Timings {
-    /// Ascending.
-    rows: Vec<u64>,
+    rows: RowNumbers,
     ms: Vec<f64>,
     device_keys: Vec<u16>,
     devices: Vec<String>,
@@ -20,10 +20,10 @@ impl Timings {
     /// Reads the table of a run folder.
     ///
     /// # Errors
-    /// If it is missing or damaged.
+    /// If the table is missing or damaged.
     pub fn read(run: &Path) -> Result<Timings, FolderError> {
         let mut timings = Timings {
-            rows: Vec::new(),
+            rows: RowNumbers::default(),
             ms: Vec::new(),
             device_keys: Vec::new(),
             devices: Vec::new(),
@@ -34,12 +34,9 @@ impl Timings {
             let row = number_column::<UInt64Type>(batch, "row")?;
             let ms = number_column::<Float64Type>(batch, "milliseconds")?;
             let device = string_column(batch, "device")?;
-            let last = timings.rows.last().copied().unwrap_or(0);
-            let is_back = row.values().first().is_some_and(|&first| first < last);
-            if is_back || !row.values().is_sorted() {
+            if !row.values().iter().all(|&row| timings.rows.push(row)) {
                 return Err("its rows are not in order".to_owned());
             }
-            timings.rows.extend(row.values());
             timings.ms.extend(ms.values());
             for at in 0..batch.num_rows() {
                 let key = timings.key(device.value(at))?;
@@ -50,7 +47,7 @@ impl Timings {
         Ok(timings)
     }
 
-    /// There are few devices, so that looking through them is quick.
+    /// The index of a device. A linear search is fast, as there are few devices.
     fn key(&mut self, device: &str) -> Result<u16, String> {
         let known = self.devices.iter().position(|name| name == device);
         let key = known.unwrap_or_else(|| {
@@ -60,9 +57,9 @@ impl Timings {
         u16::try_from(key).map_err(|_| "it has more devices than any machine".to_owned())
     }
 
-    /// What a problem took in milliseconds, and where.
+    /// A problem's time in milliseconds and its device.
     pub fn of(&self, row: u64) -> Option<(f64, &str)> {
-        let at = self.rows.binary_search(&row).ok()?;
+        let at = self.rows.place(row)?;
         Some((
             self.ms[at],
             &self.devices[usize::from(self.device_keys[at])],
@@ -71,21 +68,22 @@ impl Timings {
 
     /// All rows with their times.
     pub fn all(&self) -> impl Iterator<Item = (u64, f64)> {
-        self.rows.iter().copied().zip(self.ms.iter().copied())
+        self.rows.iter().zip(self.ms.iter().copied())
     }
 }
-/// A problem of a run.
+
+/// A problem of a run with its time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TimedProblem {
     /// Its number in the input.
     pub row: u64,
-    /// What it is called.
+    /// Its id.
     pub id: String,
-    /// What it took to solve.
+    /// The time to solve it.
     pub ms: f64,
 }
 
-/// The problem of this id or, if there is none, of this row.
+/// The problem with this id or, if there is none, with this row.
 ///
 /// # Errors
 /// If the table cannot be read.

@@ -1,4 +1,4 @@
-//! Every kind of advice is given where it is due, and none where all is well.
+//! Every kind of advice is given when its cause is present, and none for a healthy run.
 
 use swathe::{
     DeviceId, Launch, Remedy, Report, Route, RouteDevice, Setback, SetbackCause, WorkerFigures,
@@ -7,7 +7,7 @@ use swathe_run::explain::advice::{Advice, Finding, Turns, advice};
 
 use crate::made_up_report::{WALL_MS, bucket, healthy, shape};
 
-/// The dearest advice, which must be the only one.
+/// The advice on a report, which must be exactly one.
 #[track_caller]
 fn only(report: &Report) -> Advice {
     let mut found = advice(report, &[]);
@@ -15,7 +15,8 @@ fn only(report: &Report) -> Advice {
     found.remove(0)
 }
 
-/// Turns a share of every worker's solving into another phase, and shortens launches alike.
+/// Moves a share of every worker's solving time to another phase, and shortens launches
+/// accordingly.
 fn instead_of_solving(report: &mut Report, share: f64, add: fn(&mut WorkerFigures, f64)) {
     for worker in &mut report.workers {
         let ms = share * worker.solve_ms;
@@ -70,7 +71,7 @@ fn loading_that_keeps_threads_waiting() {
     report.buckets[0].load_ms += 8_000.0;
     report.buckets[0].operations[0].ms += 8_000.0;
     let Advice { cost_ms, finding } = only(&report);
-    // 40 % of 9.7 s, and what little was lost before.
+    // 40 % of 9.7 s, plus the little time that a healthy run loses.
     assert!((3_800.0..4_200.0).contains(&cost_ms), "{cost_ms}");
     let Finding::Loading {
         n_prefetch,
@@ -96,7 +97,7 @@ fn waiting_for_memory() {
         panic!()
     };
     assert_eq!((budget_bytes, room_bytes), (1 << 30, Some(2 << 30)));
-    // Where the machine has no more, none is promised.
+    // If the machine has no more memory, no larger budget is offered.
     report.memory.budget_bytes = 7 << 30;
     let finding = only(&report).finding;
     assert!(
@@ -111,7 +112,7 @@ fn waiting_for_memory() {
     );
 }
 
-/// Waiting for a turn is loading ahead: it takes half of all workers' time in a good run.
+/// Workers that wait for a turn have prefetched: in a healthy run this is half of their time.
 #[test]
 fn waiting_for_turns_is_not_a_cost() {
     let report = healthy();
@@ -171,7 +172,7 @@ fn launches_that_are_too_short() {
 #[test]
 fn one_problem_that_everybody_waits_for() {
     let mut report = healthy();
-    // One worker goes on for four seconds after everybody else has nothing left.
+    // One worker solves for four seconds after all others are idle.
     let last = Launch {
         worker: 0,
         n_lanes: 1,
@@ -208,7 +209,7 @@ fn one_problem_that_everybody_waits_for() {
         (last.n_lanes, last.shape, last.solve_ms),
         (1, shape("500x500"), 4_000.0)
     );
-    // Thinned launches do not tell of the last one, but the moments do.
+    // Thinned launches do not include the last one, but the samples show the tail.
     report.launches_step = 2;
     report.launches.truncate(10);
     for k in 0..40 {
@@ -230,7 +231,7 @@ fn one_problem_that_everybody_waits_for() {
     assert!((cost_ms - 2_000.0).abs() < 1.0, "{cost_ms}");
 }
 
-/// A report whose bucket on a graphics processor is padded by 38 %.
+/// A report whose GPU bucket is padded by 38 %.
 fn padded() -> Report {
     let mut report = healthy();
     let mut padded = bucket(
@@ -280,7 +281,7 @@ fn padding_names_the_bucket_and_better_shapes() {
     };
     assert_eq!(better.shapes, [shape("192x384"), shape("256x512")]);
     assert_eq!(better.waste, 0.0);
-    // Where no list is better, none is offered.
+    // If no list of shapes is better, none is offered.
     let alike = vec![shape("256x512"); 4];
     let mut exact = report.clone();
     exact.buckets[0].volume_real = 96;
@@ -325,7 +326,7 @@ fn a_graphics_processor_that_is_slower_than_the_idle_cpu() {
         cpu_lane_ms: 4.0,
     };
     assert_eq!(found.finding, expected);
-    // Beside a busy CPU it is a help, slow as it is.
+    // If the CPU is busy, even a slow device helps.
     let mut busy = healthy();
     busy.routes = report.routes.clone();
     assert_eq!(advice(&busy, &[]), []);
@@ -353,7 +354,7 @@ fn setbacks_that_cost_work() {
     );
     report.n_setbacks = 21;
     let Advice { cost_ms, finding } = only(&report);
-    // 80 problems again, 24.25 ms each, on two threads.
+    // 80 retried problems, 24.25 ms each, on two threads.
     assert!((cost_ms - 970.0).abs() < 1.0, "{cost_ms}");
     let expected = Finding::Setbacks {
         n_setbacks: 21,
@@ -363,7 +364,7 @@ fn setbacks_that_cost_work() {
         device: DeviceId::Cpu,
     };
     assert_eq!(finding, expected);
-    // Refused memory costs no solving, but many refusals are worth a word.
+    // Failed allocations cost no solving time, but many of them are reported.
     let refused = SetbackCause::OutOfMemory { wanted_bytes: 9 };
     report.setbacks = (0..12)
         .map(|_| setback(refused.clone(), DeviceId::Cpu))
@@ -375,7 +376,7 @@ fn setbacks_that_cost_work() {
         found.finding,
         Finding::Setbacks { n_setbacks: 12, .. }
     ));
-    // A few are not.
+    // A few are not reported.
     report.setbacks.truncate(3);
     report.n_setbacks = 3;
     assert_eq!(advice(&report, &[]), []);

@@ -1,4 +1,4 @@
-//! Two run folders side by side.
+//! Compares two run folders.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ use swathe_run::store::run_folder::{Failure, Identity, Part, RunFolder, Timing};
 
 use crate::made_up_report::{bucket, healthy, shape};
 
-/// A table of numbers with names.
+/// Rows of a table of named numbers.
 #[derive(Default)]
 struct Numbers {
     name: StringBuilder,
@@ -59,7 +59,7 @@ impl Rows for Numbers {
     }
 }
 
-/// A run whose answers are these; what has none timed out.
+/// A run with these answers; problems without one timed out.
 fn run(
     path: &Path,
     epsilon: f64,
@@ -144,7 +144,8 @@ fn runs_of_the_same_answers() {
 #[test]
 fn answers_and_outcomes_that_differ_are_named() {
     let folder = tempfile::tempdir().unwrap();
-    // Minus zero is not zero, not-a-number is itself; row 6 is alone, row 0 is another problem.
+    // Minus zero differs from zero and NaN equals itself; row 6 is in one run only, row 0 is
+    // another problem.
     let numbers = |fourth: f64| {
         [
             Some(1.0),

@@ -1,4 +1,4 @@
-//! Flame graphs add up.
+//! The parts of a flame graph add up to the whole.
 
 use swathe::{DeviceId, Phase};
 use swathe_run::explain::flame::{Flame, flame, flame_svg};
@@ -47,7 +47,7 @@ fn parts_add_up_to_the_report() {
     assert_eq!(solving.ns, ns(report.buckets[0].solve_ms));
 }
 
-/// Operations are timed by clocks of their own; they never make a phase longer than it was.
+/// Operations are timed separately, and must not make a phase longer than its own time.
 #[test]
 fn operations_that_overrun_their_phase_are_cut() {
     let mut report = healthy();
@@ -69,7 +69,7 @@ fn the_drawing_is_whole_and_text_stays_text() {
     assert!(!svg.contains('\u{1}'));
     assert!(svg.contains("&lt;script&gt;") && svg.contains("f32 &lt;ε&gt;"));
     assert!(svg.contains("outputs &amp; sums"));
-    // Every element that is opened is closed, and all boxes of a row touch without a gap.
+    // Every opened element is closed, and the boxes of a row touch without a gap.
     for name in ["svg", "g", "title", "text", "style"] {
         let opened =
             svg.matches(&format!("<{name}>")).count() + svg.matches(&format!("<{name} ")).count();

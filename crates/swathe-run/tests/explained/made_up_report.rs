@@ -1,4 +1,4 @@
-//! A made-up report for tests: two threads, two workers loading ahead, ten seconds, all well.
+//! A made-up report of a healthy run: two threads, two prefetching workers, ten seconds.
 
 use swathe::{
     BucketFigures, Costs, Counts, Cpu, DeviceId, DeviceUse, Launch, MemoryFigures,
@@ -95,7 +95,7 @@ fn worker(worker: usize) -> WorkerFigures {
     figures
 }
 
-/// All launches summed up, as the engine does.
+/// The figures summed over all launches, as in the engine.
 pub(crate) fn bucket(
     device: DeviceId,
     padded: &str,

@@ -1,4 +1,4 @@
-//! Runs explained: what traces, flame graphs, advice and comparisons make of a report.
+//! Tests of the explanations of a run: traces, flame graphs, advice and comparisons.
 
 mod advice;
 mod comparison;

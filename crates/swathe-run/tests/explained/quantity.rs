@@ -1,8 +1,8 @@
-//! One figure, one text.
+//! A figure is formatted in the same way everywhere.
 
 use swathe_run::explain::quantity::{bytes, count, percent, rate, time};
 
-/// The texts are what the page's own script makes of these numbers.
+/// The expected texts are those of the page's script for the same numbers.
 #[test]
 fn figures_read_as_they_do_on_the_page() {
     assert_eq!(count(0), "0");

@@ -1,4 +1,4 @@
-//! Traces say what reports say, in the form that their readers expect.
+//! Traces hold the figures of reports in the format that trace viewers expect.
 
 use std::collections::BTreeMap;
 
@@ -162,7 +162,7 @@ fn every_device_is_a_process_and_every_worker_a_named_track_in_it() {
     );
 }
 
-/// A launch that was given up before its turn came has moments that never were.
+/// A launch that was abandoned before its turn has no times for the later phases.
 #[test]
 fn moments_that_did_not_come_make_no_slices() {
     let mut report = healthy();

@@ -1,28 +1,31 @@
-//! Arrays from and to those of the crate `ndarray`.
+//! Conversions from and to the arrays of the crate `ndarray`.
 
 use ndarray::{ArrayBase, ArrayD, ArrayViewD, Data, Dimension, IxDyn, OwnedRepr};
 
 use super::{Array, Dtype, Elements};
 
-/// A type of elements that arrays have.
+/// An element type that arrays support.
 pub trait Element: Copy + 'static + Sized {
-    /// The type, as arrays name it.
+    /// The [`Dtype`] of this type.
     const DTYPE: Dtype;
 
-    /// The elements, if they are of this type.
+    /// The elements as a slice, if they are of this type.
     fn slice(elements: &Elements) -> Option<&[Self]>;
 
-    /// The elements themselves, if they are of this type.
+    /// The elements as a vector, without a copy.
+    ///
+    /// # Errors
+    /// If the elements are of another type; they are returned unchanged.
     fn vector(elements: Elements) -> Result<Vec<Self>, Elements>;
 }
 
-/// Why an array does not become one of `ndarray`'s with elements of some type.
+/// The elements of an array are not of the requested type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the array has {found} elements, not {wanted}")]
 pub struct OtherDtype {
-    /// The type asked for.
+    /// The requested type.
     pub wanted: Dtype,
-    /// The array's.
+    /// The type of the array's elements.
     pub found: Dtype,
 }
 
@@ -43,7 +46,7 @@ impl Array {
     }
 }
 
-/// Copies a view, whatever its strides.
+/// Copies a view with any strides.
 ///
 /// ```
 /// use swathe::array::Array;
@@ -71,7 +74,7 @@ where
     }
 }
 
-/// Takes an array over; its elements are copied only where they do not lie row by row.
+/// Takes ownership of an array. Its elements are copied only if they are not in row-major order.
 impl<T, D> From<ArrayBase<OwnedRepr<T>, D>> for Array
 where
     T: Element,
@@ -94,7 +97,7 @@ where
     }
 }
 
-/// Hands the elements over without a copy, if they are of this type.
+/// Moves the elements out without a copy, if they are of this type.
 ///
 /// ```
 /// use ndarray::ArrayD;
@@ -159,7 +162,7 @@ mod tests {
             assert_eq!(array.shape(), view.shape());
             assert_eq!(array.view::<i32>().unwrap(), view.into_dyn());
         }
-        // Owned: a slice of rows keeps the memory of all, and begins in the middle of it.
+        // An owned slice of rows keeps the allocation of the whole matrix and begins in its middle.
         let rows = matrix.clone().slice_move(s![2..4, ..]);
         let expected = Array::from(&matrix.slice(s![2..4, ..]));
         assert_eq!(Array::from(rows), expected);

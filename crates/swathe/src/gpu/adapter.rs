@@ -1,4 +1,4 @@
-//! Finding graphics processors, and saying why one is not used.
+//! Finds graphics processors and reports why one is not used.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -6,19 +6,19 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Gpu, GpuError, GpuInfo, UseOf, open, self_test};
+use super::{Gpu, GpuError, GpuInfo, RunContext, open, self_test};
 use crate::{Budget, Faults};
 
-/// Which graphics processors to look for.
+/// Which graphics processors to search for.
 #[derive(Clone, Debug)]
 pub struct GpuSearch {
-    /// Take software devices too. They compute on the processor, slower than the CPU code does:
-    /// good for tests alone.
+    /// Whether to use software devices too. They compute on the processor and are slower than the
+    /// CPU code, so they are useful in tests alone.
     pub software: bool,
-    /// Open every one so many times, each as a device of its own: tests work with many devices on
-    /// a machine that has one.
+    /// How many times to open each device, every time as a device of its own. Tests use several
+    /// devices on a machine that has one.
     pub n_copies: usize,
-    /// Faults on purpose: a refused or slow self-test.
+    /// Injected faults: a refused or slow self-test.
     pub faults: Faults,
     /// How long a driver may take to list its devices, or to open and test one.
     pub time_max: Duration,
@@ -38,18 +38,18 @@ impl Default for GpuSearch {
 /// The graphics processors of a machine.
 #[derive(Clone, Debug, Default)]
 pub struct Gpus {
-    /// Those that passed the self-test, in a fixed order.
+    /// The devices that passed the self-test, in a fixed order.
     pub usable: Vec<Gpu>,
-    /// Those that are there and are not used.
+    /// The devices that are present but not used.
     pub refused: Vec<Refused>,
 }
 
 /// A graphics processor that is not used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
-    /// What its driver calls it.
+    /// The name that the driver reports.
     pub name: String,
-    /// Why not.
+    /// Why it is not used.
     pub reason: RefusedReason,
 }
 
@@ -57,21 +57,21 @@ pub struct Refused {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefusedReason {
-    /// It is a program, not hardware.
+    /// It is a software device, not hardware.
     Software,
     /// It cannot be opened.
     Closed {
-        /// What the driver said.
+        /// The message of the driver.
         message: String,
     },
-    /// Its driver does not come back.
+    /// Its driver does not return.
     Hung {
-        /// How long it was waited for.
+        /// How long the search waited for the driver.
         after: Duration,
     },
-    /// It computes something wrong.
+    /// It computes a wrong result.
     SelfTest {
-        /// What it got wrong.
+        /// What was wrong.
         message: String,
     },
 }
@@ -92,8 +92,8 @@ impl fmt::Display for RefusedReason {
 }
 
 impl Gpus {
-    /// Looks for graphics processors, opens them and tests them. Takes up to a second; a driver that
-    /// does not come back is left behind after some more, and its device refused.
+    /// Searches for graphics processors, opens them and tests them. Takes up to a second. A driver
+    /// that does not return within [`GpuSearch::time_max`] is abandoned and its device refused.
     pub fn find(search: &GpuSearch) -> Gpus {
         let mut gpus = Gpus::default();
         let listed = supervised(search.time_max, || {
@@ -109,7 +109,7 @@ impl Gpus {
                 return gpus;
             }
         };
-        // Hardware first, the fastest kind first; otherwise as the driver lists them.
+        // Hardware first, the fastest kind first; within a kind in the order of the driver.
         adapters.sort_by_key(|adapter| rank(adapter.get_info().device_type));
         for adapter in adapters {
             let info = adapter.get_info();
@@ -140,7 +140,7 @@ impl Gpus {
     }
 }
 
-/// Calls a driver on a thread of its own, which is left behind if it does not come back in time.
+/// Calls a driver on a thread of its own, which is abandoned if the call does not return in time.
 fn supervised<T: Send + 'static>(
     time_max: Duration,
     call: impl FnOnce() -> T + Send + 'static,
@@ -183,7 +183,7 @@ fn try_open(
         adapter.clone(),
         described,
         Arc::new(Mutex::new(Arc::new(open))),
-        UseOf {
+        RunContext {
             memory: Budget::new(Gpu::MEMORY_ASSUMED_BYTES),
             faults: Faults::none(),
             time_limit: Duration::from_secs(60),
@@ -193,12 +193,12 @@ fn try_open(
     Ok(gpu)
 }
 
-/// One for the process: every instance loads the drivers anew.
+/// One instance for the process, because every instance loads the drivers anew.
 fn instance() -> &'static wgpu::Instance {
     static INSTANCE: OnceLock<wgpu::Instance> = OnceLock::new();
     INSTANCE.get_or_init(|| {
         let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
-        // Debug builds would ask for validation layers, which are rarely installed.
+        // Debug builds would request validation layers, which are rarely installed.
         descriptor.flags = wgpu::InstanceFlags::empty();
         wgpu::Instance::new(descriptor)
     })

@@ -1,4 +1,4 @@
-//! Buffers on a graphics processor, used again and again.
+//! Buffers on a graphics processor, reused through a cache.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -6,17 +6,17 @@ use super::GpuError;
 use super::open::Open;
 use crate::memory::{Budget, Reservation};
 
-/// Memory on a graphics processor. Dropped, it waits to be used again.
+/// Memory on a graphics processor. Dropping it returns it to the cache.
 pub struct GpuBuffer {
     pub(super) raw: wgpu::Buffer,
     bytes: u64,
-    kept: Option<Kept>,
+    cache_return: Option<CacheReturn>,
 }
 
-/// What goes back to the shelf.
-struct Kept {
-    shelf: Weak<BufferCache>,
-    /// The device as it was open when the buffer was made: another one cannot use it.
+/// What returns to the cache with a buffer.
+struct CacheReturn {
+    buffer_cache: Weak<BufferCache>,
+    /// The open device that made the buffer; a reopened device cannot use it.
     open: Weak<Open>,
     purpose: Purpose,
     reservation: Reservation,
@@ -33,31 +33,31 @@ pub(super) enum Purpose {
 }
 
 impl GpuBuffer {
-    /// How many bytes were asked for; there may be more.
+    /// The requested bytes; the buffer may be larger.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Never used again.
+    /// Drops the buffer without returning it to the cache.
     pub(super) fn discard(mut self) {
-        self.kept = None;
+        self.cache_return = None;
     }
 }
 
 impl Drop for GpuBuffer {
     fn drop(&mut self) {
-        if let Some(kept) = self.kept.take()
-            && let Some(shelf) = kept.shelf.upgrade()
+        if let Some(cache_return) = self.cache_return.take()
+            && let Some(buffer_cache) = cache_return.buffer_cache.upgrade()
         {
-            shelf.put(Idle {
+            buffer_cache.put(Idle {
                 raw: self.raw.clone(),
-                kept,
+                cache_return,
             });
         }
     }
 }
 
-/// Buffers that wait to be used again.
+/// A cache of idle buffers.
 #[derive(Default)]
 pub(super) struct BufferCache(Mutex<State>);
 
@@ -70,11 +70,11 @@ struct State {
 
 struct Idle {
     raw: wgpu::Buffer,
-    kept: Kept,
+    cache_return: CacheReturn,
 }
 
 impl BufferCache {
-    /// No more wait than this: kernels use a few buffers of a few sizes.
+    /// The maximum number of idle buffers: kernels use a few buffers of a few sizes.
     const N_IDLE_MAX: usize = 64;
 
     pub(super) fn take(
@@ -90,17 +90,17 @@ impl BufferCache {
             state.n_taken += 1;
             let at = state.idle.iter().position(|idle| {
                 idle.raw.size() == capacity_bytes
-                    && idle.kept.purpose == purpose
-                    && std::ptr::eq(idle.kept.open.as_ptr(), Arc::as_ptr(open))
+                    && idle.cache_return.purpose == purpose
+                    && std::ptr::eq(idle.cache_return.open.as_ptr(), Arc::as_ptr(open))
             });
             state.n_reused += u64::from(at.is_some());
             at.map(|at| state.idle.swap_remove(at))
         };
-        if let Some(Idle { raw, kept }) = found {
+        if let Some(Idle { raw, cache_return }) = found {
             return Ok(GpuBuffer {
                 raw,
                 bytes,
-                kept: Some(kept),
+                cache_return: Some(cache_return),
             });
         }
         let reserve = || {
@@ -118,8 +118,8 @@ impl BufferCache {
             GpuError::OutOfMemory { .. } if self.clear() > 0 => make(open, capacity_bytes, purpose),
             error => Err(error),
         })?;
-        let kept = Kept {
-            shelf: Arc::downgrade(self),
+        let cache_return = CacheReturn {
+            buffer_cache: Arc::downgrade(self),
             open: Arc::downgrade(open),
             purpose,
             reservation,
@@ -127,14 +127,16 @@ impl BufferCache {
         Ok(GpuBuffer {
             raw,
             bytes,
-            kept: Some(kept),
+            cache_return: Some(cache_return),
         })
     }
 
-    /// Lets all that waits go; how many bytes that were.
+    /// Drops all idle buffers and returns how many bytes they held.
     pub(super) fn clear(&self) -> u64 {
         let idle = std::mem::take(&mut self.state().idle);
-        idle.iter().map(|idle| idle.kept.reservation.bytes()).sum()
+        idle.iter()
+            .map(|idle| idle.cache_return.reservation.bytes())
+            .sum()
     }
 
     pub(super) fn n_taken_reused(&self) -> (u64, u64) {
@@ -149,7 +151,8 @@ impl BufferCache {
             false => None,
         };
         state.idle.push(idle);
-        // Its reservation takes the budget's lock, and the budget may be asking for this shelf's.
+        // Dropping its reservation locks the budget, and a reclaimer of the budget locks this
+        // cache.
         drop(state);
         drop(dropped);
     }
@@ -176,8 +179,8 @@ fn make(open: &Open, capacity_bytes: u64, purpose: Purpose) -> Result<wgpu::Buff
     })
 }
 
-/// Sizes are rounded up to one of four between two powers of two, so that buffers of nearly equal
-/// size can stand in for each other.
+/// Rounds a size up to one of four steps between two powers of two, so that buffers of nearly equal
+/// size can replace each other.
 fn capacity(bytes: u64) -> u64 {
     let bytes = bytes.max(256);
     let step = (bytes.next_power_of_two() / 8).max(4);

@@ -1,4 +1,4 @@
-//! What can go wrong on a graphics processor.
+//! Errors of graphics processors.
 
 use std::time::Duration;
 
@@ -8,43 +8,43 @@ pub enum GpuError {
     /// Memory was refused: fewer lanes may fit.
     #[error("{wanted_bytes} bytes wanted on the device, {free_bytes} free")]
     OutOfMemory {
-        /// What was asked for.
+        /// The bytes that were requested.
         wanted_bytes: u64,
-        /// What was there, as far as it is known.
+        /// The bytes that were free, as far as known.
         free_bytes: u64,
     },
-    /// More than the device can ever hold in one buffer or show to one kernel.
+    /// More than the device can ever hold in one buffer or bind to one kernel.
     #[error("{wanted_bytes} bytes in one buffer, the device allows {limit_bytes}")]
     TooLarge {
-        /// What was asked for.
+        /// The bytes that were requested.
         wanted_bytes: u64,
         /// The device's limit.
         limit_bytes: u64,
     },
-    /// The device or the kernel cannot do this.
+    /// The device or the kernel does not support this.
     #[error("not possible on this device: {what}")]
     Unsupported {
-        /// What was wanted.
+        /// What was requested.
         what: String,
     },
-    /// The device is gone.
+    /// The device was lost.
     #[error("the device was lost")]
     Lost,
-    /// It did not answer in time.
+    /// The device did not respond in time.
     #[error("no answer within {after:?}")]
     TimedOut {
-        /// The limit.
+        /// The time limit.
         after: Duration,
     },
-    /// A kernel is wrong, or the driver says so.
+    /// A kernel is invalid, or the driver reports an error.
     #[error("kernel {kernel}: {message}")]
     Kernel {
-        /// Its name.
+        /// The name of the kernel.
         kernel: &'static str,
-        /// What the driver or the validator said.
+        /// The message of the driver or the validator.
         message: String,
     },
-    /// The results are no longer wanted.
+    /// A stop was requested.
     #[error("stopped")]
     Stopped,
 }

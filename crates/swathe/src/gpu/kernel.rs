@@ -1,18 +1,18 @@
-//! Kernels: WGSL text and how it is called.
+//! Kernels: WGSL source and how it is called.
 
 /// A compute kernel in WGSL.
 ///
 /// Its first binding, `@group(0) @binding(0) var<uniform>`, holds the launch's parameters; storage
 /// buffers follow from binding 1. Large grids are folded: the number of a workgroup is
-/// `id.x + id.y * n.x`, and there may be more of them than were asked for, so kernels compare it
-/// with a count among their parameters.
+/// `id.x + id.y * n.x`. A grid may have more workgroups than were requested, so kernels compare the
+/// number with a count among their parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel {
-    /// Its name, different from all others': `array.matmul`.
+    /// A unique name: `array.matmul`.
     pub name: &'static str,
-    /// Its text, in pieces that may be shared with others.
+    /// The source, in pieces that kernels may share.
     pub wgsl: &'static [&'static str],
-    /// The function to call.
+    /// The entry point.
     pub entry: &'static str,
     /// How it uses its storage buffers.
     pub bindings: &'static [Access],
@@ -28,18 +28,18 @@ pub enum Access {
 }
 
 impl Kernel {
-    /// The bytes of parameters a launch can have.
+    /// The maximum size of a launch's parameters.
     pub const PARAMETERS_BYTES_MAX: usize = 256;
 
-    /// Its whole text.
+    /// The whole source.
     pub fn text(&self) -> String {
         self.wgsl.concat()
     }
 
-    /// Parses and validates its text without any device, for tests.
+    /// Parses and validates the source without any device, for tests.
     ///
     /// # Errors
-    /// What is wrong with it, with line and column.
+    /// If the source is invalid; the message names line and column.
     pub fn validate(&self) -> Result<(), String> {
         use wgpu::naga::front::wgsl;
         use wgpu::naga::valid::{Capabilities, ValidationFlags, Validator};

@@ -1,4 +1,4 @@
-//! An open device: queue, error scopes, kernels made ready.
+//! An open device: its queue, error scopes and compiled kernels.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -13,16 +13,16 @@ use super::kernel::{Kernel, Ready};
 pub(super) struct Open {
     pub(super) device: wgpu::Device,
     pub(super) queue: wgpu::Queue,
-    /// Held by the thread that talks to the driver. wgpu fails if one thread submits or polls while
-    /// another one waits for a submission of its own.
+    /// Locked by the thread that calls the driver. wgpu fails if one thread submits or polls while
+    /// another thread waits for its own submission.
     driver: Mutex<()>,
     lost: Arc<AtomicBool>,
-    /// What was reported outside of every error scope, last.
+    /// The last error that was reported outside of every error scope.
     uncaptured: Arc<Mutex<Option<String>>>,
     ready: Mutex<HashMap<&'static str, Arc<Ready>>>,
 }
 
-/// Opens a device with all that its adapter can do.
+/// Opens a device with all limits that its adapter allows.
 pub(super) fn open(adapter: &wgpu::Adapter, name: &str) -> Result<Open, GpuError> {
     let descriptor = wgpu::DeviceDescriptor {
         label: Some("swathe"),
@@ -52,12 +52,12 @@ pub(super) fn open(adapter: &wgpu::Adapter, name: &str) -> Result<Open, GpuError
 }
 
 impl Open {
-    /// The right to talk to the driver.
+    /// Locks the driver for the calling thread.
     pub(super) fn driver(&self) -> MutexGuard<'_, ()> {
         self.driver.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the device is still there and has nothing to complain about.
+    /// Fails if the device was lost or has reported an error.
     pub(super) fn check(&self) -> Result<(), GpuError> {
         if self.is_lost() {
             return Err(GpuError::Lost);
@@ -80,8 +80,8 @@ impl Open {
         self.lost.load(Ordering::Acquire)
     }
 
-    /// Runs calls that the driver may refuse. A lost device is told apart from a full one, since
-    /// drivers report either as whatever comes first.
+    /// Runs calls that the driver may refuse. A loss is checked first, because drivers may report a
+    /// lost device as a full one.
     pub(super) fn guarded<T>(
         &self,
         wanted_bytes: u64,
@@ -94,7 +94,7 @@ impl Open {
         let internal = now(internal.pop());
         let validation = now(validation.pop());
         let memory = now(memory.pop());
-        // The device's loss is announced by polling only.
+        // wgpu reports the loss of a device only while polling.
         let _ = self.device.poll(wgpu::PollType::Poll);
         self.check()?;
         if memory.is_some() {
@@ -112,7 +112,7 @@ impl Open {
         Ok(value)
     }
 
-    /// How many kernels were made ready so far.
+    /// How many kernels have been compiled so far.
     pub(super) fn n_ready(&self) -> usize {
         self.ready
             .lock()
@@ -120,7 +120,7 @@ impl Open {
             .len()
     }
 
-    /// A kernel made ready for this device, the first time it is asked for.
+    /// A kernel compiled for this device. The first request compiles it.
     pub(super) fn ready(&self, kernel: &Kernel) -> Result<Arc<Ready>, GpuError> {
         let mut all = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(ready) = all.get(kernel.name) {
@@ -139,7 +139,7 @@ impl Open {
     }
 }
 
-/// The value of a future that is ready at once, as those of native drivers are.
+/// The value of a future that is ready at once, as the futures of native drivers are.
 pub(super) fn now<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());

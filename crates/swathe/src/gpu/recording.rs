@@ -1,4 +1,4 @@
-//! Recordings: launches that are handed to the device together.
+//! Recordings: launches that are submitted to the device together.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,8 +11,8 @@ use crate::{FaultPoint, Stop};
 
 /// Launches that run one after the other, in one submission.
 ///
-/// Handing work to a device costs more than small kernels take, so a workload records all the
-/// launches of a batch, or of many iterations of it, before it runs them.
+/// A submission costs more than small kernels take, so a workload records all the launches of a
+/// batch, or of many iterations of it, before it runs them.
 pub struct Recording<'a> {
     gpu: &'a Gpu,
     open: Arc<Open>,
@@ -22,7 +22,7 @@ pub struct Recording<'a> {
 
 struct Launch {
     ready: Arc<Ready>,
-    /// What the kernel sees of each: the bytes that were asked for.
+    /// The buffers, each with the bytes that the kernel can access: those that were requested.
     buffers: Vec<(wgpu::Buffer, u64)>,
     parameters_at: u64,
     grid: (u32, u32),
@@ -46,11 +46,11 @@ impl<'a> Recording<'a> {
     /// Records a launch of so many workgroups.
     ///
     /// # Errors
-    /// If the kernel does not compile here, or a buffer is larger than it can see.
+    /// If the kernel does not compile on this device, or a buffer or the grid is too large for it.
     ///
     /// # Panics
-    /// If there are not as many buffers as the kernel has bindings, or more parameters than fit:
-    /// mistakes in the calling code.
+    /// If there are not as many buffers as the kernel has bindings, or more parameters than
+    /// [`Kernel::PARAMETERS_BYTES_MAX`]: both are errors in the calling code.
     pub fn launch(
         &mut self,
         kernel: &Kernel,
@@ -113,7 +113,10 @@ impl<'a> Recording<'a> {
         Ok(())
     }
 
-    /// Hands everything recorded to the device and waits until it is done.
+    /// Submits everything recorded and waits until it is done.
+    ///
+    /// # Errors
+    /// If the device was lost, refuses the work or times out, or if a stop is requested.
     pub fn run(self, stop: &Stop) -> Result<(), GpuError> {
         let Recording {
             gpu,
@@ -179,7 +182,7 @@ impl Launch {
     }
 }
 
-/// A grid is at most 65,535 workgroups wide: more are folded into rows.
+/// Folds workgroups into rows, because a grid is at most 65,535 workgroups wide.
 fn fold(n_workgroups: u64) -> Option<(u32, u32)> {
     const WIDTH_MAX: u64 = 65_535;
     let n_rows = n_workgroups.div_ceil(WIDTH_MAX);

@@ -1,4 +1,4 @@
-//! The self-test: a device that computes something wrong is not used.
+//! The self-test: a device that computes a wrong result is not used.
 
 use super::{Access, Gpu, Kernel};
 use crate::{FaultPoint, Faults, Stop};
@@ -13,7 +13,7 @@ const KERNEL: Kernel = Kernel {
 const N_WORDS: u32 = 1000;
 const GROUP_WIDTH: u32 = 64;
 
-/// Integers that wrap and shift, sums over a workgroup's shared memory, floats that are exact.
+/// Tests wrapping and shifting integers, sums in a workgroup's shared memory, and exact floats.
 pub(super) fn run(gpu: &Gpu, faults: &Faults) -> Result<(), String> {
     let words: Vec<u32> = (0..N_WORDS)
         .map(|k| crate::seed::mix(u64::from(k)) as u32)

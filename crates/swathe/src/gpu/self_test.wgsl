@@ -1,4 +1,4 @@
-// Integers that wrap and shift, and a sum over a workgroup's shared memory.
+// Wrapping and shifting integers, and a sum in a workgroup's shared memory.
 
 struct Parameters {
     n_words: u32,

@@ -8,7 +8,7 @@ use crate::report::{Phase, WorkerFigures};
 use crate::{DeviceId, Finish};
 
 pub(super) struct Clock<'a, F: Finish> {
-    slot: &'a WorkerState<F>,
+    worker_state: &'a WorkerState<F>,
     device: DeviceId,
     started: Instant,
     phase: Phase,
@@ -17,10 +17,10 @@ pub(super) struct Clock<'a, F: Finish> {
 }
 
 impl<'a, F: Finish> Clock<'a, F> {
-    pub(super) fn new(slot: &'a WorkerState<F>, device: DeviceId) -> Clock<'a, F> {
+    pub(super) fn new(worker_state: &'a WorkerState<F>, device: DeviceId) -> Clock<'a, F> {
         let now = Instant::now();
         Clock {
-            slot,
+            worker_state,
             device,
             started: now,
             phase: Phase::Idle,
@@ -34,7 +34,7 @@ impl<'a, F: Finish> Clock<'a, F> {
         let now = Instant::now();
         self.spent[self.phase as usize] += now - self.since;
         self.phase = phase;
-        self.slot.set_phase(phase);
+        self.worker_state.set_phase(phase);
         self.since = now;
         now
     }
@@ -43,7 +43,7 @@ impl<'a, F: Finish> Clock<'a, F> {
         let now = self.enter(Phase::Idle);
         let spent = |phase: Phase| ms(self.spent[phase as usize]);
         WorkerFigures {
-            worker: self.slot.worker,
+            worker: self.worker_state.worker,
             device: self.device,
             idle_ms: spent(Phase::Idle),
             memory_ms: spent(Phase::Memory),

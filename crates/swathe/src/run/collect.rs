@@ -1,4 +1,4 @@
-//! Collecting: what the caller's thread does while the workers solve.
+//! Collecting: the work of the caller's thread while the workers solve.
 
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
@@ -10,7 +10,7 @@ use super::{Delivery, Message, Shared};
 use crate::report::{Counts, EndCause, Event, Report, Setback, Verification, WorkerFigures};
 use crate::{Finish, Workload};
 
-/// What the caller's thread gathers.
+/// What the caller's thread collects.
 #[derive(Default)]
 pub(super) struct Collected {
     pub(super) counts: Counts,
@@ -22,10 +22,10 @@ pub(super) struct Collected {
     pub(super) ended_by: Option<EndCause>,
 }
 
-/// How often the caller and its observer hear of a run in which nothing happens.
+/// How often the caller and its observer are called while nothing happens.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Takes messages until the last worker has ended.
+/// Receives messages until the last worker has ended.
 pub(super) fn collect<F: Finish>(
     shared: &Shared<F>,
     n_workers: usize,

@@ -1,4 +1,4 @@
-//! Finishing: what is solved is compared where that is asked for, then finished, once.
+//! Finishing: solutions are compared if that is requested, then finished exactly once.
 
 use std::time::Instant;
 
@@ -8,18 +8,18 @@ use super::{Done, OutcomeOf, ProblemOf, Shared, SolutionOf, guarded, panic_messa
 use crate::report::Mismatch;
 use crate::{Difference, Finish, Outcome, Planned, Workload};
 
-/// Makes of a solution what is delivered.
+/// Turns a solution into what is delivered.
 pub(super) fn finish_one<F: Finish>(
     shared: &Shared<F>,
-    slot: &WorkerState<F>,
+    worker_state: &WorkerState<F>,
     planned: &Planned,
     problem: &ProblemOf<F>,
     solution: SolutionOf<F>,
 ) -> OutcomeOf<F> {
     let finish = &*shared.finish;
-    match guarded(|| finish.finish(planned.index, problem, solution, &slot.stop)) {
+    match guarded(|| finish.finish(planned.index, problem, solution, &worker_state.stop)) {
         Ok(Ok(finished)) => Outcome::Solved(finished),
-        Ok(Err(_)) if slot.stop.is_expired() => Outcome::TimedOut {
+        Ok(Err(_)) if worker_state.stop.is_expired() => Outcome::TimedOut {
             after: shared.settings.time_limit,
         },
         Ok(Err(failure)) => Outcome::Failed(failure),
@@ -29,46 +29,46 @@ pub(super) fn finish_one<F: Finish>(
     }
 }
 
-/// Checks and finishes all problems in hand that are solved; `None` if the worker was left behind
+/// Checks and finishes all solved problems of the range; `None` if the worker was abandoned
 /// meanwhile.
 pub(super) fn finish_answered<F: Finish>(
     shared: &Shared<F>,
-    slot: &WorkerState<F>,
+    worker_state: &WorkerState<F>,
     local: &mut Local<F>,
 ) -> Option<()> {
     loop {
-        let mut hand = slot.hand();
-        if hand.abandoned {
+        let mut in_flight = worker_state.in_flight();
+        if in_flight.abandoned {
             return None;
         }
-        hand.current = None;
-        let Some(front) = hand.answered.front_mut() else {
+        in_flight.current = None;
+        let Some(front) = in_flight.answered.front_mut() else {
             return Some(());
         };
         let planned = front.planned;
-        // Checked once: should the check never end, another worker finishes the problem as it is.
-        let to_check = std::mem::take(&mut front.to_check) && !slot.stop.is_cancelled();
-        slot.begin(&mut hand, planned, Instant::now());
+        // Checked once: if the check never ends, another worker finishes the problem without it.
+        let to_check = std::mem::take(&mut front.to_check) && !worker_state.stop.is_cancelled();
+        worker_state.begin(&mut in_flight, planned, Instant::now());
         let mut again = None;
         if to_check {
-            hand.current = hand.current.map(|current| Current {
+            in_flight.current = in_flight.current.map(|current| Current {
                 is_check: true,
                 ..current
             });
-            drop(hand);
-            again = Some(solve_again(shared, slot, planned.index, local));
-            hand = slot.hand();
-            if hand.abandoned {
+            drop(in_flight);
+            again = Some(solve_again(shared, worker_state, planned.index, local));
+            in_flight = worker_state.in_flight();
+            if in_flight.abandoned {
                 return None;
             }
-            slot.begin(&mut hand, planned, Instant::now());
+            worker_state.begin(&mut in_flight, planned, Instant::now());
         }
-        let Some(answered) = hand.answered.pop_front() else {
+        let Some(answered) = in_flight.answered.pop_front() else {
             return Some(());
         };
-        drop(hand);
+        drop(in_flight);
         if let Some(again) = again {
-            compare(shared, slot, &answered, again);
+            compare(shared, worker_state, &answered, again);
         }
         let Answered {
             problem,
@@ -78,12 +78,12 @@ pub(super) fn finish_answered<F: Finish>(
             n_attempts,
             ..
         } = answered;
-        let outcome = finish_one(shared, slot, &planned, &problem, solution);
-        let mut hand = slot.hand();
-        if hand.abandoned {
+        let outcome = finish_one(shared, worker_state, &planned, &problem, solution);
+        let mut in_flight = worker_state.in_flight();
+        if in_flight.abandoned {
             return None;
         }
-        hand.done.push(Done {
+        in_flight.done.push(Done {
             index: planned.index,
             outcome,
             device,
@@ -93,30 +93,30 @@ pub(super) fn finish_answered<F: Finish>(
     }
 }
 
-/// What solving a problem a second time gave.
+/// The result of solving a problem a second time.
 enum Again<S> {
     Solution(S),
-    /// It has no solution this time.
+    /// The second attempt has no solution.
     Nothing,
-    /// There was no time for it.
+    /// The second attempt was stopped.
     Stopped,
 }
 
-/// Loads and solves a problem once more, with fresh scratch.
+/// Loads and solves a problem once more, with a fresh scratch.
 fn solve_again<F: Finish>(
     shared: &Shared<F>,
-    slot: &WorkerState<F>,
+    worker_state: &WorkerState<F>,
     index: usize,
     local: &mut Local<F>,
 ) -> Again<SolutionOf<F>> {
     let workload = shared.workload();
     let solved = guarded(|| {
-        let problem = shared.source.load(index, &slot.stop).ok()?;
+        let problem = shared.source.load(index, &worker_state.stop).ok()?;
         let local = local.get_or_insert_with(|| workload.local());
-        let solved = workload.solve(&problem, &mut workload.scratch(), local, &slot.stop);
+        let solved = workload.solve(&problem, &mut workload.scratch(), local, &worker_state.stop);
         solved.ok()
     });
-    if slot.stop.requested() {
+    if worker_state.stop.requested() {
         return Again::Stopped;
     }
     match solved {
@@ -129,10 +129,10 @@ fn solve_again<F: Finish>(
     }
 }
 
-/// Compares two solutions of one problem and takes note of the result.
+/// Compares two solutions of one problem and records the result.
 fn compare<F: Finish>(
     shared: &Shared<F>,
-    slot: &WorkerState<F>,
+    worker_state: &WorkerState<F>,
     answered: &Answered<F>,
     again: Again<SolutionOf<F>>,
 ) {
@@ -153,11 +153,11 @@ fn compare<F: Finish>(
             found: "a solution".to_owned(),
         }),
     };
-    let mut hand = slot.hand();
-    hand.checked.n_checked += 1;
+    let mut in_flight = worker_state.in_flight();
+    in_flight.checked.n_checked += 1;
     let mismatch = difference.map(|difference| Mismatch {
         problem: answered.planned.index,
         difference,
     });
-    hand.checked.mismatches.extend(mismatch);
+    in_flight.checked.mismatches.extend(mismatch);
 }

@@ -1,4 +1,4 @@
-//! GpuBacklog: problems that several devices could take.
+//! The backlog: problems that several devices can take.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -12,11 +12,11 @@ use crate::{DeviceId, Finish, Limits, Planned, Shape, Size, Workload};
 
 #[derive(Default)]
 pub(super) struct GpuBacklog {
-    /// What the router sees; the problems themselves have the same numbers.
+    /// The lots as the router sees them, in the order of `kinds`.
     costs: Vec<Lot>,
     kinds: Vec<Kind>,
     n_lanes: usize,
-    /// The measured costs that were last looked at; 0 if they must be.
+    /// The version of the costs in `costs`; 0 if they must be refreshed.
     version: u64,
 }
 
@@ -28,7 +28,7 @@ struct Kind {
     problems: VecDeque<Planned>,
 }
 
-/// WorkerKind asks.
+/// Whether a worker serves the CPU or a device, and which device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WorkerKind {
     Cpu,
@@ -49,7 +49,7 @@ impl GpuBacklog {
         self.n_lanes
     }
 
-    /// Adds problems of one class that are padded alike.
+    /// Adds problems of one class that are padded to the same shape.
     pub(super) fn add<F: Finish>(
         &mut self,
         shared: &Shared<F>,
@@ -96,11 +96,11 @@ impl GpuBacklog {
         self.n_lanes += problems.len();
         self.costs[at].n_lanes += problems.len();
         self.kinds[at].problems.extend(problems);
-        // Looked up when a worker next asks: a window adds many.
+        // Costs are refreshed at the next request of a worker, because a window adds many lots.
         self.version = 0;
     }
 
-    /// A range for the worker that asks, if it should take one.
+    /// A range for this worker, if it should take one.
     pub(super) fn take<F: Finish>(&mut self, shared: &Shared<F>, who: WorkerKind) -> Option<Range> {
         if self.n_lanes == 0 {
             return None;
@@ -134,7 +134,7 @@ impl GpuBacklog {
         })
     }
 
-    /// How many lanes of a lot a graphics processor takes at once.
+    /// How many lanes of a lot a device takes at once.
     fn n_launched<F: Finish>(&self, shared: &Shared<F>, lot: usize, number: usize) -> usize {
         let kind = &self.kinds[lot];
         let padded = kind.padded;
@@ -159,7 +159,7 @@ impl GpuBacklog {
         let limits = super::limits(settings);
         let launch_bytes_max = limits.gpu.map_or(0, |gpu| gpu.launch_bytes_max);
         let n_fit = launch_bytes_max.saturating_sub(kind.launch_bytes) / kind.lane_bytes.max(1);
-        // What the host holds of them meanwhile.
+        // The host also holds the problems and their answers meanwhile.
         let host_bytes_max = limits.budget_bytes / (2 * limits.n_batches_at_once.max(1)) as u64;
         let host_bytes = kind.problems.front().map_or(1, |planned| {
             let held_bytes = planned.need.lane_bytes + planned.need.solution_bytes;
@@ -172,7 +172,7 @@ impl GpuBacklog {
             .max(1)
     }
 
-    /// Looks the costs up again.
+    /// Refreshes the costs of all lots.
     fn refresh<F: Finish>(&mut self, shared: &Shared<F>) {
         self.version = shared.cost_version.load(Ordering::Acquire);
         let costs = lock(&shared.costs);

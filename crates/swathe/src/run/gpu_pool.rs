@@ -1,4 +1,4 @@
-//! The pool: the graphics processors of a run, and what they turned out to be good for.
+//! The pool: the devices of a run, and what the run has learnt about them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -18,7 +18,7 @@ pub(super) struct GpuPool {
 
 pub(super) struct Member {
     pub(super) device: Device,
-    /// Whether a launch is on the device; the other worker loads meanwhile.
+    /// Whether a launch runs on the device; the other worker loads meanwhile.
     busy: Mutex<bool>,
     freed: Condvar,
     state: Mutex<State>,
@@ -30,23 +30,23 @@ struct State {
     n_losses: u32,
     n_failures: HashMap<u32, u32>,
     banned: HashSet<u32>,
-    climbs: HashMap<(u32, Shape), BatchSizeSearch>,
+    size_searches: HashMap<(u32, Shape), BatchSizeSearch>,
 }
 
-/// What became of the problems of one class and padded shape.
+/// The counts of problems of one class and padded shape.
 #[derive(Default)]
 struct Tally {
     n_problems: u64,
     volume_real: u64,
     n_lanes: Vec<u64>,
-    /// One of them, padded.
+    /// The size of one of them, padded.
     size: Option<Size>,
-    /// One of them as it is.
+    /// The size of one of them, unpadded.
     real: Option<Size>,
 }
 
 impl GpuPool {
-    /// A worker loads the next launch while the other one's runs.
+    /// One worker loads the next launch while the other worker's launch runs.
     pub(super) const N_WORKERS_EACH: usize = 2;
 
     pub(super) fn new(settings: &Settings) -> GpuPool {
@@ -70,23 +70,23 @@ impl GpuPool {
         &self.members[number]
     }
 
-    /// The kind of the devices: those of one run are of one kind.
+    /// The kind of the devices: all devices of one run are of one kind.
     pub(super) fn kind(settings: &Settings) -> DeviceKind {
         let first = settings.devices.first();
         first.map_or(DeviceKind::Gpu, |device| device.id().kind())
     }
 
-    /// How reports and costs call the device of this place.
+    /// The device's id in reports and costs.
     pub(super) fn id(&self, number: usize) -> DeviceId {
         self.members[number].device.id()
     }
 
-    /// Whether any device is left.
+    /// Whether any device is still in use.
     pub(super) fn is_alive(&self) -> bool {
         self.members.iter().any(|member| !member.is_retired())
     }
 
-    /// Whether any device takes problems of this class.
+    /// Whether any device accepts problems of this class.
     pub(super) fn can(&self, class: u32) -> bool {
         self.members.iter().any(|member| member.can(class))
     }
@@ -100,7 +100,7 @@ impl GpuPool {
         })
     }
 
-    /// Problems of a padded shape were planned.
+    /// Counts planned problems of a padded shape.
     pub(super) fn count_planned(&self, padded: Size, real: Size, n_problems: u64, volume: u64) {
         let mut routes = lock(&self.routes);
         let tally = routes.entry((padded.class, padded.shape)).or_default();
@@ -111,7 +111,7 @@ impl GpuPool {
         tally.n_lanes.resize(self.members.len(), 0);
     }
 
-    /// A device has answered so many of them.
+    /// Counts problems that a device has answered.
     pub(super) fn count_done(&self, number: usize, class: u32, padded: Shape, n_lanes: u64) {
         let mut routes = lock(&self.routes);
         let tally = routes.entry((class, padded)).or_default();
@@ -182,9 +182,9 @@ impl GpuPool {
 }
 
 impl Member {
-    /// So many losses and a device is not trusted any more.
+    /// A device that is lost more often than this is retired.
     const N_LOSSES_MAX: u32 = 3;
-    /// So many failed launches and a class is left to the CPU.
+    /// After this many failed launches, a class is left to the CPU.
     const N_FAILURES_MAX: u32 = 3;
 
     /// Waits until the device is free; `None` if it is retired or the run cancelled first.
@@ -207,7 +207,7 @@ impl Member {
         lock(&self.state).retired.is_some()
     }
 
-    /// Whether it takes problems of this class.
+    /// Whether the device accepts problems of this class.
     pub(super) fn can(&self, class: u32) -> bool {
         let state = lock(&self.state);
         state.retired.is_none() && !state.banned.contains(&class)
@@ -219,7 +219,7 @@ impl Member {
             .get_or_insert_with(|| reason.to_owned());
     }
 
-    /// Opens the device again after a loss; `false` if it is retired instead.
+    /// Reopens the device after a loss; `false` if it is retired instead.
     pub(super) fn recover(&self, reason: &str, memory: &Budget) -> bool {
         let n_losses = {
             let mut state = lock(&self.state);
@@ -239,7 +239,7 @@ impl Member {
         }
     }
 
-    /// A launch of this class came to nothing; after a few of them the CPU takes the class.
+    /// Counts a failed launch of this class. After a few failures the CPU takes the class.
     pub(super) fn count_failure(&self, class: u32) {
         let mut state = lock(&self.state);
         let n_failures = state.n_failures.entry(class).or_default();
@@ -249,14 +249,16 @@ impl Member {
         }
     }
 
-    /// Lanes to try next, and whether anything was tried before.
+    /// The number of lanes to try next.
     pub(super) fn n_lanes_next(&self, class: u32, padded: Shape, best: Option<u64>) -> usize {
         let mut state = lock(&self.state);
-        let climb = state.climbs.entry((class, padded));
-        climb.or_insert_with(|| BatchSizeSearch::new(best)).n_next
+        let size_search = state.size_searches.entry((class, padded));
+        size_search
+            .or_insert_with(|| BatchSizeSearch::new(best))
+            .n_next
     }
 
-    /// Takes in what a launch took; the launch size of the best throughput so far.
+    /// Records the time of a launch. Returns the launch size with the best throughput so far.
     pub(super) fn learn(
         &self,
         class: u32,
@@ -265,14 +267,14 @@ impl Member {
         took: Duration,
     ) -> Option<u64> {
         let mut state = lock(&self.state);
-        let climb = state.climbs.entry((class, padded));
-        let climb = climb.or_insert_with(|| BatchSizeSearch::new(None));
-        climb.learn(n_lanes, took);
-        climb.best.map(|(n_lanes, _)| n_lanes as u64)
+        let size_search = state.size_searches.entry((class, padded));
+        let size_search = size_search.or_insert_with(|| BatchSizeSearch::new(None));
+        size_search.learn(n_lanes, took);
+        size_search.best.map(|(n_lanes, _)| n_lanes as u64)
     }
 }
 
-/// The right to use a device, until dropped.
+/// Exclusive use of a device, until dropped.
 pub(super) struct Turn<'a>(&'a Member);
 
 impl Drop for Turn<'_> {
@@ -282,17 +284,17 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// Looks for the launch size of the best throughput: twice as many as long as that pays.
+/// Searches for the launch size with the best throughput by doubling it as long as that pays.
 #[derive(Debug)]
 struct BatchSizeSearch {
     n_next: usize,
-    /// Lanes, and lanes in a second.
+    /// Lanes, and lanes per second.
     best: Option<(usize, f64)>,
 }
 
 impl BatchSizeSearch {
     const N_FIRST: usize = 4;
-    /// What it must bring to go on.
+    /// The gain in throughput that a doubling must bring.
     const GAIN: f64 = 1.05;
 
     fn new(best: Option<u64>) -> BatchSizeSearch {
@@ -303,7 +305,7 @@ impl BatchSizeSearch {
     }
 
     fn learn(&mut self, n_lanes: usize, took: Duration) {
-        // The rest of a lot says nothing about full launches.
+        // A small rest of a lot does not represent full launches.
         if n_lanes * 2 < self.n_next {
             return;
         }
@@ -335,18 +337,18 @@ mod tests {
 
     #[test]
     fn launches_grow_while_that_pays() {
-        let mut climb = BatchSizeSearch::new(None);
-        // A fixed cost of 1 ms and 10 us a lane: from 1,024 lanes on little is gained.
+        let mut size_search = BatchSizeSearch::new(None);
+        // A fixed cost of 1 ms and 10 us per lane: beyond 1,024 lanes little is gained.
         let took = |n: usize| Duration::from_secs_f64(1e-3 + 1e-5 * n as f64);
         for _ in 0..20 {
-            let n = climb.n_next;
-            climb.learn(n, took(n));
+            let n = size_search.n_next;
+            size_search.learn(n, took(n));
         }
-        let (n_best, _) = climb.best.unwrap();
-        assert_eq!(climb.n_next, n_best);
+        let (n_best, _) = size_search.best.unwrap();
+        assert_eq!(size_search.n_next, n_best);
         assert!((512..=2048).contains(&n_best), "{n_best}");
         // A small rest changes nothing.
-        climb.learn(3, took(3));
-        assert_eq!(climb.n_next, n_best);
+        size_search.learn(3, took(3));
+        assert_eq!(size_search.n_next, n_best);
     }
 }

@@ -1,7 +1,7 @@
-//! Workers of devices: a launch at a time.
+//! Device workers: they execute one launch at a time.
 //!
-//! Two work for each device: one loads the next launch while the other's runs. Whatever a device
-//! does, the problems of its launch go on: cut in two, put back, or to the CPU.
+//! Two workers serve each device: one loads the next launch while the other's launch runs. If a
+//! launch fails, its problems are split in two, queued again, or sent to the CPU.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use super::gpu_backlog::WorkerKind;
 use super::gpu_pool::Member;
 use super::queue::{Claim, Range};
 use super::worker::{
-    Local, came_back, deliver, load_all, put_back_smaller, settle_at_once, take_in_hand, wait,
+    Local, begin_range, deliver, load_all, put_back_smaller, settle_at_once, wait, worker_returned,
 };
 use super::worker_state::{Answered, OnGpu, WorkerState};
 use super::{
@@ -25,9 +25,13 @@ use crate::{
     Device, DeviceId, Finish, GpuError, Lane, Outcome, Planned, Size, Workload, operation,
 };
 
-pub(super) fn work<F: Finish>(shared: &Arc<Shared<F>>, slot: &WorkerState<F>, number: usize) {
+pub(super) fn work<F: Finish>(
+    shared: &Arc<Shared<F>>,
+    worker_state: &WorkerState<F>,
+    number: usize,
+) {
     operation::listen();
-    let mut clock = Clock::new(slot, shared.gpu_pool.id(number));
+    let mut clock = Clock::new(worker_state, shared.gpu_pool.id(number));
     let mut local: Local<F> = None;
     loop {
         clock.enter(Phase::Idle);
@@ -38,21 +42,21 @@ pub(super) fn work<F: Finish>(shared: &Arc<Shared<F>>, slot: &WorkerState<F>, nu
                 settle_at_once(shared, done);
             }
             Claim::Range(range) => {
-                if carry(shared, slot, number, range, &mut clock, &mut local).is_none() {
-                    return came_back(shared);
+                if carry(shared, worker_state, number, range, &mut clock, &mut local).is_none() {
+                    return worker_returned(shared);
                 }
             }
-            // Only workers of the CPU claim these.
+            // Only CPU workers claim these.
             Claim::Answered(answered) => shared.queue.put_back_answered(vec![*answered]),
         }
     }
     shared.mailbox.post(Message::Ended(clock.finish()));
 }
 
-/// Takes one launch all the way; `None` if the worker was left behind.
+/// Executes one launch from reservation to delivery; `None` if the worker was abandoned.
 fn carry<F: Finish>(
     shared: &Shared<F>,
-    slot: &WorkerState<F>,
+    worker_state: &WorkerState<F>,
     number: usize,
     mut range: Range,
     clock: &mut Clock<F>,
@@ -61,14 +65,14 @@ fn carry<F: Finish>(
     let start = clock.enter(Phase::Memory);
     let device = shared.gpu_pool.id(number);
     let Some(padded) = range.padded else {
-        // Nothing but launches comes here; the CPU takes anything.
+        // Device workers claim launches only; anything else goes to the CPU.
         shared.queue.put_back([range]);
         return Some(());
     };
     let n_claimed = range.problems.len();
     let member = shared.gpu_pool.member(number);
-    // With the scratch of one problem: workloads finish on the CPU what a device has begun. The
-    // memory of a launch on the host is the run's own.
+    // Includes the scratch of one problem, because workloads finish on the CPU what a device has
+    // begun. A launch on the host takes its memory from the run's budget.
     let launch_bytes = match &member.device {
         Device::Gpu(_) => 0,
         Device::Host(_) => {
@@ -104,7 +108,7 @@ fn carry<F: Finish>(
     let (class, n_attempts) = (range.class, range.n_attempts);
     let launch = Launch {
         device,
-        worker: slot.worker,
+        worker: worker_state.worker,
         class,
         shape: padded.shape,
         n_lanes: 0,
@@ -118,38 +122,47 @@ fn carry<F: Finish>(
         end_ms: 0.0,
     };
     let scratch_held = held.split(0);
-    take_in_hand(slot, range, held, scratch_held, launch);
-    slot.hand().lane_volume = match shared.workload().gpu_is_packed() {
+    begin_range(worker_state, range, held, scratch_held, launch);
+    worker_state.in_flight().lane_volume = match shared.workload().gpu_is_packed() {
         true => None,
         false => Some(padded.shape.volume()),
     };
-    load_all(shared, slot)?;
+    load_all(shared, worker_state)?;
     let load_end = clock.enter(Phase::Turn);
-    // Nothing was split off for a scratch: the launch's own is the device's.
-    drop(slot.loaded(ms(load_end - shared.started)));
-    let handed = if let Some(turn) = member.turn(&slot.stop) {
+    // The split-off part is empty, because the scratch of a launch is on the device.
+    drop(worker_state.loaded(ms(load_end - shared.started)));
+    let handed = if let Some(turn) = member.turn(&worker_state.stop) {
         let solve_start = clock.enter(Phase::Solve);
-        let handed = launch_loaded(shared, slot, member, number, padded, solve_start)?;
-        // The device is for the next launch: what is left to do with the answers is the CPU's work.
+        let handed = launch_loaded(shared, worker_state, member, number, padded, solve_start)?;
+        // Frees the device for the next launch: finishing the answers is the CPU's work.
         drop(turn);
-        if !slot.hand().answered.is_empty() {
+        if !worker_state.in_flight().answered.is_empty() {
             clock.enter(Phase::Turn);
-            let nothing = slot.hand().reservation.as_mut().map(|held| held.split(0));
-            let turn = nothing.and_then(|nothing| shared.scratches.take(nothing, &slot.stop));
-            slot.hand().has_turn = turn.is_some();
+            let nothing = worker_state
+                .in_flight()
+                .reservation
+                .as_mut()
+                .map(|held| held.split(0));
+            let turn =
+                nothing.and_then(|nothing| shared.scratches.take(nothing, &worker_state.stop));
+            worker_state.in_flight().has_turn = turn.is_some();
             clock.enter(Phase::Solve);
-            finish_answered(shared, slot, local)?;
-            slot.hand().has_turn = false;
+            finish_answered(shared, worker_state, local)?;
+            worker_state.in_flight().has_turn = false;
             if let Some(turn) = turn {
                 shared.scratches.give_back(turn);
             }
         }
         handed
     } else {
-        // The device is not used any more, or the run is cancelled.
-        let loaded = slot.hand().loaded.drain(..).collect::<Vec<_>>();
+        // The device was retired, or the run was cancelled.
+        let loaded = worker_state
+            .in_flight()
+            .loaded
+            .drain(..)
+            .collect::<Vec<_>>();
         let problems: Vec<Planned> = loaded.iter().map(|(planned, _)| *planned).collect();
-        match slot.stop.is_cancelled() {
+        match worker_state.stop.is_cancelled() {
             true => Vec::new(),
             false => vec![Requeue {
                 problems,
@@ -167,7 +180,7 @@ fn carry<F: Finish>(
     };
     for Requeue { problems, to } in handed {
         n_left -= problems.len();
-        slot.hand().leave(&problems);
+        worker_state.in_flight().leave(&problems);
         match to {
             RequeueTarget::Cpu => shared.queue.put_back([range(problems, None)]),
             RequeueTarget::Gpu => shared.queue.put_back([range(problems, Some(padded))]),
@@ -179,11 +192,11 @@ fn carry<F: Finish>(
             }
         }
     }
-    deliver(shared, slot, n_left, solutions_bytes, end);
+    deliver(shared, worker_state, n_left, solutions_bytes, end);
     Some(())
 }
 
-/// Problems of a launch that have no outcome yet.
+/// Problems of a launch that have no outcome yet, and where to solve them.
 struct Requeue {
     problems: Vec<Planned>,
     to: RequeueTarget,
@@ -196,18 +209,18 @@ enum RequeueTarget {
     GpuHalves,
 }
 
-/// Why a launch came to nothing.
+/// Why a launch failed.
 enum LaunchFailure {
     Device(GpuError),
     /// The workload's own code panicked or gave the wrong number of answers.
     Code(String),
 }
 
-/// Solves all problems in hand together: answers wait in hand to be finished, and what is to be
-/// tried elsewhere is returned. `None` if the worker was left behind meanwhile.
+/// Solves all loaded problems together. Answers stay in the worker's state until they are finished.
+/// Problems to retry elsewhere are returned. `None` if the worker was abandoned meanwhile.
 fn launch_loaded<F: Finish>(
     shared: &Shared<F>,
-    slot: &WorkerState<F>,
+    worker_state: &WorkerState<F>,
     member: &Member,
     number: usize,
     padded: Size,
@@ -215,27 +228,27 @@ fn launch_loaded<F: Finish>(
 ) -> Option<Vec<Requeue>> {
     let device = shared.gpu_pool.id(number);
     let (lanes, n_attempts) = {
-        let mut hand = slot.hand();
-        if hand.abandoned {
+        let mut in_flight = worker_state.in_flight();
+        if in_flight.abandoned {
             return None;
         }
-        if slot.stop.is_cancelled() {
-            hand.loaded.clear();
+        if worker_state.stop.is_cancelled() {
+            in_flight.loaded.clear();
         }
-        let lanes: Vec<(Planned, ProblemOf<F>)> = hand.loaded.drain(..).collect();
-        if let Some(launch) = &mut hand.launch {
+        let lanes: Vec<(Planned, ProblemOf<F>)> = in_flight.loaded.drain(..).collect();
+        if let Some(launch) = &mut in_flight.launch {
             launch.solve_start_ms = ms(solve_start - shared.started);
         }
-        slot.stop.renew();
-        hand.on_gpu = Some(OnGpu {
+        worker_state.stop.renew();
+        in_flight.on_gpu = Some(OnGpu {
             number,
             problems: lanes.iter().map(|(planned, _)| *planned).collect(),
             since: solve_start,
             is_reopening: false,
         });
-        (lanes, hand.n_attempts)
+        (lanes, in_flight.n_attempts)
     };
-    // A problem that a fault is to strike goes where the fault strikes it alone.
+    // A problem with an injected fault goes to the CPU, where the fault affects that problem alone.
     let faults = shared.settings.memory.faults();
     let struck = |planned: &Planned| {
         faults
@@ -251,54 +264,54 @@ fn launch_loaded<F: Finish>(
         handed.push(hand_over(shared, device, problems, reason));
     }
     let n_compiled = member.device.n_compiled();
-    let launched = launch(shared, slot, member, padded, &lanes);
+    let launched = launch(shared, worker_state, member, padded, &lanes);
     let took = solve_start.elapsed();
     let planned: Vec<Planned> = lanes.iter().map(|(planned, _)| *planned).collect();
-    if slot.hand().abandoned {
+    if worker_state.in_flight().abandoned {
         return None;
     }
-    if launched.is_err() && slot.stop.is_cancelled() {
-        slot.hand().on_gpu = None;
+    if launched.is_err() && worker_state.stop.is_cancelled() {
+        worker_state.in_flight().on_gpu = None;
         return Some(handed);
     }
     let answers = match launched {
         Ok(answers) => answers,
         Err(trouble) => {
-            // Still on the device as far as the watchdog sees: a driver may hang in here as well.
+            // `on_gpu` is still set, so that the watchdog also detects a driver that hangs in here.
             handed.push(recover_launch(
                 shared,
-                slot,
+                worker_state,
                 member,
                 padded.class,
                 device,
                 planned,
                 trouble,
             ));
-            let mut hand = slot.hand();
-            if hand.abandoned {
+            let mut in_flight = worker_state.in_flight();
+            if in_flight.abandoned {
                 return None;
             }
-            hand.on_gpu = None;
+            in_flight.on_gpu = None;
             return Some(handed);
         }
     };
-    // What was spent on compiling kernels says nothing about the next launch.
+    // A launch that compiled kernels says nothing about the time of the next one.
     if member.device.n_compiled() == n_compiled {
         learn(shared, member, device, &padded, answers.len(), took);
     }
     let lane_took = took / answers.len().max(1) as u32;
     let (mut to_cpu, mut reason) = (Vec::new(), None);
     let mut n_done = 0;
-    let mut hand = slot.hand();
-    if hand.abandoned {
+    let mut in_flight = worker_state.in_flight();
+    if in_flight.abandoned {
         return None;
     }
-    hand.on_gpu = None;
+    in_flight.on_gpu = None;
     for ((planned, problem), answer) in lanes.into_iter().zip(answers) {
         match answer {
             Lane::Done(Ok(solution)) => {
                 n_done += 1;
-                hand.answered.push_back(Answered {
+                in_flight.answered.push_back(Answered {
                     planned,
                     problem,
                     solution,
@@ -311,7 +324,7 @@ fn launch_loaded<F: Finish>(
             }
             Lane::Done(Err(failure)) => {
                 n_done += 1;
-                hand.done.push(Done {
+                in_flight.done.push(Done {
                     index: planned.index,
                     outcome: Outcome::Failed(failure.into()),
                     device,
@@ -325,7 +338,7 @@ fn launch_loaded<F: Finish>(
             }
         }
     }
-    drop(hand);
+    drop(in_flight);
     shared
         .gpu_pool
         .count_done(number, padded.class, padded.shape, n_done);
@@ -337,10 +350,10 @@ fn launch_loaded<F: Finish>(
 
 type Answers<F> = Vec<Lane<SolutionOf<F>, <WorkloadOf<F> as Workload>::Failure>>;
 
-/// One launch of these problems.
+/// Launches these problems once.
 fn launch<F: Finish>(
     shared: &Shared<F>,
-    slot: &WorkerState<F>,
+    worker_state: &WorkerState<F>,
     member: &Member,
     padded: Size,
     lanes: &[(Planned, ProblemOf<F>)],
@@ -350,11 +363,11 @@ fn launch<F: Finish>(
     }
     let problems: Vec<&ProblemOf<F>> = lanes.iter().map(|(_, problem)| problem).collect();
     let launched = guarded(|| {
-        // A graphics processor meets its faults where it is called.
+        // A graphics processor injects its faults in its own calls.
         if let Device::Host(_) = member.device {
-            strike_host(shared, slot)?;
+            strike_host(shared, worker_state)?;
         }
-        let (device, stop) = (&member.device, &slot.stop);
+        let (device, stop) = (&member.device, &worker_state.stop);
         shared
             .workload()
             .launch(device, padded.shape, &problems, stop)
@@ -371,8 +384,11 @@ fn launch<F: Finish>(
     }
 }
 
-/// The fault, if any, that strikes a launch on the host.
-fn strike_host<F: Finish>(shared: &Shared<F>, slot: &WorkerState<F>) -> Result<(), GpuError> {
+/// Injects the fault, if any, that is due in a launch on the host.
+fn strike_host<F: Finish>(
+    shared: &Shared<F>,
+    worker_state: &WorkerState<F>,
+) -> Result<(), GpuError> {
     match shared
         .settings
         .memory
@@ -381,7 +397,7 @@ fn strike_host<F: Finish>(shared: &Shared<F>, slot: &WorkerState<F>) -> Result<(
     {
         None => Ok(()),
         Some(Fault::Slow(delay)) => {
-            wait(delay, slot);
+            wait(delay, worker_state);
             Ok(())
         }
         Some(Fault::OutOfMemory) => Err(GpuError::OutOfMemory {
@@ -393,7 +409,7 @@ fn strike_host<F: Finish>(shared: &Shared<F>, slot: &WorkerState<F>) -> Result<(
     }
 }
 
-/// Problems that kernels cannot finish: says so, and gives them to the CPU.
+/// Reports problems that kernels cannot finish, and sends them to the CPU.
 fn hand_over<F: Finish>(
     shared: &Shared<F>,
     device: DeviceId,
@@ -408,10 +424,10 @@ fn hand_over<F: Finish>(
     }
 }
 
-/// A launch came to nothing: says so, and what is to become of its problems.
+/// Reports a failed launch and decides where its problems go.
 fn recover_launch<F: Finish>(
     shared: &Shared<F>,
-    slot: &WorkerState<F>,
+    worker_state: &WorkerState<F>,
     member: &Member,
     class: u32,
     device: DeviceId,
@@ -425,9 +441,9 @@ fn recover_launch<F: Finish>(
             return fail(shared, member, class, device, problems, message);
         }
     };
-    // Opening the device has a limit of its own.
+    // Reopening the device has a time limit of its own.
     let recover = |reason: &str| {
-        if let Some(on_gpu) = &mut slot.hand().on_gpu {
+        if let Some(on_gpu) = &mut worker_state.in_flight().on_gpu {
             on_gpu.since = Instant::now();
             on_gpu.is_reopening = true;
         }
@@ -453,7 +469,7 @@ fn recover_launch<F: Finish>(
                 RequeueTarget::Gpu,
             ),
         },
-        // What hung once may hang again: the CPU can end a single problem.
+        // A launch that hung may hang again. The CPU can time out a single problem.
         GpuError::TimedOut { .. } | GpuError::Stopped => {
             let cause = SetbackCause::DeviceTimedOut;
             match recover("did not answer") {
@@ -466,8 +482,8 @@ fn recover_launch<F: Finish>(
             return fail(shared, member, class, device, problems, message);
         }
     };
-    if slot.hand().abandoned {
-        // Told by the watchdog.
+    if worker_state.in_flight().abandoned {
+        // The watchdog has already reported the setback.
         return Requeue { problems, to };
     }
     if remedy == Remedy::Retired {
@@ -477,7 +493,8 @@ fn recover_launch<F: Finish>(
     Requeue { problems, to }
 }
 
-/// A launch that would fail again: the CPU takes its problems, and after a few such the class.
+/// Handles a launch that would fail again: its problems go to the CPU, and after a few failures so
+/// does the class.
 fn fail<F: Finish>(
     shared: &Shared<F>,
     member: &Member,

@@ -9,7 +9,7 @@ thread_local! {
 }
 
 /// Whether a panic on this thread would be caught and become an outcome or an error. For panic
-/// hooks: such a panic is told elsewhere and needs no message of its own.
+/// hooks: such a panic is reported elsewhere and needs no message of its own.
 ///
 /// ```
 /// assert!(!swathe::is_guarded());
@@ -18,16 +18,16 @@ pub fn is_guarded() -> bool {
     N_GUARDS.get() > 0
 }
 
-/// Calls a function and catches its panic. Meanwhile [`is_guarded`] holds on this thread.
+/// Calls a function and catches its panic. Meanwhile [`is_guarded`] is true on this thread.
 ///
 /// ```
 /// assert!(swathe::guarded(|| swathe::is_guarded()).unwrap());
 /// ```
 ///
 /// # Errors
-/// If it panicked: what it panicked with.
+/// If the function panicked; the error is the payload of the panic.
 pub fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>> {
-    /// Undone in any case, also by a panic.
+    /// Decrements the count on return and on a panic.
     struct Guard;
     impl Drop for Guard {
         fn drop(&mut self) {
@@ -41,7 +41,7 @@ pub fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>> {
     }))
 }
 
-/// What a panic said.
+/// The message of a panic.
 ///
 /// ```
 /// let panic = swathe::guarded(|| panic!("no more")).unwrap_err();

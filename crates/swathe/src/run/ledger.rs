@@ -1,4 +1,4 @@
-//! The ledger: launches as they end, all of them summed up and some of them kept.
+//! The ledger: sums up all launches as they end, and keeps some of them.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::operation::Spent;
 use crate::report::{BucketFigures, Launch, OperationFigures, Phase, Report};
 use crate::{DeviceId, Shape};
 
-/// What an ended launch is entered with.
+/// The record of an ended launch.
 pub(super) struct Entry {
     pub(super) launch: Launch,
     /// Whether its lanes were padded to its shape.
@@ -20,7 +20,7 @@ pub(super) struct Entry {
 pub(super) struct Ledger {
     pub(super) kept: Vec<Launch>,
     pub(super) n_launches: u64,
-    /// The power of two that one in so many launches is kept of.
+    /// One in `2^step_log2` launches is kept.
     step_log2: u32,
     buckets: BTreeMap<(DeviceId, u32, Shape), BucketFigures>,
 }

@@ -1,8 +1,9 @@
-//! The mailbox: how messages reach the thread that called `run`.
+//! The mailbox: passes messages to the thread that called `run`.
 //!
 //! Workers that deliver outcomes wait while too many are undelivered, which is the back-pressure of
-//! a slow `done`. Everything else (setbacks, workers that start and end, what the watchdog says) is
-//! posted without waiting: a caller that stalls must not keep the watchdog from enforcing limits.
+//! a slow `done`. All other messages (setbacks, workers that start and end, the watchdog's
+//! decisions) are posted without waiting: a caller that stalls must not keep the watchdog from
+//! enforcing limits.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -64,7 +65,7 @@ impl<M> Mailbox<M> {
         self.arrived.notify_one();
     }
 
-    /// The next message, or none within this time.
+    /// The next message; `None` if there is none within this time.
     pub(super) fn receive(&self, patience: Duration) -> Option<M> {
         let mut state = lock(&self.state);
         if state.messages.is_empty() {
@@ -76,7 +77,7 @@ impl<M> Mailbox<M> {
         Some(message)
     }
 
-    /// The receiver is gone: senders that wait return.
+    /// Closes the mailbox because the receiver is gone: senders that wait return.
     pub(super) fn close(&self) {
         let mut state = lock(&self.state);
         state.is_closed = true;

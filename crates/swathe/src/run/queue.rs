@@ -1,4 +1,4 @@
-//! The queue: batches that wait for a worker.
+//! The queue of batches that wait for a worker.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -13,20 +13,20 @@ use super::{
 use crate::settings::BatchSize;
 use crate::{Costs, DeviceId, DeviceKind, Finish, Outcome, Planned, Shape, Size, Workload, plan};
 
-/// Problems that a worker takes at once.
+/// Problems that a worker takes together.
 pub(super) struct Range {
     pub(super) class: u32,
-    /// Taken from the front, a claim at a time.
+    /// Claims take problems from the front.
     pub(super) problems: VecDeque<Planned>,
-    /// Which try this is, from 1.
+    /// The number of this attempt, from 1.
     pub(super) n_attempts: u32,
-    /// The size they are padded to, if they are to be launched on a graphics processor.
+    /// The size the problems are padded to, if they are for a launch on a device.
     pub(super) padded: Option<Size>,
 }
 
 impl Range {
-    /// The memory of all lanes and answers. Those of a launch are all held as they were solved until
-    /// they are finished one by one.
+    /// The memory of all lanes and answers. The unfinished answers of a launch are all held at
+    /// once, until they are finished one by one.
     pub(super) fn lanes_bytes(&self) -> u64 {
         let bytes = self.problems.iter().map(|planned| {
             let held_bytes = planned.need.lane_bytes + planned.need.solution_bytes;
@@ -38,7 +38,7 @@ impl Range {
         bytes.sum()
     }
 
-    /// The scratch of the problem that wants most.
+    /// The largest scratch of the problems.
     pub(super) fn scratch_bytes(&self) -> u64 {
         self.problems
             .iter()
@@ -69,10 +69,10 @@ impl Range {
     }
 }
 
-/// What a worker gets when it asks for work.
+/// The answer to a worker's request for work.
 pub(super) enum Claim<F: Finish> {
     Range(Range),
-    /// A problem that is solved and not yet finished: its worker is stuck in checking it.
+    /// A problem that is solved but not yet finished, because its worker is stuck in checking it.
     Answered(Box<Answered<F>>),
     /// Problems that need no worker: unreadable or too large.
     Settled(Vec<DoneOf<F>>),
@@ -88,30 +88,30 @@ struct State<F: Finish> {
     n_problems: usize,
     /// Problems below this number have been planned, or are being planned right now.
     planned_to: usize,
-    /// A worker plans a window right now, without the lock.
+    /// A worker is planning a window right now, without the lock.
     is_planning: bool,
     todo: VecDeque<Range>,
-    /// Launches that graphics processors take next: what was cut or put back.
+    /// Launches that were split or put back. Devices take these first.
     launches: VecDeque<Range>,
     /// Problems that are solved and wait to be finished.
     answered: VecDeque<Answered<F>>,
     /// Problems in `todo`, `launches` and `answered`.
     n_todo: usize,
-    /// What several devices could take.
+    /// Problems that several devices can take.
     lots: GpuBacklog,
-    /// Problems that workers have: they may yet come back.
+    /// Problems that workers hold: they may still be put back.
     n_in_flight: usize,
 }
 
 /// Problems are planned a window at a time, so that a plan's memory does not grow with the run.
 const WINDOW: usize = 16_384;
 
-/// A claim should be worth a few hundred times its overhead (waking the next worker and the thread
-/// that takes the outcomes: some ten microseconds each), and small enough to share out evenly at
-/// the end.
+/// A claim should take a few hundred times its overhead (waking the next worker and the thread that
+/// takes the outcomes costs some ten microseconds each). It should also be small enough to balance
+/// the load at the end.
 const CLAIM_TIME: Duration = Duration::from_millis(20);
 
-/// Of problems whose cost is not known well a claim has no more: they may take far longer.
+/// The maximum number of problems of uncertain cost in a claim: they may take far longer.
 const N_UNSURE_MAX: usize = 16;
 
 impl<F: Finish> Queue<F> {
@@ -133,7 +133,8 @@ impl<F: Finish> Queue<F> {
         }
     }
 
-    /// The next range, waiting for one that may come back; `End` when there will be none.
+    /// The next range. Waits while claimed problems may still be put back; `End` when there will be
+    /// none.
     pub(super) fn claim(&self, shared: &Shared<F>, who: WorkerKind) -> Claim<F> {
         let mut state = lock(&self.state);
         loop {
@@ -156,16 +157,16 @@ impl<F: Finish> Queue<F> {
                 state.n_in_flight += range.problems.len();
                 return Claim::Range(range);
             }
-            // A worker may find nothing for itself in what is planned and so look further ahead,
-            // but not without end: what is planned takes memory, and the others get to it.
+            // If no planned problem suits this worker, it plans further ahead. That is limited,
+            // because planned problems take memory and other workers will take them.
             let n_planned = state.n_todo + state.lots.n_lanes();
             if state.has_unplanned() && !state.is_planning && n_planned < 2 * WINDOW {
                 let first = state.planned_to;
                 state.planned_to = state.n_problems.min(first + WINDOW);
                 state.is_planning = true;
                 let last = state.planned_to;
-                // Sizes are asked for without the lock: the watchdog and all who put work back
-                // need it.
+                // Sizes are read without the lock, because the watchdog and workers that put work
+                // back need it.
                 drop(state);
                 let window = plan_window(shared, first, last);
                 state = lock(&self.state);
@@ -187,7 +188,7 @@ impl<F: Finish> Queue<F> {
         }
     }
 
-    /// Problems that workers have, and problems that wait for one.
+    /// The problems that workers hold, and the problems that wait for a worker.
     pub(super) fn n_in_flight_waiting(&self) -> (u64, u64) {
         let state = lock(&self.state);
         let n_planned = state.n_todo + state.lots.n_lanes();
@@ -195,7 +196,7 @@ impl<F: Finish> Queue<F> {
         (state.n_in_flight as u64, n_waiting as u64)
     }
 
-    /// So many claimed problems have their outcome, or will never have one.
+    /// Records that `n` claimed problems have their outcome, or will never have one.
     pub(super) fn settle(&self, n: usize) {
         let mut state = lock(&self.state);
         state.n_in_flight -= n;
@@ -204,7 +205,7 @@ impl<F: Finish> Queue<F> {
         }
     }
 
-    /// Puts claimed problems back, to be taken next.
+    /// Puts claimed problems back at the front.
     pub(super) fn put_back(&self, ranges: impl IntoIterator<Item = Range>) {
         let mut state = lock(&self.state);
         for range in ranges {
@@ -221,7 +222,7 @@ impl<F: Finish> Queue<F> {
         self.moved.notify_all();
     }
 
-    /// Puts claimed problems back that are solved and only have to be finished.
+    /// Puts claimed problems back that are solved but not finished.
     pub(super) fn put_back_answered(&self, answered: Vec<Answered<F>>) {
         let mut state = lock(&self.state);
         state.n_in_flight -= answered.len();
@@ -230,9 +231,9 @@ impl<F: Finish> Queue<F> {
         self.moved.notify_all();
     }
 
-    /// Lets all who wait look again: the run may be cancelled, or a cost may have changed.
+    /// Wakes all waiting workers: the run may be cancelled, or a cost may have changed.
     pub(super) fn wake(&self) {
-        // With the lock, so that a thread that has looked just before is already waiting.
+        // Under the lock, so that a worker that has just checked is already waiting.
         let _state = lock(&self.state);
         self.moved.notify_all();
     }
@@ -258,7 +259,7 @@ impl<F: Finish> State<F> {
     }
 
     fn next_for_cpu(&mut self, shared: &Shared<F>) -> Option<Range> {
-        // Launches that no graphics processor is left to take are problems like any other.
+        // Without a usable device, launches become ordinary CPU problems.
         if !self.launches.is_empty() && !shared.gpu_pool.is_alive() {
             for mut range in self.launches.drain(..) {
                 range.padded = None;
@@ -279,7 +280,7 @@ impl<F: Finish> State<F> {
         Some(claimed)
     }
 
-    /// Adds a planned window; what needs no worker is returned.
+    /// Adds a planned window; returns the problems that need no worker.
     fn add(&mut self, shared: &Shared<F>, window: Window<F>) -> Vec<DoneOf<F>> {
         for (class, padded, problems) in window.launches {
             self.lots.add(shared, class, padded, problems);
@@ -292,7 +293,7 @@ impl<F: Finish> State<F> {
     }
 }
 
-/// How many of these problems a worker of the CPU takes at once, of so many that are left in all.
+/// How many of these problems a CPU worker claims at once, if `n_rest` problems are left in all.
 pub(super) fn n_claimed<'a, F: Finish>(
     shared: &Shared<F>,
     problems: impl ExactSizeIterator<Item = &'a Planned>,
@@ -317,7 +318,7 @@ pub(super) fn n_claimed<'a, F: Finish>(
     )
 }
 
-/// How many problems from the front take about this long; one while nothing is known.
+/// How many problems from the front take about this long; one while no cost is known.
 fn n_in_time<'a>(
     workload: &str,
     problems: impl ExactSizeIterator<Item = &'a Planned>,
@@ -352,13 +353,13 @@ fn n_in_time<'a>(
     n_problems
 }
 
-/// A window of problems, planned.
+/// A planned window of problems.
 struct Window<F: Finish> {
-    /// For the CPU alone.
+    /// Problems for the CPU alone.
     ranges: Vec<Range>,
-    /// For whichever device is best at them: class, padded shape, problems.
+    /// Problems for the device that is best at them: class, padded shape, problems.
     launches: Vec<(u32, Shape, Vec<Planned>)>,
-    /// Unreadable or too large.
+    /// Problems that are unreadable or too large.
     settled: Vec<DoneOf<F>>,
 }
 
@@ -416,7 +417,7 @@ fn plan_window<F: Finish>(shared: &Shared<F>, first: usize, last: usize) -> Wind
         );
     }
     for batch in plan.batches {
-        // `planned` is in the order of the numbers, so a problem is found by halving.
+        // `planned` is sorted by number, so a binary search finds a problem.
         let problems = batch.problems.iter().map(|index| {
             let at = planned.partition_point(|planned| planned.index < *index);
             planned[at]

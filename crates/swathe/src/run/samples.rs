@@ -1,11 +1,11 @@
-//! Samples: the run from moment to moment, never more than a fixed number of them.
+//! Samples: the state of a run over time, in a bounded number of samples.
 
 use std::time::Duration;
 
 use crate::report::{Report, Sample};
 
-/// Moments at even distances; the longer the run, the further apart. At most
-/// [`Report::N_SAMPLES_KEPT`] of them.
+/// Samples at even intervals, which grow with the length of the run. At most
+/// [`Report::N_SAMPLES_KEPT`] are kept.
 ///
 /// ```
 /// use swathe::{Sample, Samples};
@@ -31,17 +31,17 @@ impl Default for Samples {
 }
 
 impl Samples {
-    /// Short runs have a course, too.
+    /// Small, so that short runs have several samples too.
     const INTERVAL_MIN: Duration = Duration::from_millis(1);
 
-    /// Whether the time for another one has come.
+    /// Whether another sample is due.
     pub fn is_due(&self, at_ms: f64) -> bool {
         self.kept
             .last()
             .is_none_or(|last| at_ms - last.at_ms >= self.interval_ms)
     }
 
-    /// Keeps a sample, and halves their number when there are too many.
+    /// Keeps a sample. Drops every second one when there are too many.
     pub fn push(&mut self, sample: Sample) {
         self.kept.push(sample);
         if self.kept.len() >= Report::N_SAMPLES_KEPT {
@@ -50,12 +50,12 @@ impl Samples {
         }
     }
 
-    /// Those that were kept, from the first.
+    /// The samples that were kept, in order.
     pub fn kept(&self) -> &[Sample] {
         &self.kept
     }
 
-    /// All of them, and the end of the run.
+    /// All samples, with the end of the run as the last one.
     pub(super) fn finish(&mut self, last: Sample) -> Vec<Sample> {
         let mut kept = std::mem::take(&mut self.kept);
         kept.retain(|sample| sample.at_ms < last.at_ms);
@@ -64,7 +64,7 @@ impl Samples {
     }
 }
 
-/// Drops the second, the fourth …
+/// Drops the second, the fourth, … element.
 pub(super) fn keep_every_second<T>(kept: &mut Vec<T>) {
     let mut at = 0;
     kept.retain(|_| {

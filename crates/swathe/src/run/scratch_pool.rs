@@ -1,4 +1,4 @@
-//! Scratch: the workers' working memory, of which there are as many as may solve at once.
+//! The scratch pool: one scratch for every problem that may be solved at the same time.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
@@ -6,15 +6,15 @@ use super::{WAIT_MAX, lock};
 use crate::memory::{Budget, ReclaimerGuard, Reservation};
 use crate::{OwnedWorkload, Stop, Workload};
 
-/// A scratch and the memory it holds.
+/// A scratch and the reservation of its memory.
 pub(super) struct ScratchLease<W: Workload> {
-    /// Made by the first worker that solves with it: a workload whose scratch cannot be made panics there,
-    /// where panics are caught.
+    /// Created by the first worker that solves with it. If the workload panics while creating it,
+    /// the panic is caught there.
     pub(super) scratch: Option<W::Scratch>,
     pub(super) reservation: Reservation,
 }
 
-/// Where scratches are kept between problems. Taking one is also the permission to solve.
+/// Keeps scratches between problems. Taking a scratch also grants a turn to solve.
 pub(super) struct ScratchPool<W: Workload> {
     shared: Arc<Inner<W>>,
     _reclaimer: ReclaimerGuard,
@@ -55,8 +55,8 @@ impl<W: OwnedWorkload> ScratchPool<W> {
         }
     }
 
-    /// Waits for its turn and takes a scratch, for which `reservation` was made; `None` if the run
-    /// is cancelled first.
+    /// Waits for a turn and takes a scratch, for which `reservation` was made; `None` if the run is
+    /// cancelled first.
     pub(super) fn take(&self, reservation: Reservation, stop: &Stop) -> Option<ScratchLease<W>> {
         let mut state = lock(&self.shared.state);
         while state.n_free == 0 {
@@ -70,7 +70,7 @@ impl<W: OwnedWorkload> ScratchPool<W> {
         let idle = state.idle.pop();
         drop(state);
         Some(match idle {
-            // It grows to whatever the largest problem it has met wanted, never beyond.
+            // A scratch grows to the need of the largest problem it has solved, never beyond.
             Some(mut held) => {
                 if held.reservation.bytes() < reservation.bytes() {
                     held.reservation = reservation;
@@ -84,7 +84,7 @@ impl<W: OwnedWorkload> ScratchPool<W> {
         })
     }
 
-    /// Puts a scratch back, unless a reservation waits for memory.
+    /// Returns a scratch to the pool, or drops it if a reservation waits for memory.
     pub(super) fn give_back(&self, held: ScratchLease<W>) {
         if self.shared.budget.is_short() {
             drop(held);
@@ -94,12 +94,12 @@ impl<W: OwnedWorkload> ScratchPool<W> {
         self.release_turn();
     }
 
-    /// Lets all who wait look whether the run is cancelled.
+    /// Wakes all waiting workers, which then check whether the run is cancelled.
     pub(super) fn wake(&self) {
         self.shared.freed.notify_all();
     }
 
-    /// Lets the next one solve; for a worker that never comes back.
+    /// Lets the next worker solve. Called directly for a worker that never returns.
     pub(super) fn release_turn(&self) {
         lock(&self.shared.state).n_free += 1;
         self.shared.freed.notify_one();

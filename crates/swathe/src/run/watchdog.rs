@@ -1,4 +1,4 @@
-//! The watchdog: ends problems whose time is over, and leaves workers behind that do not stop.
+//! The watchdog: times out problems, and abandons workers that do not stop.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::{Done, Message, Shared, lock, ms};
 use crate::report::{Remedy, SetbackCause};
 use crate::{DeviceId, FaultPoint, Finish, Need, Outcome};
 
-/// Starts it, unless the system refuses a thread.
+/// Starts the watchdog; `None` if the system refuses a thread.
 pub(super) fn start<F: Finish>(shared: &Arc<Shared<F>>) -> Option<JoinHandle<()>> {
     if shared.settings.memory.faults().refuses(FaultPoint::Thread) {
         return None;
@@ -37,44 +37,44 @@ fn watch<F: Finish>(shared: &Arc<Shared<F>>) {
         std::thread::park_timeout(tick);
         if shared.stop.is_cancelled() {
             cancelled_at.get_or_insert_with(Instant::now);
-            // A stop is a flag that wakes no thread; every time, because a thread that looked at
-            // the flag just before it was set goes to sleep just after.
+            // A stop is a flag that wakes no thread. Every tick wakes them again, because a thread
+            // that read the flag just before it was set may begin to wait just after.
             shared.queue.wake();
             shared.scratches.wake();
         }
-        let slots: Vec<Arc<WorkerState<F>>> = lock(&shared.slots).clone();
-        for slot in &slots {
-            send_finished(shared, slot);
-            look_at(shared, slot, cancelled_at);
+        let worker_states: Vec<Arc<WorkerState<F>>> = lock(&shared.worker_states).clone();
+        for worker_state in &worker_states {
+            send_finished(shared, worker_state);
+            look_at(shared, worker_state, cancelled_at);
         }
         shared.sample();
     }
 }
 
-/// A problem that takes longer than this does not hold back the outcomes of its range.
+/// A problem that takes longer than this no longer delays the outcomes of its range.
 const HOLD_BACK_MAX: Duration = Duration::from_millis(100);
 
-/// Sends what a worker has finished of its range while one problem of it takes long.
-fn send_finished<F: Finish>(shared: &Shared<F>, slot: &WorkerState<F>) {
-    let mut hand = slot.hand();
-    let since = match (&hand.current, &hand.on_gpu) {
+/// Sends the finished outcomes of a range while one of its problems takes long.
+fn send_finished<F: Finish>(shared: &Shared<F>, worker_state: &WorkerState<F>) {
+    let mut in_flight = worker_state.in_flight();
+    let since = match (&in_flight.current, &in_flight.on_gpu) {
         (Some(current), _) => current.since,
         (None, Some(launched)) => launched.since,
         (None, None) => return,
     };
-    if hand.done.is_empty() || since.elapsed() < HOLD_BACK_MAX {
+    if in_flight.done.is_empty() || since.elapsed() < HOLD_BACK_MAX {
         return;
     }
-    let done = std::mem::take(&mut hand.done);
-    let checked = std::mem::take(&mut hand.checked);
+    let done = std::mem::take(&mut in_flight.done);
+    let checked = std::mem::take(&mut in_flight.checked);
     let n_done = done.len();
-    hand.n_sent += n_done;
-    drop(hand);
+    in_flight.n_sent += n_done;
+    drop(in_flight);
     shared.mailbox.post(Message::Outcomes {
         launch: None,
         done,
         checked,
-        // Their memory is part of the range's, which is still there.
+        // Their memory is part of the range's reservation, which is still held.
         _held: None,
     });
     shared.queue.settle(n_done);
@@ -82,18 +82,20 @@ fn send_finished<F: Finish>(shared: &Shared<F>, slot: &WorkerState<F>) {
 
 fn look_at<F: Finish>(
     shared: &Arc<Shared<F>>,
-    slot: &WorkerState<F>,
+    worker_state: &WorkerState<F>,
     cancelled_at: Option<Instant>,
 ) {
     let (limit, grace) = (shared.settings.time_limit, shared.settings.grace);
-    if look_at_gpu(shared, slot, cancelled_at) {
+    if look_at_gpu(shared, worker_state, cancelled_at) {
         return;
     }
-    let mut hand = slot.hand();
-    let Some(current) = hand.current else { return };
+    let mut in_flight = worker_state.in_flight();
+    let Some(current) = in_flight.current else {
+        return;
+    };
     let spent = current.since.elapsed();
     if spent > limit {
-        slot.stop.expire();
+        worker_state.stop.expire();
     }
     let overdue = spent > limit.saturating_add(grace);
     let left_over = cancelled_at.is_some_and(|at| at.elapsed() > grace);
@@ -101,30 +103,30 @@ fn look_at<F: Finish>(
         return;
     }
 
-    // The worker is left behind with its one problem and that problem's memory; all else it had
-    // in hand goes on without it.
-    hand.abandoned = true;
-    // Counted before the worker can see that it is left behind: it is taken off when it comes back.
+    // The worker is abandoned with its one problem and that problem's memory. The rest of its range
+    // continues without it.
+    in_flight.abandoned = true;
+    // Counted before the worker can see that it is abandoned: it uncounts itself when it returns.
     shared.n_stuck.fetch_add(1, Ordering::AcqRel);
-    let had_turn = std::mem::take(&mut hand.has_turn);
-    let mut done = std::mem::take(&mut hand.done);
-    let mut rest = std::mem::take(&mut hand.refused);
-    rest.extend(hand.to_load.drain(..));
-    rest.extend(hand.loaded.drain(..).map(|(planned, _)| planned));
-    let mut answered: Vec<Answered<F>> = hand.answered.drain(..).collect();
-    let checked = std::mem::take(&mut hand.checked);
-    hand.leave(&rest);
-    // A problem that is stuck in being checked is solved: another worker finishes it.
+    let had_turn = std::mem::take(&mut in_flight.has_turn);
+    let mut done = std::mem::take(&mut in_flight.done);
+    let mut rest = std::mem::take(&mut in_flight.refused);
+    rest.extend(in_flight.to_load.drain(..));
+    rest.extend(in_flight.loaded.drain(..).map(|(planned, _)| planned));
+    let mut answered: Vec<Answered<F>> = in_flight.answered.drain(..).collect();
+    let checked = std::mem::take(&mut in_flight.checked);
+    in_flight.leave(&rest);
+    // A problem that is stuck in its check is already solved: another worker finishes it.
     let has_stuck_problem = !current.is_check;
     // The stuck problem is an outcome of this launch, unless the run is cancelled.
     let n_lanes = done.len() + usize::from(cancelled_at.is_none() && has_stuck_problem);
-    let launch = hand.end_launch(n_lanes, ms(shared.started.elapsed()));
+    let launch = in_flight.end_launch(n_lanes, ms(shared.started.elapsed()));
     let need = current.planned.need;
     let stuck_bytes = match current.is_check {
         false => need.lane_bytes + need.solution_bytes,
         true => shared.check_bytes(&current.planned.size),
     };
-    let mut freed = hand.reservation.take();
+    let mut freed = in_flight.reservation.take();
     let mut stuck = freed
         .as_mut()
         .map(|reservation| reservation.split(stuck_bytes));
@@ -143,19 +145,19 @@ fn look_at<F: Finish>(
     if let Some(stuck) = &mut stuck {
         stuck.strand();
     }
-    hand.reservation = stuck;
+    in_flight.reservation = stuck;
     if had_turn {
-        if let Some(scratch) = &mut hand.scratch_reservation {
+        if let Some(scratch) = &mut in_flight.scratch_reservation {
             scratch.strand();
         }
     } else {
-        // It was loading: its scratch is still on the rack.
-        drop(hand.scratch_reservation.take());
+        // The worker was loading: its scratch is still in the pool.
+        drop(in_flight.scratch_reservation.take());
     }
-    let (class, n_attempts) = (hand.class, hand.n_attempts);
-    drop(hand);
+    let (class, n_attempts) = (in_flight.class, in_flight.n_attempts);
+    drop(in_flight);
 
-    shared.forget(slot.worker);
+    shared.forget(worker_state.worker);
     if had_turn {
         shared.scratches.release_turn();
     }
@@ -170,7 +172,7 @@ fn look_at<F: Finish>(
             done.push(Done {
                 index,
                 outcome: Outcome::TimedOut { after: limit },
-                device: match slot.who {
+                device: match worker_state.who {
                     WorkerKind::Cpu => DeviceId::Cpu,
                     WorkerKind::Gpu(number) => shared.gpu_pool.id(number),
                 },
@@ -184,8 +186,9 @@ fn look_at<F: Finish>(
             1 + n_rest,
             Remedy::Replaced,
         );
-        // For the same device: its launches and lots wait for a worker of its own.
-        Shared::replace(shared, slot);
+        // The new worker serves the same device, whose launches and lots wait for a worker of its
+        // own.
+        Shared::replace(shared, worker_state);
         shared.queue.put_back([Range {
             class,
             problems: rest.into(),
@@ -205,28 +208,28 @@ fn look_at<F: Finish>(
     shared.mailbox.post(Message::Abandoned);
 }
 
-/// Opening a device takes a second or so; a driver that takes longer than this does not come back.
+/// Opening a device takes a second or so. A driver that takes longer than this does not return.
 const REOPEN_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// Whether a worker has a launch on a device. If the driver does not come back from it, the worker
-/// and the device are left behind, and the CPU takes the problems.
+/// Returns whether a worker has a launch on a device. If the driver does not return from it, the
+/// worker and the device are abandoned, and the CPU takes the problems.
 fn look_at_gpu<F: Finish>(
     shared: &Arc<Shared<F>>,
-    slot: &WorkerState<F>,
+    worker_state: &WorkerState<F>,
     cancelled_at: Option<Instant>,
 ) -> bool {
     let (limit, grace) = (shared.settings.time_limit, shared.settings.grace);
-    let mut hand = slot.hand();
-    let Some(launched) = &hand.on_gpu else {
+    let mut in_flight = worker_state.in_flight();
+    let Some(launched) = &in_flight.on_gpu else {
         return false;
     };
     let spent = launched.since.elapsed();
     if spent > limit {
-        slot.stop.expire();
+        worker_state.stop.expire();
     }
     let time_max = match launched.is_reopening {
         true => limit.min(REOPEN_TIME_MAX),
-        // Drivers look at the clock by themselves and are given the time to do so.
+        // Drivers check the time limit themselves and get the time to do so.
         false => limit.saturating_mul(2),
     };
     let overdue = spent > time_max.saturating_add(grace);
@@ -234,22 +237,22 @@ fn look_at_gpu<F: Finish>(
     if !overdue && !left_over {
         return true;
     }
-    hand.abandoned = true;
-    // Counted before the worker can see that it is left behind: it is taken off when it comes back.
+    in_flight.abandoned = true;
+    // Counted before the worker can see that it is abandoned: it uncounts itself when it returns.
     shared.n_stuck.fetch_add(1, Ordering::AcqRel);
-    let Some(launched) = hand.on_gpu.take() else {
+    let Some(launched) = in_flight.on_gpu.take() else {
         return true;
     };
-    let done = std::mem::take(&mut hand.done);
-    let mut rest = std::mem::take(&mut hand.refused);
+    let done = std::mem::take(&mut in_flight.done);
+    let mut rest = std::mem::take(&mut in_flight.refused);
     rest.extend(launched.problems);
-    let checked = std::mem::take(&mut hand.checked);
-    if let Some(stuck) = &mut hand.reservation {
+    let checked = std::mem::take(&mut in_flight.checked);
+    if let Some(stuck) = &mut in_flight.reservation {
         stuck.strand();
     }
-    let (class, n_attempts) = (hand.class, hand.n_attempts);
-    drop(hand);
-    shared.forget(slot.worker);
+    let (class, n_attempts) = (in_flight.class, in_flight.n_attempts);
+    drop(in_flight);
+    shared.forget(worker_state.worker);
     shared
         .gpu_pool
         .member(launched.number)

@@ -1,4 +1,4 @@
-//! Workers: a range at a time from the queue to its outcomes.
+//! CPU workers: they take one range at a time from the queue to its outcomes.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,23 +18,23 @@ use crate::memory::{Reservation, ReserveError};
 use crate::report::{Launch, Phase, Remedy, SetbackCause};
 use crate::{DeviceId, Finish, Outcome, Planned, Size, Workload, operation};
 
-/// How a range left its worker.
+/// How a worker ended its work on a range.
 enum CarryResult {
-    /// Delivered, or put back; the worker goes on.
-    Behind,
+    /// The range was delivered or put back; the worker continues.
+    Done,
     /// The worker itself is lost.
     Lost,
-    /// The watchdog has taken everything away from this worker.
+    /// The watchdog has taken the range away from this worker.
     Abandoned,
 }
 
-/// The state of a worker, made by the first call that needs it: a workload whose state cannot be
-/// made panics there, where panics are caught.
+/// The local state of a worker, created by the first call that needs it. If the workload panics
+/// while creating it, the panic is caught there.
 pub(super) type Local<F> = Option<<WorkloadOf<F> as Workload>::Local>;
 
-pub(super) fn work<F: Finish>(shared: &Arc<Shared<F>>, slot: &WorkerState<F>) {
+pub(super) fn work<F: Finish>(shared: &Arc<Shared<F>>, worker_state: &WorkerState<F>) {
     operation::listen();
-    let mut clock = Clock::new(slot, DeviceId::Cpu);
+    let mut clock = Clock::new(worker_state, DeviceId::Cpu);
     let mut local: Local<F> = None;
     loop {
         clock.enter(Phase::Idle);
@@ -45,18 +45,18 @@ pub(super) fn work<F: Finish>(shared: &Arc<Shared<F>>, slot: &WorkerState<F>) {
                 settle_at_once(shared, done);
                 continue;
             }
-            Claim::Range(range) => carry(shared, slot, range, &mut clock, &mut local),
+            Claim::Range(range) => carry(shared, worker_state, range, &mut clock, &mut local),
             Claim::Answered(answered) => {
-                carry_answered(shared, slot, *answered, &mut clock, &mut local)
+                carry_answered(shared, worker_state, *answered, &mut clock, &mut local)
             }
         };
         match left {
-            CarryResult::Behind => {}
-            CarryResult::Abandoned => return came_back(shared),
+            CarryResult::Done => {}
+            CarryResult::Abandoned => return worker_returned(shared),
             CarryResult::Lost => {
-                Shared::replace(shared, slot);
-                // Nothing waits for a lost worker: its stack is freed when it ends.
-                shared.forget(slot.worker);
+                Shared::replace(shared, worker_state);
+                // A lost worker is not joined: its stack is freed when its thread ends.
+                shared.forget(worker_state.worker);
                 break;
             }
         }
@@ -64,20 +64,20 @@ pub(super) fn work<F: Finish>(shared: &Arc<Shared<F>>, slot: &WorkerState<F>) {
     shared.mailbox.post(Message::Ended(clock.finish()));
 }
 
-/// A worker that was left behind has ended after all.
-pub(super) fn came_back<F: Finish>(shared: &Shared<F>) {
+/// Records that an abandoned worker has ended after all.
+pub(super) fn worker_returned<F: Finish>(shared: &Shared<F>) {
     shared
         .n_stuck
         .fetch_sub(1, std::sync::atomic::Ordering::AcqRel);
 }
 
-/// So often problems may be lost with their worker.
+/// How often a range may be lost together with its worker.
 const N_LOSSES_MAX: u32 = 3;
 
-/// Takes one range all the way.
+/// Takes one range from reservation to delivery.
 fn carry<F: Finish>(
     shared: &Shared<F>,
-    slot: &WorkerState<F>,
+    worker_state: &WorkerState<F>,
     range: Range,
     clock: &mut Clock<F>,
     local: &mut Local<F>,
@@ -90,11 +90,11 @@ fn carry<F: Finish>(
         Ok(reservation) => reservation,
         Err(ReserveError::OutOfMemory(_)) => {
             put_back_smaller(shared, range, bytes);
-            return CarryResult::Behind;
+            return CarryResult::Done;
         }
         Err(ReserveError::Stopped) => {
             shared.queue.settle(n_claimed);
-            return CarryResult::Behind;
+            return CarryResult::Done;
         }
     };
     let scratch_held = lanes_held.split(range.scratch_bytes());
@@ -110,10 +110,9 @@ fn carry<F: Finish>(
         Some(Fault::OutOfMemory) => {
             drop((lanes_held, scratch_held));
             put_back_smaller(shared, range, bytes);
-            return CarryResult::Behind;
+            return CarryResult::Done;
         }
-        // The last resort is the plain way: what was lost with every worker that took it is solved
-        // whatever happens.
+        // A range that was lost with every worker so far is solved without further injected losses.
         Some(Fault::Lost | Fault::Panic) if range.n_attempts > N_LOSSES_MAX => {}
         Some(Fault::Lost | Fault::Panic) => {
             drop((lanes_held, scratch_held));
@@ -129,7 +128,7 @@ fn carry<F: Finish>(
 
     let launch = Launch {
         device: DeviceId::Cpu,
-        worker: slot.worker,
+        worker: worker_state.worker,
         class: range.class,
         shape: range.shape(),
         n_lanes: 0,
@@ -142,31 +141,31 @@ fn carry<F: Finish>(
         solve_start_ms: 0.0,
         end_ms: 0.0,
     };
-    take_in_hand(slot, range, lanes_held, scratch_held, launch);
-    if load_all(shared, slot).is_none() {
+    begin_range(worker_state, range, lanes_held, scratch_held, launch);
+    if load_all(shared, worker_state).is_none() {
         return CarryResult::Abandoned;
     }
     let load_end = clock.enter(Phase::Turn);
-    let scratch_held = slot.loaded(ms(load_end - shared.started));
-    // Without a scratch the run is being cancelled, and what is loaded stays unsolved.
-    let taken = scratch_held.and_then(|held| shared.scratches.take(held, &slot.stop));
+    let scratch_held = worker_state.loaded(ms(load_end - shared.started));
+    // Without a scratch the run is being cancelled, and the loaded problems stay unsolved.
+    let taken = scratch_held.and_then(|held| shared.scratches.take(held, &worker_state.stop));
     let end = if let Some(held) = taken {
         let solve_start = clock.enter(Phase::Solve);
-        let Some(held) = solve_all(shared, slot, held, local, solve_start, delay) else {
+        let Some(held) = solve_all(shared, worker_state, held, local, solve_start, delay) else {
             return CarryResult::Abandoned;
         };
-        // Before the turn is given away: its next holder may be on this core the next moment.
+        // Measured before the turn is released, because its next holder may preempt this thread.
         let end = clock.enter(Phase::Deliver);
         shared.scratches.give_back(held);
         end
     } else {
         clock.enter(Phase::Deliver)
     };
-    deliver(shared, slot, n_claimed, solutions_bytes, end);
-    CarryResult::Behind
+    deliver(shared, worker_state, n_claimed, solutions_bytes, end);
+    CarryResult::Done
 }
 
-/// Memory was refused: two halves may find room where the whole did not.
+/// Puts a range back after its memory was refused: two halves may fit where the whole did not.
 pub(super) fn put_back_smaller<F: Finish>(shared: &Shared<F>, mut range: Range, wanted_bytes: u64) {
     let n_problems = range.problems.len();
     let cause = SetbackCause::OutOfMemory { wanted_bytes };
@@ -191,22 +190,23 @@ pub(super) fn put_back_smaller<F: Finish>(shared: &Shared<F>, mut range: Range, 
         budget_bytes,
     };
     if wanted_bytes > budget_bytes {
-        // The plan found it to fit, but solvers that were left behind keep too much of the memory.
+        // The plan found it to fit, but abandoned solvers hold too much of the memory.
         give_up(shared, range, too_large);
     } else {
-        // The refusal will pass.
+        // The refusal is temporary.
         shared.send_setback(cause, n_problems, Remedy::Retried);
         put_back(shared, range, too_large);
     }
 }
 
-/// Puts a range back to be tried again; after very many tries its problems get this outcome.
+/// Puts a range back for a retry. After very many attempts its problems get this outcome.
 fn put_back<F: Finish>(
     shared: &Shared<F>,
     range: Range,
     outcome: impl FnMut(&Planned) -> OutcomeOf<F>,
 ) {
-    /// Refusals that pass have passed by then; a rule that always strikes must not go on for ever.
+    /// Temporary refusals have passed by then, and a fault that always strikes must not retry for
+    /// ever.
     const N_ATTEMPTS_MAX: u32 = 1000;
 
     let n_attempts = range.n_attempts + 1;
@@ -252,42 +252,42 @@ pub(super) fn settle_at_once<F: Finish>(shared: &Shared<F>, done: Vec<DoneOf<F>>
     shared.queue.settle(n_settled);
 }
 
-pub(super) fn take_in_hand<F: Finish>(
-    slot: &WorkerState<F>,
+pub(super) fn begin_range<F: Finish>(
+    worker_state: &WorkerState<F>,
     range: Range,
     lanes_held: Reservation,
     scratch_held: Reservation,
     launch: Launch,
 ) {
-    let mut hand = slot.hand();
-    hand.class = range.class;
-    hand.n_attempts = range.n_attempts;
-    hand.to_load = range.problems;
-    hand.reservation = Some(lanes_held);
-    hand.scratch_reservation = Some(scratch_held);
-    hand.launch = Some(launch);
+    let mut in_flight = worker_state.in_flight();
+    in_flight.class = range.class;
+    in_flight.n_attempts = range.n_attempts;
+    in_flight.to_load = range.problems;
+    in_flight.reservation = Some(lanes_held);
+    in_flight.scratch_reservation = Some(scratch_held);
+    in_flight.launch = Some(launch);
 }
 
-/// Loads all problems in hand; `None` if the worker was left behind meanwhile.
-pub(super) fn load_all<F: Finish>(shared: &Shared<F>, slot: &WorkerState<F>) -> Option<()> {
+/// Loads all problems of the range; `None` if the worker was abandoned meanwhile.
+pub(super) fn load_all<F: Finish>(shared: &Shared<F>, worker_state: &WorkerState<F>) -> Option<()> {
     let mut last: Option<(Planned, Loaded<F>)> = None;
     loop {
         let planned = {
-            let mut hand = slot.hand();
-            if hand.abandoned {
+            let mut in_flight = worker_state.in_flight();
+            if in_flight.abandoned {
                 return None;
             }
-            let n_attempts = hand.n_attempts;
+            let n_attempts = in_flight.n_attempts;
             match last.take() {
                 None => {}
                 Some((planned, Loaded::Problem(problem))) => {
-                    hand.loaded.push_back((planned, problem))
+                    in_flight.loaded.push_back((planned, problem))
                 }
-                Some((planned, Loaded::Refused)) => hand.refused.push(planned),
+                Some((planned, Loaded::Refused)) => in_flight.refused.push(planned),
                 Some((planned, Loaded::Outcome(outcome))) => {
                     let took = Duration::ZERO;
                     let device = DeviceId::Cpu;
-                    hand.done.push(Done {
+                    in_flight.done.push(Done {
                         index: planned.index,
                         outcome,
                         device,
@@ -297,18 +297,18 @@ pub(super) fn load_all<F: Finish>(shared: &Shared<F>, slot: &WorkerState<F>) -> 
                 }
                 Some((_, Loaded::Cancelled)) => {}
             }
-            hand.current = None;
-            if slot.stop.is_cancelled() {
-                hand.to_load.clear();
-                hand.loaded.clear();
+            in_flight.current = None;
+            if worker_state.stop.is_cancelled() {
+                in_flight.to_load.clear();
+                in_flight.loaded.clear();
             }
-            let Some(planned) = hand.to_load.pop_front() else {
+            let Some(planned) = in_flight.to_load.pop_front() else {
                 return Some(());
             };
-            slot.begin(&mut hand, planned, Instant::now());
+            worker_state.begin(&mut in_flight, planned, Instant::now());
             planned
         };
-        last = Some((planned, load_one(shared, slot, &planned)));
+        last = Some((planned, load_one(shared, worker_state, &planned)));
     }
 }
 
@@ -319,15 +319,19 @@ enum Loaded<F: Finish> {
     Cancelled,
 }
 
-fn load_one<F: Finish>(shared: &Shared<F>, slot: &WorkerState<F>, planned: &Planned) -> Loaded<F> {
+fn load_one<F: Finish>(
+    shared: &Shared<F>,
+    worker_state: &WorkerState<F>,
+    planned: &Planned,
+) -> Loaded<F> {
     let faults = shared.settings.memory.faults();
     let fault = faults.strike(FaultPoint::Load, Some(planned.index));
     if fault == Some(Fault::OutOfMemory) {
         return Loaded::Refused;
     }
     let loaded = guarded(|| {
-        inject_fault(fault, slot);
-        let problem = shared.source.load(planned.index, &slot.stop)?;
+        inject_fault(fault, worker_state);
+        let problem = shared.source.load(planned.index, &worker_state.stop)?;
         let size = shared.workload().size(&problem);
         Ok::<(ProblemOf<F>, Size), F::Failure>((problem, size))
     });
@@ -343,8 +347,8 @@ fn load_one<F: Finish>(shared: &Shared<F>, slot: &WorkerState<F>, planned: &Plan
                 })
             }
         }
-        Ok(Err(_)) if slot.stop.is_cancelled() => Loaded::Cancelled,
-        Ok(Err(_)) if slot.stop.is_expired() => Loaded::Outcome(Outcome::TimedOut {
+        Ok(Err(_)) if worker_state.stop.is_cancelled() => Loaded::Cancelled,
+        Ok(Err(_)) if worker_state.stop.is_expired() => Loaded::Outcome(Outcome::TimedOut {
             after: shared.settings.time_limit,
         }),
         Ok(Err(failure)) => Loaded::Outcome(Outcome::Failed(failure)),
@@ -354,10 +358,10 @@ fn load_one<F: Finish>(shared: &Shared<F>, slot: &WorkerState<F>, planned: &Plan
     }
 }
 
-/// Solves all problems in hand; `None` if the worker was left behind meanwhile.
+/// Solves all loaded problems; `None` if the worker was abandoned meanwhile.
 fn solve_all<F: Finish>(
     shared: &Shared<F>,
-    slot: &WorkerState<F>,
+    worker_state: &WorkerState<F>,
     held: ScratchLease<WorkloadOf<F>>,
     local: &mut Local<F>,
     solve_start: Instant,
@@ -368,10 +372,10 @@ fn solve_all<F: Finish>(
         reservation,
     } = held;
     {
-        let mut hand = slot.hand();
-        hand.has_turn = true;
-        hand.scratch_reservation = Some(reservation);
-        if let Some(launch) = &mut hand.launch {
+        let mut in_flight = worker_state.in_flight();
+        in_flight.has_turn = true;
+        in_flight.scratch_reservation = Some(reservation);
+        if let Some(launch) = &mut in_flight.launch {
             launch.solve_start_ms = ms(solve_start - shared.started);
         }
     }
@@ -380,15 +384,15 @@ fn solve_all<F: Finish>(
     let mut now = solve_start;
     let reservation = loop {
         let (planned, problem) = {
-            let mut hand = slot.hand();
-            if hand.abandoned {
+            let mut in_flight = worker_state.in_flight();
+            if in_flight.abandoned {
                 return None;
             }
-            let n_attempts = hand.n_attempts;
+            let n_attempts = in_flight.n_attempts;
             match last.take() {
                 Some((planned, Solved::Outcome(outcome), took)) => {
                     let device = DeviceId::Cpu;
-                    hand.done.push(Done {
+                    in_flight.done.push(Done {
                         index: planned.index,
                         outcome,
                         device,
@@ -396,26 +400,33 @@ fn solve_all<F: Finish>(
                         n_attempts,
                     });
                 }
-                Some((planned, Solved::Refused, _)) => hand.refused.push(planned),
+                Some((planned, Solved::Refused, _)) => in_flight.refused.push(planned),
                 Some((_, Solved::Cancelled | Solved::Delivered, _)) | None => {}
             }
-            hand.current = None;
-            if slot.stop.is_cancelled() {
-                hand.loaded.clear();
+            in_flight.current = None;
+            if worker_state.stop.is_cancelled() {
+                in_flight.loaded.clear();
             }
-            let Some((planned, problem)) = hand.loaded.pop_front() else {
-                hand.has_turn = false;
-                break hand.scratch_reservation.take();
+            let Some((planned, problem)) = in_flight.loaded.pop_front() else {
+                in_flight.has_turn = false;
+                break in_flight.scratch_reservation.take();
             };
-            slot.begin(&mut hand, planned, now);
+            worker_state.begin(&mut in_flight, planned, now);
             (planned, problem)
         };
         if !delay.is_zero() {
-            wait(std::mem::take(&mut delay), slot);
+            wait(std::mem::take(&mut delay), worker_state);
         }
-        let solved = solve_one(shared, slot, &planned, &problem, &mut scratch, local);
+        let solved = solve_one(
+            shared,
+            worker_state,
+            &planned,
+            &problem,
+            &mut scratch,
+            local,
+        );
         let began = now;
-        // The end of one problem is the beginning of the next: one look at the clock for each.
+        // The end of one problem is the beginning of the next, so the clock is read once for each.
         now = Instant::now();
         let took = now - began;
         let solved = match solved {
@@ -428,19 +439,19 @@ fn solve_all<F: Finish>(
                         solution,
                         device: DeviceId::Cpu,
                         took,
-                        n_attempts: slot.hand().n_attempts,
+                        n_attempts: worker_state.in_flight().n_attempts,
                         to_check: true,
                         held: None,
                     };
-                    slot.hand().answered.push_back(answered);
-                    finish_answered(shared, slot, local)?;
+                    worker_state.in_flight().answered.push_back(answered);
+                    finish_answered(shared, worker_state, local)?;
                     now = Instant::now();
                     Solved::Delivered
                 } else {
                     if took > FINISH_ANEW {
-                        slot.begin(&mut slot.hand(), planned, now);
+                        worker_state.begin(&mut worker_state.in_flight(), planned, now);
                     }
-                    let outcome = finish_one(shared, slot, &planned, &problem, solution);
+                    let outcome = finish_one(shared, worker_state, &planned, &problem, solution);
                     Solved::Outcome(outcome)
                 }
             }
@@ -455,21 +466,21 @@ fn solve_all<F: Finish>(
     })
 }
 
-/// A problem that took longer has all of its time again to be finished; a shorter one has nearly all
-/// of it left.
+/// A problem that took longer than this to solve gets its whole time limit again for finishing. A
+/// shorter one has nearly all of it left.
 const FINISH_ANEW: Duration = Duration::from_millis(1);
 
 enum Solved<F: Finish> {
     Outcome(OutcomeOf<F>),
     Refused,
     Cancelled,
-    /// Its outcome is among those done already.
+    /// Its outcome is already in `done`.
     Delivered,
 }
 
 fn solve_one<F: Finish>(
     shared: &Shared<F>,
-    slot: &WorkerState<F>,
+    worker_state: &WorkerState<F>,
     planned: &Planned,
     problem: &ProblemOf<F>,
     scratch: &mut Option<<WorkloadOf<F> as Workload>::Scratch>,
@@ -482,20 +493,20 @@ fn solve_one<F: Finish>(
     }
     let workload = shared.workload();
     let solved = guarded(|| {
-        inject_fault(fault, slot);
+        inject_fault(fault, worker_state);
         let scratch = scratch.get_or_insert_with(|| workload.scratch());
         let local = local.get_or_insert_with(|| workload.local());
-        workload.solve(problem, scratch, local, &slot.stop)
+        workload.solve(problem, scratch, local, &worker_state.stop)
     });
     match solved {
         Ok(Ok(solution)) => Ok(solution),
-        Ok(Err(_)) if slot.stop.is_cancelled() => Err(Solved::Cancelled),
-        Ok(Err(_)) if slot.stop.is_expired() => Err(Solved::Outcome(Outcome::TimedOut {
+        Ok(Err(_)) if worker_state.stop.is_cancelled() => Err(Solved::Cancelled),
+        Ok(Err(_)) if worker_state.stop.is_expired() => Err(Solved::Outcome(Outcome::TimedOut {
             after: shared.settings.time_limit,
         })),
         Ok(Err(failure)) => Err(Solved::Outcome(Outcome::Failed(failure.into()))),
         Err(panic) => {
-            // Nothing may read what the panic left in them.
+            // The panic may have left them in an inconsistent state.
             *scratch = None;
             *local = None;
             Err(Solved::Outcome(Outcome::Panicked {
@@ -508,69 +519,67 @@ fn solve_one<F: Finish>(
 /// Finishes a problem that another worker has solved.
 fn carry_answered<F: Finish>(
     shared: &Shared<F>,
-    slot: &WorkerState<F>,
+    worker_state: &WorkerState<F>,
     mut answered: Answered<F>,
     clock: &mut Clock<F>,
     local: &mut Local<F>,
 ) -> CarryResult {
     clock.enter(Phase::Memory);
     let need = answered.planned.need;
-    // What is solved is not given up for want of memory.
-    let scratch_held = shared
-        .settings
-        .memory
-        .reserve(need.scratch_bytes, &shared.stop);
+    // Not waited for, because the answer holds memory itself: the stuck check that it comes from may
+    // hold the rest for ever. A solved problem is finished even if this memory is refused.
+    let scratch_held = shared.settings.memory.try_reserve(need.scratch_bytes);
     clock.enter(Phase::Turn);
     {
-        let mut hand = slot.hand();
-        hand.reservation = answered.held.take();
-        hand.class = answered.planned.size.class;
-        hand.n_attempts = answered.n_attempts;
-        hand.answered.push_back(answered);
+        let mut in_flight = worker_state.in_flight();
+        in_flight.reservation = answered.held.take();
+        in_flight.class = answered.planned.size.class;
+        in_flight.n_attempts = answered.n_attempts;
+        in_flight.answered.push_back(answered);
     }
     let turn = match scratch_held {
-        Ok(held) => shared.scratches.take(held, &slot.stop),
+        Ok(held) => shared.scratches.take(held, &worker_state.stop),
         Err(_) => None,
     };
-    slot.hand().has_turn = turn.is_some();
+    worker_state.in_flight().has_turn = turn.is_some();
     clock.enter(Phase::Solve);
-    if finish_answered(shared, slot, local).is_none() {
+    if finish_answered(shared, worker_state, local).is_none() {
         return CarryResult::Abandoned;
     }
-    slot.hand().has_turn = false;
+    worker_state.in_flight().has_turn = false;
     let end = clock.enter(Phase::Deliver);
     if let Some(held) = turn {
         shared.scratches.give_back(held);
     }
-    deliver(shared, slot, 1, need.solution_bytes, end);
-    CarryResult::Behind
+    deliver(shared, worker_state, 1, need.solution_bytes, end);
+    CarryResult::Done
 }
 
-/// Hands over what came of a range, and puts back what was refused on the way.
+/// Delivers the outcomes of a range, and puts back problems whose memory was refused.
 pub(super) fn deliver<F: Finish>(
     shared: &Shared<F>,
-    slot: &WorkerState<F>,
+    worker_state: &WorkerState<F>,
     n_claimed: usize,
     solutions_bytes: u64,
     end: Instant,
 ) {
-    let mut hand = slot.hand();
-    let done = std::mem::take(&mut hand.done);
-    let refused = std::mem::take(&mut hand.refused);
-    hand.leave(&refused);
+    let mut in_flight = worker_state.in_flight();
+    let done = std::mem::take(&mut in_flight.done);
+    let refused = std::mem::take(&mut in_flight.refused);
+    in_flight.leave(&refused);
     let refused = Range {
-        class: hand.class,
+        class: in_flight.class,
         problems: refused.into(),
-        n_attempts: hand.n_attempts,
+        n_attempts: in_flight.n_attempts,
         padded: None,
     };
-    let checked = std::mem::take(&mut hand.checked);
-    hand.note_operations(Phase::Solve);
-    let n_sent = hand.n_sent;
-    let launch = hand.end_launch(done.len(), ms(end - shared.started));
-    let mut reservation = hand.reservation.take();
-    drop(hand);
-    // The problems are gone; the answers' memory is held until they are taken.
+    let checked = std::mem::take(&mut in_flight.checked);
+    in_flight.note_operations(Phase::Solve);
+    let n_sent = in_flight.n_sent;
+    let launch = in_flight.end_launch(done.len(), ms(end - shared.started));
+    let mut reservation = in_flight.reservation.take();
+    drop(in_flight);
+    // The problems are dropped. The memory of the answers is held until they are taken.
     let held = reservation
         .as_mut()
         .map(|reservation| reservation.split(solutions_bytes));
@@ -595,24 +604,24 @@ pub(super) fn deliver<F: Finish>(
     shared.queue.settle(n_settled);
 }
 
-/// Carries out a fault inside the code that it pretends to come from.
-fn inject_fault<F: Finish>(fault: Option<Fault>, slot: &WorkerState<F>) {
+/// Injects a fault inside the code whose failure it simulates.
+fn inject_fault<F: Finish>(fault: Option<Fault>, worker_state: &WorkerState<F>) {
     match fault {
         Some(Fault::Panic) => panic!("a panic on purpose"),
-        Some(Fault::Slow(delay)) => wait(delay, slot),
+        Some(Fault::Slow(delay)) => wait(delay, worker_state),
         Some(Fault::Lost | Fault::OutOfMemory) | None => {}
     }
 }
 
-/// Sleeps like a solver that polls.
-pub(super) fn wait<F: Finish>(delay: Duration, slot: &WorkerState<F>) {
+/// Sleeps like a solver that polls its stop.
+pub(super) fn wait<F: Finish>(delay: Duration, worker_state: &WorkerState<F>) {
     let start = Instant::now();
-    while start.elapsed() < delay && !slot.stop.requested() {
+    while start.elapsed() < delay && !worker_state.stop.requested() {
         std::thread::sleep(Duration::from_millis(1).min(delay));
     }
 }
 
-/// What the problems of a range took, by class and shape, to be learnt in one go.
+/// The times of the problems of a range by class and shape, learnt together.
 #[derive(Default)]
 struct Tally {
     rows: Vec<(Size, u64, Duration)>,

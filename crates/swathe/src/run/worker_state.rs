@@ -1,4 +1,4 @@
-//! Slots: what a worker has in hand, where the watchdog can see it.
+//! Worker states: the range that a worker is working on, visible to the watchdog.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -17,14 +17,14 @@ pub(super) struct WorkerState<F: Finish> {
     pub(super) worker: usize,
     /// The device it works for.
     pub(super) who: WorkerKind,
-    /// Told to the solver; expires with the problem in hand.
+    /// Passed to the solver; expires with the current problem.
     pub(super) stop: Stop,
-    /// What it does right now, for samples.
+    /// The current phase, for samples.
     phase: AtomicU8,
-    hand: Mutex<InFlight<F>>,
+    in_flight: Mutex<InFlight<F>>,
 }
 
-/// A range on its way through a worker.
+/// A range that a worker is working on.
 pub(super) struct InFlight<F: Finish> {
     /// The problem being loaded, solved, checked or finished right now.
     pub(super) current: Option<Current>,
@@ -32,32 +32,32 @@ pub(super) struct InFlight<F: Finish> {
     pub(super) n_attempts: u32,
     pub(super) to_load: VecDeque<Planned>,
     pub(super) loaded: VecDeque<(Planned, ProblemOf<F>)>,
-    /// Problems that are solved and not yet finished; the first one may be being checked.
+    /// Problems that are solved and not yet finished; the first may be in its check.
     pub(super) answered: VecDeque<Answered<F>>,
     pub(super) done: Vec<DoneOf<F>>,
-    /// Outcomes of the range that were sent before its end.
+    /// Outcomes of the range that were sent before it ended.
     pub(super) n_sent: usize,
-    /// Problems whose memory was refused on the way.
+    /// Problems whose memory was refused while loading or solving.
     pub(super) refused: Vec<Planned>,
     /// The memory of all lanes and answers of the range.
     pub(super) reservation: Option<Reservation>,
     /// The memory of the scratch.
     pub(super) scratch_reservation: Option<Reservation>,
-    /// What solving some of them again showed.
+    /// The results of solving some problems again.
     pub(super) checked: Checked,
-    /// The figures of the range, as far as they are known.
+    /// The figures of the range, as far as known.
     pub(super) launch: Option<Launch>,
-    /// The volume that every lane is padded to, if they are.
+    /// The volume that every lane is padded to; `None` without padding.
     pub(super) lane_volume: Option<u64>,
     /// The volume of problems that leave the launch without an outcome.
     pub(super) volume_left: u64,
-    /// What the range was spent on.
+    /// The operations timed in the range.
     pub(super) operations: Vec<(Phase, Spent)>,
     /// The launch that is on a device right now.
     pub(super) on_gpu: Option<OnGpu>,
     /// Whether the worker has a turn to solve.
     pub(super) has_turn: bool,
-    /// The worker was left behind: whatever it brings is too late.
+    /// The worker was abandoned: its results come too late and are dropped.
     pub(super) abandoned: bool,
 }
 
@@ -69,9 +69,9 @@ pub(super) struct Answered<F: Finish> {
     pub(super) device: DeviceId,
     pub(super) took: Duration,
     pub(super) n_attempts: u32,
-    /// Whether it is still to be compared with a second solution.
+    /// Whether it must still be compared with a second solution.
     pub(super) to_check: bool,
-    /// Its memory, where it left the range that it was solved in.
+    /// Its memory, if it has left the range that it was solved in.
     pub(super) held: Option<Reservation>,
 }
 
@@ -80,7 +80,7 @@ pub(super) struct OnGpu {
     pub(super) number: usize,
     pub(super) problems: Vec<Planned>,
     pub(super) since: Instant,
-    /// The launch failed, and the device is being opened again.
+    /// The launch failed, and the device is being reopened.
     pub(super) is_reopening: bool,
 }
 
@@ -88,13 +88,13 @@ pub(super) struct OnGpu {
 pub(super) struct Current {
     pub(super) planned: Planned,
     pub(super) since: Instant,
-    /// It is solved already, and is solved a second time to compare.
+    /// It is already solved, and is being solved a second time for comparison.
     pub(super) is_check: bool,
 }
 
 impl<F: Finish> WorkerState<F> {
     pub(super) fn new(worker: usize, who: WorkerKind, stop: Stop) -> WorkerState<F> {
-        let hand = InFlight {
+        let in_flight = InFlight {
             current: None,
             class: 0,
             n_attempts: 1,
@@ -120,15 +120,15 @@ impl<F: Finish> WorkerState<F> {
             who,
             stop,
             phase: AtomicU8::new(Phase::Idle as u8),
-            hand: Mutex::new(hand),
+            in_flight: Mutex::new(in_flight),
         }
     }
 
-    pub(super) fn hand(&self) -> MutexGuard<'_, InFlight<F>> {
-        lock(&self.hand)
+    pub(super) fn in_flight(&self) -> MutexGuard<'_, InFlight<F>> {
+        lock(&self.in_flight)
     }
 
-    /// What the worker does right now.
+    /// The current phase of the worker.
     pub(super) fn phase(&self) -> Phase {
         const PHASES: [Phase; 6] = [
             Phase::Idle,
@@ -145,36 +145,36 @@ impl<F: Finish> WorkerState<F> {
         self.phase.store(phase as u8, Ordering::Relaxed);
     }
 
-    /// The worker begins with a problem now: its time starts.
-    pub(super) fn begin(&self, hand: &mut InFlight<F>, planned: Planned, now: Instant) {
+    /// Begins a problem and starts its time limit.
+    pub(super) fn begin(&self, in_flight: &mut InFlight<F>, planned: Planned, now: Instant) {
         self.stop.renew();
-        hand.current = Some(Current {
+        in_flight.current = Some(Current {
             planned,
             since: now,
             is_check: false,
         });
     }
 
-    /// All problems in hand are loaded; the memory of the scratch is handed out.
+    /// Records that all problems are loaded, and returns the reservation of the scratch.
     pub(super) fn loaded(&self, load_end_ms: f64) -> Option<Reservation> {
-        let mut hand = self.hand();
-        hand.note_operations(Phase::Load);
-        if let Some(launch) = &mut hand.launch {
+        let mut in_flight = self.in_flight();
+        in_flight.note_operations(Phase::Load);
+        if let Some(launch) = &mut in_flight.launch {
             launch.load_end_ms = load_end_ms;
         }
-        hand.scratch_reservation.take()
+        in_flight.scratch_reservation.take()
     }
 }
 
 impl<F: Finish> InFlight<F> {
-    /// Takes note of what this thread spent its time on since the last phase.
+    /// Records the operations that this thread has timed since the last phase.
     pub(super) fn note_operations(&mut self, phase: Phase) {
         let spent = operation::drain();
         self.operations
             .extend(spent.into_iter().map(|spent| (phase, spent)));
     }
 
-    /// These problems leave the launch without an outcome.
+    /// Subtracts problems that leave the launch without an outcome.
     pub(super) fn leave<'a>(&mut self, problems: impl IntoIterator<Item = &'a Planned>) {
         self.volume_left += problems
             .into_iter()
@@ -182,7 +182,7 @@ impl<F: Finish> InFlight<F> {
             .sum::<u64>();
     }
 
-    /// The launch's figures now that it is over; none if all of its problems were put back.
+    /// The figures of the launch that has ended; `None` if all of its problems were put back.
     pub(super) fn end_launch(&mut self, n_lanes: usize, end_ms: f64) -> Option<Entry> {
         let n_lanes = n_lanes + std::mem::take(&mut self.n_sent);
         let operations = std::mem::take(&mut self.operations);
@@ -190,7 +190,7 @@ impl<F: Finish> InFlight<F> {
         let lane_volume = self.lane_volume.take();
         let launch = self.launch.take().filter(|_| n_lanes > 0)?;
         let volume_real = launch.volume_real.saturating_sub(volume_left);
-        // All of its problems may have had their outcome before its turn came.
+        // All problems may have had their outcome before the launch got its turn.
         let come = |at_ms: f64| if at_ms > 0.0 { at_ms } else { end_ms };
         Some(Entry {
             is_padded: lane_volume.is_some(),

@@ -66,7 +66,7 @@ fn an_iterator() {
 #[test]
 fn a_future() {
     let _watchdog = Watchdog::start();
-    // Few: the waker is needed for each; many: the channel is full most of the time.
+    // With few outcomes each needs the waker; with many the channel is full most of the time.
     for n in [0, 1, 5, 5000] {
         let all = Arc::new(fields(n, 25));
         let (_, run) = spawn(&all, &settings());
@@ -80,7 +80,7 @@ fn a_future() {
     }
 }
 
-/// A future that sleeps most of the time is woken every time.
+/// A future that is pending most of the time is woken every time.
 #[test]
 fn a_future_of_slow_problems() {
     let _watchdog = Watchdog::start();
@@ -144,7 +144,7 @@ fn dropped() {
         assert!(began.elapsed() < Duration::from_secs(10), "{twist:?}");
         assert!(!settings.stop.requested(), "other runs may follow it");
         sieve.released.store(true, Ordering::Relaxed);
-        // Everybody has let go, those left behind as soon as they came back.
+        // All workers release the workload, abandoned ones as soon as they return.
         while Arc::strong_count(&sieve) > 1 {
             std::thread::sleep(Duration::from_millis(5));
         }

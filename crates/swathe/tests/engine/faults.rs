@@ -1,11 +1,11 @@
-//! Every point where something can be refused, refused in turn.
+//! Every point where something can be refused is refused in turn.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use swathe::{BatchSize, Budget, FaultPoint, Faults, Report, Settings};
 
-use crate::sieve::{Field, Sieve, check, fields, mix, run};
+use crate::sieve::{Field, Sieve, check, fields, mix, released, run};
 
 #[derive(Clone, Copy, Debug)]
 struct Setup {
@@ -14,7 +14,7 @@ struct Setup {
     batch_size: BatchSize,
 }
 
-/// One worker: every run meets the same points in the same order.
+/// One worker: every run reaches the same points in the same order.
 const ALONE: Setup = Setup {
     n_threads: 1,
     n_prefetch: 0,
@@ -27,7 +27,7 @@ const TOGETHER: Setup = Setup {
     batch_size: BatchSize::Fixed(3),
 };
 
-/// Runs with these faults and checks every answer, the counts and that all memory came back.
+/// Runs with these faults and checks every answer, the counts and that all memory was released.
 fn check_with(fields: &Arc<Vec<Field>>, setup: Setup, faults: &Faults) -> Report {
     let budget = Budget::with_faults(64 << 10, faults.clone());
     let sieve = Sieve::new(&budget);
@@ -40,7 +40,7 @@ fn check_with(fields: &Arc<Vec<Field>>, setup: Setup, faults: &Faults) -> Report
     };
     let report = check(&sieve, fields, &settings);
     drop((settings, sieve));
-    assert_eq!(budget.used_bytes(), 0, "memory is still reserved");
+    released(&budget);
     assert!(budget.peak_bytes() <= budget.cap_bytes());
     report
 }
@@ -49,7 +49,7 @@ fn rule(text: &str) -> Faults {
     text.parse().unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Points met in a clean run, of each kind.
+/// Points reached in a run without faults, of each kind.
 fn n_points(fields: &Arc<Vec<Field>>, setup: Setup) -> [u64; FaultPoint::ALL.len()] {
     let counted = Faults::count_only();
     let report = check_with(fields, setup, &counted);
@@ -61,7 +61,7 @@ fn refuse_each_in_turn(n_fields: usize, setup: Setup) -> u64 {
     let fields = Arc::new(fields(n_fields, 1));
     let met = n_points(&fields, setup);
     for (point, n) in FaultPoint::ALL.into_iter().zip(met) {
-        // Stores are the run folder's, and there is no graphics processor here.
+        // Stores belong to the run folder, and there is no graphics processor here.
         let is_elsewhere = matches!(
             point,
             FaultPoint::Store
@@ -73,7 +73,7 @@ fn refuse_each_in_turn(n_fields: usize, setup: Setup) -> u64 {
         );
         assert_eq!(n > 0, !is_elsewhere, "{point:?} was met {n} times");
     }
-    // Starts of threads do not count among the others.
+    // Thread starts are not part of the count of all points.
     let n_points: u64 = met.iter().sum::<u64>() - met[FaultPoint::Thread as usize];
     for k in 1..=n_points {
         let faults = rule(&format!("oom@{k}"));
@@ -170,7 +170,7 @@ fn a_panic_on_purpose_costs_one_problem() {
     }
 }
 
-/// A rule that never lets go must not keep a run for ever.
+/// A rule that always strikes must not keep a run from ending.
 #[test]
 fn what_is_always_refused_ends_too() {
     let settings = |text: &str| Settings {
@@ -197,12 +197,12 @@ fn what_is_always_refused_ends_too() {
         &Arc::new(fields[..3].to_vec()),
         &settings("lost%100"),
     );
-    // The last resort is the plain way.
+    // After enough losses the problems are solved regardless.
     assert_eq!(ran.report.counts.n_solved, 3);
     assert!(ran.report.n_setbacks >= 3);
 }
 
-/// A refused reservation is asked for again, in halves where there is more than one problem.
+/// A refused reservation is retried, in halves if there is more than one problem.
 #[test]
 fn setbacks_are_told() {
     let fields = Arc::new(fields(40, 7));
@@ -231,7 +231,7 @@ fn setbacks_are_told() {
     assert!(Duration::from_secs_f64(report.wall_ms / 1e3) < Duration::from_secs(30));
 }
 
-/// The whole matrix once more, with more of everything.
+/// The whole matrix again, with more of everything.
 #[test]
 #[ignore = "long: for soaks"]
 fn a_long_fault_matrix() {

@@ -1,4 +1,4 @@
-//! The engine with graphics processors, whatever they do.
+//! The engine with graphics processors, including faulty ones.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -8,15 +8,15 @@ use swathe::{
     OutcomeKind, Padding, RefusedReason, Remedy, Report, Routing, SetbackCause, Settings,
 };
 
-use crate::sieve::{Field, SUM_PRIMES, Sieve, Twist, check, fields, mix, run};
+use crate::sieve::{Field, SUM_PRIMES, Sieve, Twist, check, fields, mix, released, run};
 
-/// So many devices to test with. Software devices do: they are what continuous integration has.
+/// `n` devices to test with. Software devices are enough: continuous integration has no others.
 fn gpus(n: usize) -> Option<Vec<Gpu>> {
     static ALL: OnceLock<Vec<Gpu>> = OnceLock::new();
     some_of(ALL.get_or_init(|| open(4)), n)
 }
 
-/// Devices that nobody else works with: for tests that lose them.
+/// Devices that no other test uses, for tests that lose them.
 fn own_gpus(n: usize) -> Option<Vec<Gpu>> {
     some_of(&open(n), n)
 }
@@ -51,14 +51,14 @@ fn settings(gpus: &[Gpu], faults: &Faults) -> Settings {
     }
 }
 
-/// Runs with these faults and checks every answer and that all memory came back.
+/// Runs with these faults and checks every answer and that all memory was released.
 fn check_with(fields: &Arc<Vec<Field>>, gpus: &[Gpu], faults: &Faults) -> Report {
     let settings = settings(gpus, faults);
     let budget = settings.memory.clone();
     let sieve = Sieve::new(&budget);
     let report = check(&sieve, fields, &settings);
     drop((settings, sieve));
-    assert_eq!(budget.used_bytes(), 0, "memory is still reserved");
+    released(&budget);
     report
 }
 
@@ -153,7 +153,7 @@ fn each_point_refused_in_turn() {
             let faults: Faults = format!("oom@{}:{k}", point.name()).parse().unwrap();
             let report = check_with(&fields, &gpus, &faults);
             n_tried += 1;
-            // Which points a run meets depends on who claims what.
+            // Which points a run reaches depends on which worker claims what.
             if faults.n_injected() > 0 {
                 n_injected += 1;
                 let remedies: Vec<Remedy> = report.setbacks.iter().map(|s| s.remedy).collect();
@@ -252,7 +252,7 @@ fn a_device_that_is_lost_again_and_again_is_retired_and_the_others_go_on() {
     }
     let remedies = report.setbacks.iter().map(|setback| setback.remedy);
     assert_eq!(remedies.filter(|&r| r == Remedy::Retired).count(), 2);
-    // The same devices serve the next run: nothing of a loss stays with them.
+    // The same devices serve the next run: a loss leaves no trace on them.
     let report = check_with(&fields, &gpus, &Faults::none());
     assert!(n_on_gpus(&report) > 200);
 }
@@ -279,7 +279,7 @@ fn a_seeded_share_of_everything() {
 #[test]
 fn a_device_that_fits_one_lane_halves_its_way_there() {
     let Some(gpus) = gpus(1) else { return };
-    // Of one class and shape, so that 32 of them share a launch.
+    // All of one class and shape, so that 32 of them share a launch.
     let fields: Vec<Field> = (0..64).map(|k| Field::new(mix(k) & !1, 4, 4)).collect();
     let fields = Arc::new(fields);
     let settings = Settings {
@@ -308,7 +308,7 @@ fn a_device_that_fits_one_lane_halves_its_way_there() {
     assert!((31..=63).contains(&n_cut.count()), "{:?}", report.setbacks);
 }
 
-/// One that refuses even a single lane leaves everything to the CPU.
+/// A device that refuses even a single lane leaves everything to the CPU.
 #[test]
 fn a_device_that_fits_nothing_leaves_all_to_the_cpu() {
     let Some(gpus) = gpus(1) else { return };
@@ -323,7 +323,7 @@ fn a_device_that_fits_nothing_leaves_all_to_the_cpu() {
 #[test]
 fn slow_devices_time_out_and_the_cpu_takes_over() {
     let Some(gpus) = own_gpus(1) else { return };
-    // Of more than one column each, so that no launch is the CPU's.
+    // Every field has more than one column, so that all of them can be launched.
     let fields: Vec<Field> = (0..60).map(|k| Field::new(mix(k), 3, 5)).collect();
     let fields = Arc::new(fields);
     let faults: Faults = "slow@launch:1=3s".parse().unwrap();
@@ -435,7 +435,7 @@ fn a_run_is_cancelled_between_launches() {
     assert!(n_done < 2000);
 }
 
-/// Many lanes in one launch: more workgroups than a grid is wide.
+/// Many lanes in one launch: more workgroups than the maximum width of a grid.
 #[test]
 fn sixty_five_thousand_lanes() {
     let Some(gpus) = gpus(1) else { return };
@@ -452,7 +452,7 @@ fn sixty_five_thousand_lanes() {
     assert!(report.n_setbacks == 0, "{:?}", report.setbacks);
 }
 
-/// With measured costs the faster device gets the work; on a software device that is the CPU.
+/// With measured costs the faster device gets the work; against a software device that is the CPU.
 #[test]
 fn routes_are_measured_and_told() {
     let Some(gpus) = gpus(1) else { return };
@@ -508,7 +508,7 @@ fn a_device_that_fails_its_self_test_is_refused() {
     assert!(refused.into_iter().any(|r| *r == RefusedReason::Software));
 }
 
-/// Runs at the same time share a device without getting into each other's way.
+/// Concurrent runs share a device without disturbing each other.
 #[test]
 fn two_runs_on_one_device() {
     let Some(gpus) = gpus(1) else { return };

@@ -1,4 +1,4 @@
-//! The budget is kept, whatever the sizes, and nobody waits for ever.
+//! The budget is kept, whatever the sizes, and no request waits for ever.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use swathe::{BatchSize, Budget, DeviceKind, OutcomeKind, Settings, Workload};
 
 use crate::sieve::{Field, Sieve, Watchdog, fields, run};
 
-/// Small problems, one that takes half of the budget, one that takes nearly all of it, and one
-/// that fits nowhere.
+/// Small problems, one that takes half of the budget, one that takes nearly all of it, and one that
+/// exceeds it.
 fn skewed(cap_bytes: u64) -> Vec<Field> {
-    // Eight bytes a cell, four columns: a row takes 8 × 4 + 8 bytes.
+    // Eight bytes per cell, four columns: a row takes 8 × 4 + 8 bytes.
     let of_bytes = |bytes: u64| Field::new(1, (bytes / 40) as u32, 4);
     let mut fields = fields(150, cap_bytes);
     fields.insert(30, of_bytes(cap_bytes / 2));
@@ -62,7 +62,7 @@ fn the_counted_peak_stays_under_the_cap() {
     }
 }
 
-/// The budget is exactly what one problem takes: they go one after the other.
+/// The budget is exactly what one problem takes, so problems are solved one after the other.
 #[test]
 fn a_budget_for_one() {
     let fields = Arc::new(
@@ -91,7 +91,7 @@ fn a_budget_for_one() {
     assert_eq!(ran.report.counts.n_too_large, 40);
 }
 
-/// While nobody takes outcomes, the answers that wait are no more than the budget holds.
+/// While the caller takes no outcomes, the waiting answers are no more than the budget holds.
 #[test]
 fn slow_output_holds_the_solvers_back() {
     let (n_problems, cap_bytes) = (400, 64 << 10);
@@ -127,7 +127,7 @@ fn slow_output_holds_the_solvers_back() {
         let mut n_taken = 0;
         let report = swathe::run(&sieve, &source, &settings, &mut |_| {
             if n_taken % 50 == 0 {
-                // Long enough for everybody to run into the wall.
+                // Long enough for all workers to reach the limit of the budget.
                 std::thread::sleep(Duration::from_millis(40));
             }
             let n_ahead = loaded.load(Ordering::SeqCst) - n_taken;
@@ -140,7 +140,7 @@ fn slow_output_holds_the_solvers_back() {
     }
 }
 
-/// Buffers are used again, and the report says how often.
+/// Buffers are reused, and the report says how often.
 #[test]
 fn pooled_buffers_are_reported() {
     let settings = Settings {

@@ -1,4 +1,4 @@
-//! Plans and buckets: every problem exactly once, and the limits kept.
+//! Plans and buckets: they contain every problem exactly once and keep their limits.
 
 use std::sync::Arc;
 
@@ -104,7 +104,7 @@ proptest! {
                 prop_assert!(of(k).size.shape.fits_in(&batch.shape));
             }
         }
-        // The same once more: a plan is a function of what it is given.
+        // A second call gives the same plan: it depends on its arguments alone.
         prop_assert_eq!(&plan, &swathe::plan("w", &problems, &limits, &costs));
     }
 
@@ -136,7 +136,7 @@ proptest! {
                 for &k in &bucket.problems {
                     let (_, class, shape) = problems[k];
                     prop_assert_eq!(class, bucket.class);
-                    // Rounding up ends at the largest number there is.
+                    // Rounding up saturates at the largest integer.
                     prop_assert!(shape.fits_in(&bucket.shape));
                 }
             }
@@ -196,7 +196,7 @@ proptest! {
     }
 }
 
-/// The plan that is printed is the plan that is run, and needs no problem to be loaded.
+/// The plan that is printed is the plan that is executed, and making it loads no problem.
 #[test]
 fn the_plan_that_is_explained() {
     quiet_panics();

@@ -1,4 +1,4 @@
-//! Bad problems among good ones: exactly those fail, in their own way.
+//! Bad problems among good ones: exactly the bad ones fail, each in its own way.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,13 +10,13 @@ use crate::sieve::{Sieve, Twist, check, fields, mix};
 
 const N_PROBLEMS: usize = 10_000;
 
-/// Poisons 1, 10 and 100 of 10,000 problems in this way and checks every outcome.
+/// Poisons 1, 10 and 100 of 10,000 problems with this twist and checks every outcome.
 fn poison(twist: Twist, settings: &Settings) -> Vec<Report> {
     [1, 10, 100]
         .map(|n_bad| {
             let mut fields = fields(N_PROBLEMS, n_bad);
             for k in 0..n_bad {
-                // One in every stretch, so that they are distinct.
+                // One in every stretch, so that the positions are distinct.
                 let stretch = N_PROBLEMS as u64 / n_bad;
                 let at = (k * stretch + mix(k) % stretch) as usize;
                 fields[at] = fields[at].twisted(twist);
@@ -46,7 +46,7 @@ fn quick() -> Settings {
     }
 }
 
-/// Sleeping loops cost no time of the processor: many may wait at once.
+/// Sleeping loops take no processor time, so many may wait at once.
 fn patient() -> Settings {
     Settings {
         n_threads: 50,
@@ -103,7 +103,7 @@ fn loads_that_loop() {
     }
 }
 
-/// All kinds at once, next to each other.
+/// All kinds in one run, next to each other.
 #[test]
 fn a_cocktail() {
     let twists = [
@@ -138,8 +138,8 @@ fn a_cocktail() {
     );
 }
 
-/// A solver that never returns keeps its memory. Whoever could only be served with it gets an
-/// outcome all the same, and all others their answer.
+/// A solver that never returns keeps its memory. A problem that needs this memory still gets an
+/// outcome, and all others get their answer.
 #[test]
 fn memory_that_never_comes_back() {
     use crate::sieve::{Field, run};
@@ -149,7 +149,7 @@ fn memory_that_never_comes_back() {
     let settings = Settings {
         n_threads: 1,
         n_prefetch: 0,
-        // One of the two large ones fits beside the small, not both.
+        // Either of the two large problems fits beside the small ones, but not both.
         memory: Budget::new(60_000),
         time_limit: Duration::from_millis(300),
         grace: Duration::from_millis(100),

@@ -22,7 +22,8 @@ fn taking(load_ms: u64, solve_ms: u64) -> Twist {
     }
 }
 
-/// Phases and idle time are the wall, for every worker, and every worker lives as long as the run.
+/// Phases and idle time add up to the wall time of every worker, and every worker lives as long as
+/// the run.
 #[test]
 fn phases_add_up_to_the_wall() {
     let fields: Vec<Field> = fields(200, 11)
@@ -105,11 +106,11 @@ fn outcomes_add_up_to_the_input() {
     );
     assert_eq!(failed, (30, 1, 1, 10));
     assert!(!report.cancelled);
-    // Those without a size and the one that fits nowhere were in no launch.
+    // Problems without a size and the one that exceeds the budget were in no launch.
     assert_eq!(lanes(&report), 3000 - 11);
 }
 
-/// Lanes of all launches.
+/// The lanes of all launches.
 fn lanes(report: &swathe::Report) -> usize {
     assert_eq!(report.n_launches as usize, report.launches.len());
     report.launches.iter().map(|launch| launch.n_lanes).sum()
@@ -136,7 +137,7 @@ fn lanes_add_up_whatever_happens() {
     }
 }
 
-/// Buckets are all launches, and operations lie within the phases they belong to.
+/// Buckets cover all launches, and operations lie within the phases they belong to.
 #[test]
 fn buckets_add_up_to_the_launches() {
     for text in ["", "oom%10:seed=1", "lost%20:seed=3"] {
@@ -178,7 +179,7 @@ fn buckets_add_up_to_the_launches() {
                 .filter(|operation| operation.name == name)
                 .collect();
             assert!(naps.iter().all(|nap| nap.phase == phase), "{naps:?}");
-            // What is refused after loading is loaded again.
+            // A problem that is refused after loading is loaded again.
             let n_naps: u64 = naps.iter().map(|nap| nap.n_calls).sum();
             assert!(
                 n_naps == 30 || (n_naps > 30 && !text.is_empty()),
@@ -220,7 +221,7 @@ fn samples_tell_the_course_of_a_run() {
     assert!(highest > Some(0) && highest <= Some(report.memory.peak_bytes));
 }
 
-/// What the observer is told adds up to what the report says.
+/// The events that the observer receives add up to the report.
 #[test]
 fn events_add_up() {
     let events: Arc<Mutex<Vec<Event>>> = Arc::default();
@@ -268,8 +269,8 @@ fn events_add_up() {
     assert_eq!(n_mismatches, report.verification.mismatches.len());
 }
 
-/// With a worker more than turns, one loads while another solves; without, loads and solutions take
-/// turns.
+/// With more workers than turns, one worker loads while another solves. Otherwise loading and
+/// solving alternate.
 #[test]
 fn loading_ahead_overlaps() {
     let fields: Vec<Field> = (0..40)
@@ -320,13 +321,13 @@ fn costs_are_those_of_solving() {
     assert!(shortest.is_some_and(|&took| took >= Duration::from_millis(2)));
     assert!(shortest.is_some_and(|&took| lane >= took), "{lane:?}");
     assert!(longest.is_some_and(|&took| lane <= took), "{lane:?}");
-    // Every problem was loaded and solved twice, and only one of the two solutions counts.
+    // Every problem was loaded and solved twice, and only one of the two solves counts.
     let took_ms: f64 = ran.took.iter().map(|took| took.as_secs_f64() * 1e3).sum();
     let solve_ms: f64 = ran.report.workers.iter().map(|w| w.solve_ms).sum();
     assert!(took_ms < 0.5 * solve_ms, "{took_ms} of {solve_ms}");
 }
 
-/// The figures survive being written down.
+/// The figures survive serialisation.
 #[test]
 fn a_report_can_be_written_and_read() {
     let report = check(

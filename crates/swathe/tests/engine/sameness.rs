@@ -6,7 +6,7 @@ use swathe::{BatchSize, Budget, Settings};
 
 use crate::sieve::{Field, Sieve, fields, mix, run};
 
-/// Batch size × order × threads: the same answers by problem.
+/// Batch size × order × threads: every problem has the same answer.
 #[test]
 fn batch_size_order_and_threads_change_nothing() {
     const N_PROBLEMS: usize = 1200;
@@ -36,7 +36,7 @@ fn batch_size_order_and_threads_change_nothing() {
     }
 }
 
-/// As they come, the other way round, or shuffled by a seed.
+/// The given order, the reverse, or a shuffle by seed.
 fn permutation(n: usize, number: u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..n).collect();
     match number {
@@ -47,7 +47,7 @@ fn permutation(n: usize, number: u64) -> Vec<usize> {
     order
 }
 
-/// Costs that were learnt before, right or absurd, change batches and nothing else.
+/// Costs from earlier runs, right or absurd, change batches and nothing else.
 #[test]
 fn learnt_costs_change_nothing() {
     let fields = Arc::new(fields(2000, 10));

@@ -1,7 +1,7 @@
 //! A small real workload: the sums of the primes in every row of a grid of numbers.
 //!
-//! Problems are made from a seed and held in pooled buffers, the scratch is a sieve that is used
-//! again, and a twist makes a problem misbehave in one chosen way. The oracle knows neither pool
+//! Problems are generated from a seed and held in pooled buffers, the scratch is a sieve that is
+//! reused, and a twist makes a problem misbehave in one chosen way. The oracle uses neither pool
 //! nor sieve.
 
 use std::cell::Cell;
@@ -27,17 +27,17 @@ pub(crate) const SUM_PRIMES: Kernel = Kernel {
 
 pub(crate) struct Sieve {
     pool: Pool<u32>,
-    /// Set at the end of a test: loops that never poll come back then, and their threads end.
+    /// Set at the end of a test: loops that never poll then return, and their threads end.
     pub(crate) released: Arc<AtomicBool>,
     n_random: AtomicU64,
-    /// More lanes than this in a launch do not fit.
+    /// The maximum number of lanes that fit in a launch.
     pub(crate) n_lanes_max: AtomicUsize,
-    /// Seeds of the problems with [`Twist::AnswersOnce`] that were solved, and of those with
+    /// Seeds of problems with [`Twist::AnswersOnce`] that were solved, and of problems with
     /// [`Twist::LoadLoopsOnce`] that were loaded.
     solved: Mutex<HashSet<u64>>,
-    /// Polling loops that were told to stop.
+    /// Polling loops that received a stop.
     pub(crate) n_stopped: AtomicUsize,
-    /// How often a size was asked for.
+    /// How often a size was requested.
     pub(crate) n_sizes: AtomicUsize,
 }
 
@@ -65,22 +65,22 @@ pub(crate) enum Twist {
     LoadLoopsAsleep,
     SizePanics,
     SizeFails,
-    /// Takes so long to load and to solve, both asleep.
+    /// Sleeps this long while loading and while solving.
     Takes {
         load: Duration,
         solve: Duration,
     },
     /// Answers differently every time.
     AnswersAnything,
-    /// Kernels cannot do it.
+    /// Kernels cannot solve it.
     NeedsCpu,
     /// The launch it is in panics.
     LaunchPanics,
     /// The launch it is in waits and polls.
     LaunchLoops,
-    /// Answers once; every other time it neither answers nor polls.
+    /// Answers once; every other time it neither answers nor polls its stop.
     AnswersOnce,
-    /// The first load neither ends nor polls.
+    /// The first load neither ends nor polls its stop.
     LoadLoopsOnce,
 }
 
@@ -206,7 +206,7 @@ impl Field {
         (mix(self.seed ^ mix(k as u64)) % u64::from(self.bound())) as u32
     }
 
-    /// The answer, found in another way: by trial division.
+    /// The answer, computed in another way: by trial division.
     pub(crate) fn oracle(&self) -> Vec<u64> {
         let is_prime: Vec<bool> = (0..self.bound()).map(is_prime).collect();
         let n_columns = self.n_columns as usize;
@@ -220,7 +220,7 @@ impl Field {
 }
 
 impl Twist {
-    /// What must become of such a problem.
+    /// The outcome that such a problem must have.
     pub(crate) fn kind(self) -> OutcomeKind {
         match self {
             Twist::None
@@ -267,7 +267,7 @@ impl Workload for Sieve {
             };
         }
         Need {
-            // A pooled buffer may have room for twice as many.
+            // A pooled buffer may have capacity for twice as many cells.
             lane_bytes: 2 * 4 * n_rows * n_columns,
             scratch_bytes: (32 * n_columns).min(4096) + 4 * n_columns,
             solution_bytes: 8 * n_rows,
@@ -278,7 +278,7 @@ impl Workload for Sieve {
         Scratch::default()
     }
 
-    /// Cannot be sent, so it shows that the state of a worker stays on the worker.
+    /// `Rc` is not `Send`, which shows that the state of a worker stays on its thread.
     fn local(&self) -> Rc<Cell<u64>> {
         Rc::default()
     }
@@ -293,7 +293,7 @@ impl Workload for Sieve {
         local.set(local.get() + 1);
         let Loaded { field, cells } = problem;
         match field.twist {
-            // It leaves the scratch in disorder, as a real panic would.
+            // Leaves the scratch in disorder, as a real panic would.
             Twist::Panics => {
                 scratch.composite.fill(true);
                 panic!("a solver on purpose")
@@ -412,7 +412,7 @@ impl Workload for Sieve {
     }
 }
 
-/// The sums of the primes in all rows, by the kernel.
+/// The sums of the primes in all rows, computed by the kernel.
 fn sums_on_gpu(
     gpu: &Gpu,
     n_rows: u32,
@@ -448,7 +448,7 @@ pub(crate) fn fields(n: usize, seed: u64) -> Vec<Field> {
         .collect()
 }
 
-/// What became of every problem of a run, by number, and the run's figures.
+/// The outcome of every problem of a run, by number, and the run's figures.
 pub(crate) struct Ran {
     pub(crate) kinds: Vec<OutcomeKind>,
     pub(crate) answers: Vec<Option<Vec<u64>>>,
@@ -481,6 +481,18 @@ pub(crate) fn run(sieve: &Arc<Sieve>, fields: &Arc<Vec<Field>>, settings: &Setti
     }
 }
 
+/// Checks that all memory is released. A lost worker is not joined, so that the last of it may be
+/// released a moment after the run.
+pub(crate) fn released(budget: &Budget) {
+    for _ in 0..1000 {
+        if budget.used_bytes() == 0 {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("{} bytes are still reserved", budget.used_bytes());
+}
+
 /// Runs to the end and checks every outcome against the oracle and the twist.
 pub(crate) fn check(sieve: &Arc<Sieve>, fields: &Arc<Vec<Field>>, settings: &Settings) -> Report {
     let ran = run(sieve, fields, settings);
@@ -499,7 +511,7 @@ pub(crate) fn check(sieve: &Arc<Sieve>, fields: &Arc<Vec<Field>>, settings: &Set
 
 /// Aborts the test process if a run hangs.
 pub(crate) struct Watchdog {
-    /// Dropped with the rest, which ends the wait.
+    /// Dropped with the guard, which ends the wait.
     _running: std::sync::mpsc::Sender<()>,
 }
 
@@ -522,7 +534,7 @@ impl Watchdog {
     }
 }
 
-/// Panics on purpose are not worth a line each.
+/// Suppresses the messages of panics on purpose.
 pub(crate) fn quiet_panics() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {

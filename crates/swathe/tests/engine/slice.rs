@@ -10,7 +10,7 @@ use swathe::{
     solve_slice,
 };
 
-/// The greatest divisor of a number: quick or slow, and a panic for zero.
+/// The greatest proper divisor of a number: quick or slow, and a panic for zero.
 struct Divisor;
 
 impl Workload for Divisor {
@@ -87,7 +87,7 @@ fn a_stop_leaves_the_rest() {
         std::thread::sleep(Duration::from_millis(30));
         canceller.cancel();
     });
-    // Each takes about a millisecond, all of them minutes.
+    // Each takes about a millisecond, all of them together minutes.
     let problems = vec![1_000_003; 100_000];
     let outcomes = solve_slice(&Divisor, &problems, 2, &stop);
     thread.join().unwrap();

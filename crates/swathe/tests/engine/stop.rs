@@ -1,4 +1,4 @@
-//! Runs end early when they are told to, and problems when their time is over.
+//! Runs end early when they are cancelled, and problems when their time limit has passed.
 
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,7 +18,7 @@ fn settings() -> Settings {
     }
 }
 
-/// Cancels a run of such problems soon after it began, and lets it end.
+/// Cancels a run of such problems soon after its start, and waits for its end.
 fn cancel(twist: Twist, settings: &Settings) -> (Report, Arc<Sieve>) {
     let _watchdog = Watchdog::start();
     let settings = Settings {
@@ -45,11 +45,11 @@ fn cancel(twist: Twist, settings: &Settings) -> (Report, Arc<Sieve>) {
     (report, sieve)
 }
 
-/// So long that a test which waits for it is ended by its watchdog.
+/// So long that the test's watchdog aborts a test that waits for it.
 const NEVER: Duration = Duration::from_secs(3600);
 
-/// A run ends although nobody is left behind before an hour is over: those who poll end by
-/// themselves, and so do those who wait for memory or for a turn.
+/// The run ends although no worker is abandoned within an hour: solvers that poll end by
+/// themselves, and so do workers that wait for memory or for a turn.
 #[test]
 fn those_who_poll_and_those_who_wait_end_by_themselves() {
     let all = Settings {
@@ -80,7 +80,7 @@ fn those_who_do_not_are_left_behind() {
         ..settings()
     };
     for twist in [Twist::LoopsAsleep, Twist::LoadLoopsAsleep] {
-        // It returns while the solvers are still asleep.
+        // The run returns while the solvers are still asleep.
         let (_, sieve) = cancel(twist, &settings);
         assert!(Arc::strong_count(&sieve) > 1, "{twist:?}");
         sieve.released.store(true, Ordering::Relaxed);
@@ -100,7 +100,8 @@ fn a_run_that_was_cancelled_before_it_began() {
     assert_eq!(report.counts.n_done(), 0);
 }
 
-/// Whoever breaks gets nothing more, and his stop is not touched: it may stand for other runs.
+/// A caller that breaks gets no more outcomes. Its stop is not set, because other runs may share
+/// it.
 #[test]
 fn breaking_ends_the_run() {
     let settings = settings();
@@ -123,7 +124,7 @@ fn breaking_ends_the_run() {
     assert_eq!(settings.memory.used_bytes(), 0);
 }
 
-/// A panic of whoever takes the outcomes is his own, and nobody works on for nothing.
+/// A panic of the caller's `done` reaches the caller, and the workers end.
 #[test]
 fn a_panic_while_taking_outcomes() {
     quiet_panics();
@@ -138,20 +139,20 @@ fn a_panic_while_taking_outcomes() {
     }));
     assert!(ended.is_err());
     drop(source);
-    // The workers let go of the workload when they end.
+    // The workers release the workload when they end.
     while Arc::strong_count(&sieve) > 1 {
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
-/// One slow problem runs into its limit; the limit is its own, not the batch's.
+/// One slow problem exceeds its time limit. The limit applies to each problem, not to the batch.
 #[test]
 fn the_limit_is_for_each_problem() {
     let slow = |ms| Twist::Takes {
         load: Duration::from_millis(ms),
         solve: Duration::from_millis(ms),
     };
-    // Together they take far more than one may.
+    // Together they take far more than the limit of one.
     let mut all: Vec<Field> = fields(30, 20)
         .into_iter()
         .map(|field| field.twisted(slow(50)))

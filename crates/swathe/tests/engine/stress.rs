@@ -1,5 +1,5 @@
-//! Thousands of tiny runs with random faults, devices, delays and misbehaviour: every problem has
-//! its one right outcome, all memory comes back, and none of the runs hangs.
+//! Thousands of tiny runs with random faults, devices, delays and misbehaviour: every problem gets
+//! its one right outcome, all memory is released, and no run hangs.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -23,7 +23,7 @@ impl Draws {
     }
 }
 
-/// One run made from a seed.
+/// One run generated from a seed.
 fn tiny_run(seed: u64) {
     let mut draws = Draws(mix(seed));
     let twists = [
@@ -36,7 +36,7 @@ fn tiny_run(seed: u64) {
         Twist::SizeFails,
         Twist::HasWrongSize,
     ];
-    // Those that stand still cost their time limit, so only some runs have them.
+    // Problems that stand still cost their whole time limit, so only some runs have them.
     let stands_still = draws.below(50) == 0;
     let slow = [
         Twist::LoopsAsleep,
@@ -74,7 +74,7 @@ fn tiny_run(seed: u64) {
     ];
     let rule = draws.one_of(&rules).replace('S', &seed.to_string());
     let faults: Faults = rule.parse().unwrap();
-    // Kernels that fail for good leave a fault-free reference nowhere but on the CPU.
+    // The CPU solves what launches cannot, so every setting must give the reference answers.
     let settings = Settings {
         n_threads: 1 + draws.below(3) as usize,
         n_prefetch: draws.below(3) as usize,
@@ -97,7 +97,7 @@ fn tiny_run(seed: u64) {
     let fields = Arc::new(fields);
     let report = match stands_still {
         false => check(&sieve, &fields, &settings),
-        // Limits are short here, and on a busy machine a good problem may miss its own.
+        // Limits are short here, and on a busy machine a good problem may exceed its limit.
         true => {
             let ran = run(&sieve, &fields, &settings);
             for (k, field) in fields.iter().enumerate() {
@@ -117,7 +117,7 @@ fn tiny_run(seed: u64) {
     assert!(report.memory.peak_bytes <= report.memory.budget_bytes);
     sieve.released.store(true, Ordering::Relaxed);
     drop((settings, report, sieve));
-    // Workers that were left behind hold their memory until they come back; then all of it is free.
+    // Abandoned workers hold their memory until they return; after that all of it is free.
     let _watchdog = Watchdog::start();
     while budget.used_bytes() > 0 {
         std::thread::sleep(Duration::from_millis(1));

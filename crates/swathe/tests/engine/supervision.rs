@@ -1,4 +1,4 @@
-//! No run hangs and none loses what is finished, whatever stands still.
+//! No run hangs or loses finished outcomes, whichever part stands still.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -38,7 +38,7 @@ fn settings(n_devices: usize, faults: &str) -> Settings {
     }
 }
 
-/// Fields of one class each, that devices can take.
+/// Fields of one class that devices can take.
 fn launchable(n: u64, class: u64) -> Vec<Field> {
     (0..n)
         .map(|k| Field::new(mix(k) / 2 * 2 + class, 3, 5))
@@ -51,8 +51,8 @@ fn n_launched(report: &Report) -> u64 {
     parts.map(|part| part.n_lanes).sum()
 }
 
-/// One class fails on the device until it is banned there, while another was never tried: the CPU
-/// may not take the other one, so the device must.
+/// One class fails on the device until it is banned there, while another class was never tried. The
+/// CPU may not take the other class, so the device must.
 #[test]
 fn a_banned_class_keeps_no_device_from_another() {
     let mut all = launchable(40, 0);
@@ -68,8 +68,8 @@ fn a_banned_class_keeps_no_device_from_another() {
     assert!(n_launched(&report) >= 40, "{:?}", report.routes);
 }
 
-/// What a placement gives to devices is solved there alone, and the rest on the CPU alone, however
-/// fast either is.
+/// Problems that a placement assigns to devices are solved only there, and the rest only on the
+/// CPU, however fast either is.
 #[test]
 fn a_placement_decides_where_problems_are_solved() {
     let mut all = launchable(60, 0);
@@ -109,7 +109,7 @@ fn a_placement_decides_where_problems_are_solved() {
     }
 }
 
-/// Workers of the CPU that may take nothing do not plan the whole input while the first launch runs.
+/// CPU workers that may take nothing do not plan the whole input while the first launch runs.
 #[test]
 fn planning_stops_some_way_ahead() {
     let all: Vec<Field> = launchable(200_000, 0);
@@ -130,7 +130,7 @@ fn planning_stops_some_way_ahead() {
     assert!(n_sizes_first <= 4 * 16_384, "{n_sizes_first} sizes");
 }
 
-/// The caller hears from a run in which nothing is finished for a while.
+/// The caller gets ticks from a run in which nothing is finished for a while.
 #[test]
 fn ticks_come_between_outcomes() {
     let mut all = fields(20, 31);
@@ -156,8 +156,8 @@ fn ticks_come_between_outcomes() {
     assert!(n_ticks_late >= 2, "{n_ticks_late}");
 }
 
-/// Every worker of a device is stuck in a load once: the device goes on with new ones, and what only
-/// it may take is taken.
+/// Every worker of a device gets stuck in a load once. The device continues with new workers, and
+/// problems that only it may take are solved.
 #[test]
 fn stuck_loaders_of_a_device_are_replaced() {
     for routing in [Routing::Launch, Routing::Measured] {
@@ -180,7 +180,8 @@ fn stuck_loaders_of_a_device_are_replaced() {
     }
 }
 
-/// A driver that hangs while a device is opened again: the device is given up, its launch goes on.
+/// A driver hangs while a device is being reopened: the device is retired, and its launch continues
+/// elsewhere.
 #[test]
 fn a_device_that_hangs_while_it_is_reopened_is_given_up() {
     let all = Arc::new(launchable(60, 0));
@@ -199,7 +200,7 @@ fn a_device_that_hangs_while_it_is_reopened_is_given_up() {
     );
 }
 
-/// A check that never ends takes nothing away from the answer it was to check.
+/// A check that never ends does not affect the answer that it was to check.
 #[test]
 fn a_check_that_never_ends_changes_no_outcome() {
     for n_devices in [0, 1] {
@@ -222,7 +223,30 @@ fn a_check_that_never_ends_changes_no_outcome() {
     }
 }
 
-/// Counts how often each problem is finished, and how often while another one is launched.
+/// A stuck check keeps its memory. The answer that it was to check holds memory too and is delivered
+/// all the same, however little is left.
+#[test]
+fn an_answer_does_not_wait_for_memory_that_its_stuck_check_keeps() {
+    for cap_bytes in (340..1200).step_by(20) {
+        let mut all = launchable(3, 0);
+        all[0] = all[0].twisted(Twist::AnswersOnce);
+        let settings = Settings {
+            n_threads: 1,
+            n_prefetch: 0,
+            n_verify: 3,
+            memory: Budget::new(cap_bytes),
+            time_limit: Duration::from_millis(50),
+            grace: Duration::from_millis(20),
+            ..settings(0, "")
+        };
+        let sieve = Sieve::new(&settings.memory);
+        let report = run(&sieve, &Arc::new(all), &settings).report;
+        sieve.released.store(true, Ordering::Relaxed);
+        assert_eq!(report.counts.n_done(), 3, "{cap_bytes} bytes");
+    }
+}
+
+/// Counts how often each problem is finished.
 struct Counted {
     sieve: Arc<Sieve>,
     n_finished: Vec<AtomicUsize>,
@@ -249,7 +273,7 @@ impl Finish for Counted {
     }
 }
 
-/// Whatever is retried, verified or lost, a delivered solution is finished exactly once.
+/// A delivered solution is finished exactly once, whatever is retried, verified or lost.
 #[test]
 fn solutions_are_finished_exactly_once() {
     for (n_devices, faults) in [
@@ -286,8 +310,8 @@ fn solutions_are_finished_exactly_once() {
     }
 }
 
-/// Solvers that do not stop take the processor from the others: a few are put up with, then the run
-/// ends and says why, and what was finished has been delivered.
+/// Solvers that do not stop take processor time from the others. A few are tolerated; then the run
+/// ends and reports why, and finished outcomes have been delivered.
 #[test]
 fn many_stuck_solvers_end_the_run() {
     let mut all = fields(1000, 33);
@@ -329,7 +353,7 @@ fn many_stuck_solvers_end_the_run() {
     assert!(n_solved > 0 && n_timed_out >= 6);
 }
 
-/// Stuck solvers that come back later do not count any more.
+/// Stuck solvers that return later no longer count.
 #[test]
 fn solvers_that_come_back_do_not_add_up() {
     let mut all = fields(160, 34);
@@ -350,10 +374,10 @@ fn solvers_that_come_back_do_not_add_up() {
     assert_eq!(ran.report.counts.n_timed_out, 80);
 }
 
-/// A caller that stalls keeps neither the watchdog from its work nor a solver from its limit.
+/// A caller that stalls blocks neither the watchdog nor the time limit of a solver.
 #[test]
 fn limits_hold_while_the_caller_stalls() {
-    // Of one kind, so that they are taken in this order.
+    // All of one kind, so that they are taken in this order.
     let mut all: Vec<Field> = (0..400).map(|k| Field::new(10 * k, 2, 2)).collect();
     for field in &mut all[..2] {
         *field = field.twisted(Twist::LoopsAsleep);
@@ -369,7 +393,7 @@ fn limits_hold_while_the_caller_stalls() {
     let source = sieve.source(&Arc::new(all));
     let _watchdog = Watchdog::start();
     let report = swathe::run(&sieve, &source, &settings, &mut |_| {
-        // Two solvers must have been left behind and the third stopped before this goes on.
+        // Two solvers must have been abandoned and the third stopped before the caller continues.
         while sieve.n_stopped.load(Ordering::Relaxed) == 0 {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -380,7 +404,7 @@ fn limits_hold_while_the_caller_stalls() {
     assert_eq!(report.counts.n_done(), 400);
 }
 
-/// A device that left work to the CPU tries its hand as soon as the CPU is measured.
+/// A device that left work to the CPU probes it as soon as the CPU's cost is measured.
 #[test]
 fn a_measured_cost_wakes_a_device_that_waits() {
     let all: Vec<Field> = launchable(400, 0)
@@ -422,7 +446,7 @@ fn the_longest_limit_is_no_limit() {
     }
 }
 
-/// All events come on the thread that called `run`.
+/// All events arrive on the thread that called `run`.
 #[test]
 fn the_observer_is_called_on_the_callers_thread() {
     let threads: Arc<Mutex<HashSet<ThreadId>>> = Arc::default();
@@ -448,7 +472,7 @@ fn the_observer_is_called_on_the_callers_thread() {
     assert_eq!(*threads.lock().unwrap(), here);
 }
 
-/// A workload that cannot compare answers is not verified in silence.
+/// Verifying a workload that cannot compare answers is refused, not silently skipped.
 #[test]
 #[should_panic(expected = "cannot be verified")]
 fn verifying_what_cannot_be_compared_is_refused() {
@@ -489,7 +513,7 @@ fn verifying_what_cannot_be_compared_is_refused() {
     });
 }
 
-/// Panics that become outcomes can be told from others, whatever the thread is called.
+/// Panics that become outcomes can be distinguished from others, whatever the name of the thread.
 #[test]
 fn panics_of_solvers_are_guarded() {
     assert!(!swathe::is_guarded());

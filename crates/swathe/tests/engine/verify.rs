@@ -1,4 +1,4 @@
-//! Answers that are found twice.
+//! Verification: answers that are computed twice.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,7 +44,7 @@ fn those_who_differ_are_named() {
     assert_ne!(difference.expected, difference.found);
 }
 
-/// The seed chooses, and nothing else: not the order in which workers come by.
+/// The seed alone chooses the problems, not the order in which workers take them.
 #[test]
 fn the_seed_chooses() {
     let all: Vec<Field> = fields(200, 23)
@@ -67,7 +67,8 @@ fn the_seed_chooses() {
     assert_ne!(chosen(1, 1), chosen(2, 1));
 }
 
-/// What fits once but not twice is solved and not checked; memory for two is reserved for the rest.
+/// A problem that fits once but not twice is solved and not checked. For the other problems, memory
+/// for two is reserved.
 #[test]
 fn what_does_not_fit_twice_is_skipped() {
     let all: Vec<Field> = (0..20)
@@ -83,7 +84,7 @@ fn what_does_not_fit_twice_is_skipped() {
     assert!(report.memory.peak_bytes <= need_bytes + 100);
 }
 
-/// What was found out before a worker got stuck is not forgotten with the worker.
+/// Results from before a worker got stuck are not lost with the worker.
 #[test]
 fn a_stuck_worker_takes_no_mismatch_with_it() {
     let mut all: Vec<Field> = (0..8).map(|seed| Field::new(10 * seed, 2, 2)).collect();

@@ -1,4 +1,4 @@
-//! Pictures of tasks: input, expected and output side by side, in the colours people know.
+//! Pictures of tasks: input, expected and output side by side, in the usual colours of these tasks.
 
 mod page;
 
@@ -22,10 +22,10 @@ pub const COLORS: [(u8, u8, u8); 10] = [
     (0x87, 0x0C, 0x25),
 ];
 
-/// What stands for a cell that is no colour.
+/// The colour of a cell whose value is not a colour.
 pub const NO_COLOR: (u8, u8, u8) = (0xFF, 0xFF, 0xFF);
 
-/// Grids with a longer side are told, not drawn.
+/// Grids with a longer side are described in words, not drawn.
 pub const SIDE_DRAWN_MAX: usize = 64;
 
 /// One of the three pictures of a sample.
@@ -65,7 +65,7 @@ pub fn panels(sample: &ShownSample) -> [Panel; 3] {
     ]
 }
 
-/// How a sample went: right, how many cells are right, or nothing if that is not known.
+/// The verdict on a sample: right, how many cells are right, or nothing if that is not known.
 pub fn verdict(sample: &ShownSample) -> String {
     match (sample.is_equal, sample.score) {
         (Some(true), _) => "right".to_owned(),
@@ -77,7 +77,7 @@ pub fn verdict(sample: &ShownSample) -> String {
     }
 }
 
-/// What a sample is called: `train 0`.
+/// The label of a sample, for example `train 0`.
 pub fn label(sample: &ShownSample) -> String {
     let split = crate::arc_table::SPLITS[usize::from(sample.is_test)];
     format!("{split} {}", sample.index)
@@ -112,7 +112,7 @@ fn drawn(rows: &[Vec<i64>], expected: Option<&Grid>) -> Panel {
     }
 }
 
-/// Long encodings are cut: they are in the table.
+/// Cuts a long encoding; the table holds all of it.
 fn shortened(text: &str) -> String {
     const N_CHARACTERS_MAX: usize = 60;
     match text.char_indices().nth(N_CHARACTERS_MAX) {

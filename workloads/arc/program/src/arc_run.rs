@@ -1,8 +1,8 @@
-//! What a run of grid programs leaves beside its results: the samples and programs that were run,
-//! and the table of tasks with the programs that solve them.
+//! The files that a run of grid programs writes beside its results: the samples and programs that were run, and the
+//! table of tasks with the programs that solve them.
 //!
-//! A run folder tells its own story: everything here that is not an input is made from tables in the
-//! folder, so that it is the same after a resumed run and after a merge.
+//! Every file here that is not an input is made from tables in the run folder, so that it is the same after a resumed
+//! run and after a merge.
 
 mod dictionary_column;
 mod profile;
@@ -31,7 +31,7 @@ pub(crate) use tally::{Mark, TaskCalls, tally};
 use swathe_formats::described_field::described;
 use swathe_run::store::run_folder::{FolderError, write_table};
 
-/// How the tasks of a run fared.
+/// How many tasks of a run are solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
     /// Tasks in the run.
@@ -41,6 +41,9 @@ pub struct Summary {
 }
 
 /// Writes `tasks.parquet` of a complete run: for each task the programs that solve it, and the best.
+///
+/// # Errors
+/// If a table of the run cannot be read or `tasks.parquet` cannot be written.
 pub fn write_tasks(run: &Path) -> Result<Summary, FolderError> {
     let samples = read_samples(run)?;
     let ranked = ranking(run)?;

@@ -18,14 +18,14 @@ pub const RESULTS: &str = "results";
 
 /// Results as rows: one for every call, that is one program on one sample.
 ///
-/// An output that several calls of a part have stands in it once.
+/// An output that several calls of a part share is stored in it once.
 pub struct ArcRows {
     problems: Arc<Vec<Problem>>,
     /// The first row of each problem, and the end.
     first_rows: Vec<u64>,
     programs: Names,
     tasks: Names,
-    /// For each problem its task's number among the names.
+    /// For each problem, its task's number among the names.
     task_keys: Vec<i32>,
     splits: Names,
     outcomes: Names,
@@ -54,7 +54,7 @@ struct Counts {
     n_not_kept: u64,
 }
 
-/// What a row takes besides its output's text.
+/// The memory of a row apart from its output's text.
 const ROW_BYTES: usize = 64;
 
 impl ArcRows {
@@ -135,7 +135,7 @@ impl ArcRows {
             }
         };
         self.outcome.append_value(outcome);
-        // A call without an output is not right, where it is known what right is.
+        // Where the expected output is known, a call without an output is wrong.
         let is_equal = call.score.map(|score| score.equal);
         let score = call.score.map(|score| score.score);
         self.n_calls.n_equal += u64::from(is_equal == Some(true));
@@ -146,7 +146,7 @@ impl ArcRows {
     }
 }
 
-/// What the splits are called.
+/// The names of the splits.
 pub(crate) const SPLITS: [&str; 2] = ["train", "test"];
 pub(crate) const OUTCOMES: [&str; 4] = ["ok", "error", "timeout", "memory"];
 
@@ -201,8 +201,7 @@ impl Outputs {
     }
 }
 
-/// The columns that `values_hash` is over. The list only grows at its end, and a column that is renamed
-/// keeps its place.
+/// The columns that `values_hash` covers. New columns go to the end of the list, and a renamed column keeps its place.
 const VALUES: &[&str] = &[
     "program",
     "task",

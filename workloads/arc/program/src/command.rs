@@ -99,7 +99,7 @@ fn run_programs(flags: &ArcAskedFlags, run: &RunFlags) -> Result<Code, CliError>
             Ok(())
         }),
     )?;
-    // A part of the tasks says little about who is best.
+    // A part of the tasks does not show which programs are best.
     let has_tasks = !is_shard && !is_explained && code != Code::Interrupted;
     if let (Some(path), true) = (&flags.submission, has_tasks) {
         write_submission(&folder, path)?;
@@ -131,8 +131,8 @@ fn profile_text(rows: &[ProfileRow]) -> String {
     text
 }
 
-/// Which programs solve which tasks, once all tasks are there: a part of them says little about who
-/// is best.
+/// Writes which programs solve which tasks once all tasks are there, because a part of the tasks
+/// does not show which programs are best.
 pub(crate) fn after_tables(run: &Path, extent: Extent) -> Result<Vec<String>, FolderError> {
     match extent {
         Extent::Shard => return Ok(Vec::new()),
@@ -200,7 +200,7 @@ fn tasks(paths: &[PathBuf]) -> Result<TaskInput, CliError> {
 
 const UNREADABLE_HINT: &str = "check the name, and that it may be read";
 
-/// What was passed over, a text for each.
+/// The programs and tasks that were rejected, a text for each.
 struct Rejected {
     texts: Vec<String>,
     n_programs: u64,
@@ -208,7 +208,7 @@ struct Rejected {
 }
 
 impl Rejected {
-    /// Told on the terminal; the run folder has them all.
+    /// As many are printed; the run folder has all of them.
     const N_TOLD_MAX: usize = 20;
 
     fn of(programs: &ProgramInput, tasks: &TaskInput) -> Rejected {
@@ -251,7 +251,7 @@ impl Rejected {
     }
 }
 
-/// What the flags ask for, with everything read.
+/// The job that the flags describe, with all inputs read.
 struct ArcJob {
     workload: Arc<GridPrograms>,
     problems: Arc<Vec<Problem>>,
@@ -306,7 +306,7 @@ impl ArcJob {
         }
     }
 
-    /// Under `--pairing own`, a task without its program gets no rows: that is said.
+    /// Warns of tasks without a program, which get no rows under `--pairing own`.
     fn warn_of_the_unpaired(&self) {
         if self.workload.pairing == Pairing::All {
             return;

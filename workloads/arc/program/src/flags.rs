@@ -89,14 +89,35 @@ pub(crate) struct ArcAskedFlags {
     /// The folder of the run
     #[arg(short, long, value_name = "DIR")]
     pub(crate) out: PathBuf,
-    /// Which programs run on which task
-    #[arg(long, value_enum, value_name = "WHICH", default_value = "all")]
+    /// Which programs run on which task: all, or own (the program solve_<task> on the task of that
+    /// name)
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHICH",
+        default_value = "all",
+        hide_possible_values = true
+    )]
     pub(crate) pairing: PairingName,
-    /// The order in which programs see the elements of sets
-    #[arg(long, value_enum, value_name = "ORDER", default_value = "cpython")]
+    /// The order in which programs see the elements of sets: cpython (as CPython 3.8 to 3.13 iterates
+    /// them, bit-exact with the Python reference) or sorted
+    #[arg(
+        long,
+        value_enum,
+        value_name = "ORDER",
+        default_value = "cpython",
+        hide_possible_values = true
+    )]
     pub(crate) order: OrderName,
-    /// Which outputs are kept in the table
-    #[arg(long, value_enum, value_name = "WHICH", default_value = "short")]
+    /// Which outputs are kept in the table: short (up to 64 KiB; of longer ones the hash and the
+    /// length) or all
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHICH",
+        default_value = "short",
+        hide_possible_values = true
+    )]
     pub(crate) outputs: OutputsName,
     /// Write two attempts for every test, by the best programs, as the ARC Prize wants them
     #[arg(long, value_name = "FILE")]

@@ -1,5 +1,5 @@
-//! The command `swathe arc`: tasks and programs in, tables, submissions and pictures out, and the
-//! section of the page.
+//! The command `swathe arc`: it reads tasks and programs, writes tables, submissions and pictures,
+//! and makes its section of the page.
 
 pub mod arc_picture;
 pub mod arc_run;
@@ -37,7 +37,7 @@ pub static KIND: RunKind = RunKind {
 pub static PROGRAM: Program = Program {
     kind: &KIND,
     settings: &[],
-    // All tasks are in memory: more workers than threads would only hand their turns to each other.
+    // All tasks are in memory, so more workers than threads would only take turns.
     n_prefetch: Some(0),
     has_kernels: false,
     command: || {

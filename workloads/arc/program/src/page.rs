@@ -1,5 +1,5 @@
-//! What a run of grid programs puts on its page: how calls ended, which program solves which task,
-//! and what the best programs made of the tasks.
+//! The data of a run of grid programs for its page: how calls ended, which program solves which
+//! task, and what the best programs made of the tasks.
 //!
 //! All of it is made from the tables of the run folder, in one pass over the narrow columns of
 //! `results.parquet` and one over the outputs that are shown.
@@ -53,7 +53,8 @@ pub(crate) fn data(run: &Path) -> Result<Value, FolderError> {
     let matrix = match matrix {
         _ if is_own => None,
         Some(matrix) => Some(matrix),
-        // Too large to be shown whole: who is best is known only now, so it is read again.
+        // Too large to be shown whole. Which programs are best is known only now, so the table is
+        // read again.
         None => {
             let mut matrix = standings.matrix_of_best();
             tally(run, &numbers, |task| {

@@ -30,15 +30,15 @@ pub enum ProgramInputError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// It is no text.
+    /// It is not text.
     #[error("{path} is not text in UTF-8 (byte {at})", path = path.display())]
     NotText {
         /// The file.
         path: PathBuf,
-        /// The first byte that is not.
+        /// The first byte that is not UTF-8.
         at: usize,
     },
     /// It is JSON, as tasks are.
@@ -47,7 +47,7 @@ pub enum ProgramInputError {
         /// The file.
         path: PathBuf,
     },
-    /// There is nothing in it.
+    /// It has no programs.
     #[error("{path} has no programs", path = path.display())]
     Empty {
         /// The file.
@@ -55,7 +55,10 @@ pub enum ProgramInputError {
     },
 }
 
-/// Reads files of programs. A program with a mistake, or with the name of an earlier one, is rejected alone.
+/// Reads files of programs. A program with an error, or with the name of an earlier program, is rejected alone.
+///
+/// # Errors
+/// If a file cannot be read, is not UTF-8 text, is JSON, or has no programs.
 pub fn read_programs(paths: &[PathBuf]) -> Result<ProgramInput, ProgramInputError> {
     let mut input = ProgramInput::default();
     let mut first_by_name: HashMap<String, (PathBuf, usize)> = HashMap::new();

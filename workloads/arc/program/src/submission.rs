@@ -1,4 +1,4 @@
-//! Submissions: two attempts for every test, as the ARC Prize wants them.
+//! Submissions: two attempts for every test, in the format of the ARC Prize.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use arrow::array::{Array, AsArray, LargeStringArray, RecordBatch};
 use arrow::datatypes::{Int32Type, UInt32Type};
 use serde_json::{Value, json};
-use swathe_arc::grid_from_value;
+use swathe_arc::{TaskJson, grid_from_value};
 
 use crate::arc_run::{Ranked, ranking, read_samples};
 use crate::arc_table::RESULTS;
@@ -15,9 +15,12 @@ use swathe_run::store::table_reader::{TableReader, string_column};
 
 /// Writes `submission.json` of a complete run.
 ///
-/// Programs are ranked by demonstrations solved, mean score, fewer statements and name; the attempts
-/// at a test are the first two different valid grids (colours 0 to 9, at most 30 × 30). A missing
-/// second repeats the first; where there is none, the grid is `[[0]]`.
+/// Programs are ranked by demonstrations solved, mean score, fewer statements and name; the attempts at a test are the
+/// first two different valid grids (colours 0 to 9, at most 30 × 30). A missing second attempt repeats the first;
+/// without any, both are `[[0]]`.
+///
+/// # Errors
+/// If a table of the run cannot be read or the file cannot be written.
 pub fn write_submission(run: &Path, path: &Path) -> Result<(), FolderError> {
     let mut text = serde_json::to_string(&submission(run)?).unwrap_or_default();
     text.push('\n');
@@ -25,6 +28,9 @@ pub fn write_submission(run: &Path, path: &Path) -> Result<(), FolderError> {
 }
 
 /// The contents of a submission.
+///
+/// # Errors
+/// If a table of the run cannot be read.
 pub fn submission(run: &Path) -> Result<Value, FolderError> {
     let attempts = attempts(run)?;
     let mut tasks: BTreeMap<String, Vec<Value>> = BTreeMap::new();
@@ -100,7 +106,7 @@ fn add(
         let key = (task.value(at).to_owned(), program.value(at).to_owned());
         let rank = *ranks.get(&key).ok_or("it has a call that was not ranked")?;
         let best = attempts.entry((key.0, index.value(at))).or_default();
-        // Most outputs cannot get in, and need not be read.
+        // Most outputs rank too low to be kept, so they are not parsed.
         if best.len() == 2 && best[1].rank < rank {
             continue;
         }
@@ -111,7 +117,7 @@ fn add(
     Ok(())
 }
 
-/// Keeps the best two that differ.
+/// Adds an attempt and keeps the best two that differ.
 fn insert(best: &mut Vec<Attempt>, attempt: Attempt) {
     if let Some(same) = best.iter_mut().find(|known| known.grid == attempt.grid) {
         same.rank = same.rank.min(attempt.rank);
@@ -130,8 +136,8 @@ fn valid_grid(text: &str) -> Option<Value> {
     if text.len() > TEXT_BYTES_MAX || !text.starts_with("{\"grid\":") {
         return None;
     }
+    let encoded: TaskJson = serde_json::from_str(text).ok()?;
+    grid_from_value(encoded.get("grid")?, "output").ok()?;
     let mut encoded: Value = serde_json::from_str(text).ok()?;
-    let grid = encoded.get_mut("grid")?.take();
-    grid_from_value(&grid, "output").ok()?;
-    Some(grid)
+    Some(encoded.get_mut("grid")?.take())
 }

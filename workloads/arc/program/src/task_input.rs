@@ -1,12 +1,11 @@
 //! Task input: ARC tasks from folders, from the competition's files and from combined files.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::Value;
-use swathe_arc::{Task, TaskError, grid_from_value};
+use swathe_arc::{Task, TaskError, TaskJson, grid_from_value};
 use swathe_formats::regular_file;
 
 use swathe_run::store::run_folder::InputFile;
@@ -16,7 +15,7 @@ use swathe_run::store::run_folder::InputFile;
 pub struct TaskInput {
     /// The tasks, file by file, in the order of their names.
     pub tasks: Vec<Arc<Task>>,
-    /// Those that were passed over, and why.
+    /// Tasks that were rejected, and why.
     pub rejected: Vec<RejectedTask>,
     /// The files that were read.
     pub files: Vec<InputFile>,
@@ -50,7 +49,7 @@ pub enum TaskReason {
         n_tests: usize,
         /// The answers in the other file.
         n_answers: usize,
-        /// That file.
+        /// The file of the answers.
         path: PathBuf,
     },
     /// Its file cannot be read.
@@ -66,7 +65,7 @@ pub enum TaskInputError {
     Read {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// It is a folder without tasks.
@@ -97,10 +96,12 @@ pub enum TaskInputError {
 
 /// Reads all tasks of some paths.
 ///
-/// A path is a folder (each `.json` file in it is a task and has its name), a file `*_challenges.json`
-/// of the competition (the tests' answers are taken from `*_solutions.json` beside it, if that is
-/// there), a file of one task, or one that holds many by name. A malformed task is passed over; a
-/// path that is of no use is an error.
+/// A path is a folder (each `.json` file in it is a task and has its name), a file `*_challenges.json` of the
+/// competition (the tests' answers are taken from `*_solutions.json` beside it, if that is there), a file of one task,
+/// or a file of many tasks by name. A malformed task is rejected alone.
+///
+/// # Errors
+/// If a path cannot be read, is not JSON or has no tasks, or if two tasks have one name.
 pub fn read_tasks(paths: &[PathBuf]) -> Result<TaskInput, TaskInputError> {
     let mut input = TaskInput::default();
     let mut named: HashMap<String, PathBuf> = HashMap::new();
@@ -174,7 +175,7 @@ fn stem(path: &Path) -> String {
     stem.to_string_lossy().into_owned()
 }
 
-/// Reads a file and notes what it was.
+/// Reads a file and records it as an input of the run.
 fn read(path: &Path, files: &mut Vec<InputFile>) -> io::Result<Vec<u8>> {
     let bytes = regular_file::read(path)?;
     files.push(InputFile::of_bytes(path, &bytes));
@@ -214,29 +215,29 @@ fn is_answers(path: &Path) -> bool {
 
 /// The tasks of one file: one, or many by name.
 fn tasks_of_file(path: &Path, files: &mut Vec<InputFile>) -> Result<Vec<Found>, TaskInputError> {
-    let Value::Object(mut tasks) = json_of(path, files)? else {
-        return Err(not_tasks(path, "it is JSON, but holds no tasks by name"));
-    };
-    if tasks.contains_key("train") || tasks.contains_key("test") {
+    let json = json_of(path, files)?;
+    if json.get("train").is_some() || json.get("test").is_some() {
         let name = stem(path);
-        let task = Task::from_value(&name, &Value::Object(tasks));
+        let task = Task::from_value(&name, &json);
         let task = task.map_err(TaskReason::from).and_then(with_samples);
         return Ok(vec![(name, path.to_owned(), task)]);
     }
+    let TaskJson::Object(tasks) = json else {
+        return Err(not_tasks(path, "it is JSON, but holds no tasks by name"));
+    };
     if tasks.is_empty() {
         return Err(not_tasks(path, "it has no tasks"));
     }
     let answers = match answers_beside(path).filter(|answers| answers.exists()) {
         None => None,
         Some(path) => match json_of(&path, files)? {
-            Value::Object(answers) => Some((path, answers)),
+            answers @ TaskJson::Object(_) => Some((path, answers)),
             _ => return Err(not_tasks(&path, "it is JSON, but holds no answers by name")),
         },
     };
-    let mut names: Vec<String> = tasks.keys().cloned().collect();
-    names.sort();
-    let found = names.into_iter().map(|name| {
-        let json = tasks.remove(&name).unwrap_or_default();
+    // Of two tasks with one name the last counts, as in Python.
+    let tasks: BTreeMap<String, TaskJson> = tasks.into_iter().collect();
+    let found = tasks.into_iter().map(|(name, json)| {
         let mut task = Task::from_value(&name, &json).map_err(TaskReason::from);
         if let (Ok(task), Some((path, answers))) = (&mut task, &answers)
             && let Some(answers) = answers.get(&name)
@@ -256,7 +257,7 @@ fn not_tasks(path: &Path, reason: &str) -> TaskInputError {
     }
 }
 
-fn json_of(path: &Path, files: &mut Vec<InputFile>) -> Result<Value, TaskInputError> {
+fn json_of(path: &Path, files: &mut Vec<InputFile>) -> Result<TaskJson, TaskInputError> {
     let bytes = read(path, files).map_err(|source| TaskInputError::Read {
         path: path.to_owned(),
         source,
@@ -265,9 +266,12 @@ fn json_of(path: &Path, files: &mut Vec<InputFile>) -> Result<Value, TaskInputEr
         .map_err(|error| not_tasks(path, &format!("it is not JSON: {error}")))
 }
 
-/// Gives a task's tests the outputs that another file has for them.
-fn add_answers(task: &mut Task, answers: &Value, path: &Path) -> Result<(), TaskReason> {
-    let answers = answers.as_array().map_or(&[][..], Vec::as_slice);
+/// Adds the outputs from a file of answers to a task's tests.
+fn add_answers(task: &mut Task, answers: &TaskJson, path: &Path) -> Result<(), TaskReason> {
+    let answers = match answers {
+        TaskJson::List(answers) => answers.as_slice(),
+        _ => &[],
+    };
     if answers.len() != task.test.len() {
         return Err(TaskReason::Answers {
             n_tests: task.test.len(),

@@ -1,4 +1,4 @@
-//! Runs files of programs on a folder of tasks and says how it went.
+//! Runs files of programs on a folder of tasks and prints the results.
 //!
 //! ```text
 //! solvers own PROGRAMS.py TASKS_DIR            each solve_<task> on its own task
@@ -25,7 +25,7 @@ use swathe_arc::{
     parse, score,
 };
 
-/// That of the command-line program: values are many and small.
+/// The allocator of the command-line program: values are many and small.
 #[path = "../../../../crates/swathe-cli/src/allocator.rs"]
 mod allocator;
 

@@ -81,8 +81,8 @@ impl<'g> From<&'g Sample> for Inputs<'g> {
 
 /// Evaluates a library on many samples, one after the other, on one thread.
 ///
-/// What does not depend on the input is evaluated once and kept; what depends on the demonstrations alone is
-/// kept as long as the [task](Evaluator::start_task) is the same.
+/// Values that do not depend on the input are evaluated once and kept. Values that depend on the demonstrations alone
+/// are kept until the [task](Evaluator::start_task) changes.
 pub struct Evaluator<'a> {
     library: &'a Library,
     order: Order,
@@ -92,20 +92,20 @@ pub struct Evaluator<'a> {
     stop: Option<Stop>,
 }
 
-/// What an evaluator knows beside its library; another of the same library can go on with it.
+/// The state of an evaluator apart from its library. Another evaluator of the same library can reuse it.
 pub(crate) struct Values {
     scopes: Vec<Scope>,
     slots: Vec<Option<Done>>,
-    /// For each node the last program that uses it: the value is dropped after that.
+    /// For each node, the last program that uses it: the value is dropped after that program.
     last_user: Vec<u32>,
     dropped_after: Vec<Vec<u32>>,
-    /// For each node whether it is a first element that may be looked up later.
+    /// For each node, whether it is a first element whose lookup can be deferred.
     is_first_to_fix: Vec<bool>,
-    /// The nodes of the sample at hand that were evaluated; kept for its room.
+    /// The nodes evaluated for the current sample. The vector is kept to reuse its allocation.
     touched: Vec<u32>,
-    /// The node of the demonstrations, if some program looks at them.
+    /// The node of the demonstrations, if some program reads them.
     samples_node: Option<usize>,
-    /// The node of the expected output, if some program looks at it.
+    /// The node of the expected output, if some program reads it.
     expected_node: Option<usize>,
 }
 
@@ -113,7 +113,8 @@ pub(crate) struct Values {
 struct Done {
     result: Result,
     usage: Usage,
-    /// The node is the first element of this result, a set with some elements: it is looked up when it is needed.
+    /// The result is a set with several elements, and the node stands for its first element, which is looked up on
+    /// demand.
     is_first_of: bool,
 }
 
@@ -126,7 +127,7 @@ impl Done {
         }
     }
 
-    /// What is there without any work.
+    /// A result that cost no work.
     fn given(result: Result) -> Done {
         Done::new((result, Usage::default()))
     }
@@ -167,7 +168,7 @@ impl<'a> Evaluator<'a> {
         Evaluator::with_values(library, order, limits, Values::new(library))
     }
 
-    /// Goes on with what an evaluator of the same library, order and limits knew.
+    /// Continues with the state of an evaluator of the same library, order and limits.
     pub(crate) fn with_values(
         library: &'a Library,
         order: Order,
@@ -184,18 +185,18 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// What it knows, for another to go on with.
+    /// The state, for another evaluator to reuse.
     pub(crate) fn into_values(self) -> Values {
         self.values
     }
 
-    /// Gives up soon after this stop is requested, in the middle of a statement too: the programs that are left,
-    /// and the one at hand, then end as timeouts, which their user knows not to take for results.
+    /// Gives up soon after this stop is requested, even in the middle of a statement. The current program and the
+    /// remaining ones then end as timeouts, which the caller must not take for results.
     pub fn watch(&mut self, stop: &Stop) {
         self.stop = Some(stop.clone());
     }
 
-    /// From now on, notes how long each statement takes.
+    /// From now on, records how long each statement takes.
     pub fn start_profile(&mut self) {
         self.profile = Some(Profile::new(self.library.n_nodes()));
     }
@@ -207,7 +208,7 @@ impl<'a> Evaluator<'a> {
             .map_or_else(Vec::new, |p| p.statements(self.library))
     }
 
-    /// The notes so far; there are no more after that.
+    /// Takes the profile so far and ends profiling.
     pub(crate) fn take_profile(&mut self) -> Option<Profile> {
         self.profile.take()
     }
@@ -242,6 +243,9 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Runs these programs, given in ascending order.
+    ///
+    /// # Panics
+    /// If there is no program of one of these numbers.
     pub fn run_some<'g>(
         &mut self,
         inputs: impl Into<Inputs<'g>>,
@@ -255,6 +259,9 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Runs these programs, given in ascending order, until `done` breaks.
+    ///
+    /// # Panics
+    /// If there is no program of one of these numbers.
     pub fn run_while<'g>(
         &mut self,
         inputs: impl Into<Inputs<'g>>,
@@ -290,7 +297,7 @@ impl<'a> Evaluator<'a> {
                 break;
             }
         }
-        // Programs that were left out may have kept values alive.
+        // A value whose last user did not run has not been dropped yet.
         for node in touched.drain(..) {
             if self.values.last_user[node as usize] != u32::MAX {
                 self.values.slots[node as usize] = None;
@@ -327,7 +334,7 @@ impl<'a> Evaluator<'a> {
                 .expect("just evaluated");
             total.work += done.usage.work;
             total.bytes += done.usage.bytes;
-            // A step that failed by itself says why; one that was too much in sum is a limit of the call.
+            // A step's own failure comes before the limits of the whole call.
             if let Err(fault) = &done.result {
                 return Err(*fault);
             }
@@ -350,7 +357,7 @@ impl<'a> Evaluator<'a> {
         let limits = self.limits;
         let (head, args, guard) = match &self.library.nodes[id as usize] {
             Node::Input | Node::Expected => unreachable!("the inputs are always there"),
-            // Nobody has started a task: there are no demonstrations.
+            // No task was started, so there are no demonstrations.
             Node::Samples => return Done::given(Value::tuple(Vec::new())),
             Node::Constant(c) => return Done::given(c.value()),
             Node::Call(head, args, guard) => (*head, args, guard),
@@ -361,7 +368,7 @@ impl<'a> Evaluator<'a> {
             None
         }) {
             if self.values.slots[arg as usize].is_none() {
-                // Only constants and the demonstrations are not steps themselves.
+                // Only constants and the demonstrations are missing from the steps.
                 let done = self.node(arg);
                 self.values.slots[arg as usize] = Some(done);
             }
@@ -390,7 +397,7 @@ impl<'a> Evaluator<'a> {
         done
     }
 
-    /// What a node gave, if it is a set of which the first element has to be looked for.
+    /// A node's value, if it is a set with several elements, so that finding the first one takes a lookup.
     fn several(&self, id: u32) -> Option<Value> {
         match &self.values.slots[id as usize].as_ref()?.result {
             Ok(Value::Set(set)) if set.len() > 1 => Some(Value::Set(set.clone())),
@@ -410,7 +417,8 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Whether a node, which may only be fixed as an argument then, is the first element of the value in its place.
+    /// Whether a node stands for the first element of the set in its slot. Such a node is only ever bound as an
+    /// argument.
     fn is_first_of(&self, id: u32) -> bool {
         let done = &self.values.slots[id as usize];
         done.as_ref().is_some_and(|done| done.is_first_of)

@@ -1,4 +1,4 @@
-//! Single operations on many grids: what of the primitives can run on a graphics processor.
+//! Single operations on many grids: the primitives that can run on a GPU.
 
 mod gpu;
 
@@ -26,7 +26,7 @@ use swathe::{Device, DeviceKind, Difference, GpuError, Lane, Need, Shape, Size, 
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GridOps {
-    /// The order of sets, which decides what is background where two colours are the most common ones.
+    /// The order of sets. It decides which colour is the background where several are equally common.
     pub order: Order,
 }
 
@@ -42,7 +42,7 @@ pub struct GridProblem {
 /// An operation on a grid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GridOp {
-    /// `objects`, in all eight ways.
+    /// `objects`, for all eight combinations of its flags.
     Objects,
     /// `hmirror`
     Hmirror,
@@ -72,7 +72,7 @@ pub enum GridOp {
 /// What an operation makes of a grid.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum GridAnswer {
-    /// The objects, in all eight ways.
+    /// The objects, for all eight combinations of the flags.
     Objects(Box<ObjectLabels>),
     /// Another grid.
     Grid(Grid),
@@ -80,7 +80,7 @@ pub enum GridAnswer {
     Counts(Vec<(i8, u32)>),
 }
 
-/// The objects of a grid in all eight ways of asking for them.
+/// The objects of a grid for all eight combinations of the flags of `objects`, called ways.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ObjectLabels {
     ways: [Vec<u32>; 8],
@@ -96,7 +96,7 @@ impl ObjectLabels {
         &self.ways[way(univalued, diagonal, without_background)]
     }
 
-    /// From what tells the objects of each way apart, cell by cell.
+    /// Numbers the objects of each way; `object_of(way, cell)` identifies a cell's object.
     fn new(n_cells: usize, object_of: impl Fn(usize, usize) -> Option<usize>) -> ObjectLabels {
         let ways = std::array::from_fn(|way| {
             let mut numbers = vec![ObjectLabels::NONE; n_cells];
@@ -120,11 +120,11 @@ fn way(univalued: bool, diagonal: bool, without_background: bool) -> usize {
     usize::from(univalued) * 4 + usize::from(diagonal) * 2 + usize::from(without_background)
 }
 
-/// What must not share a launch.
+/// Operations of different classes must not share a launch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Class {
     Objects,
-    /// A grid of as many cells.
+    /// The answer is a grid of as many cells.
     Moves,
     Counts,
 }
@@ -170,10 +170,10 @@ impl Workload for GridOps {
         if on == DeviceKind::Gpu {
             return gpu::need(class, size.shape);
         }
-        /// Of values and tables around them.
+        /// Of values and the tables around them, for a grid of any size.
         const OVERHEAD_BYTES: u64 = 16 << 10;
         let n_cells = size.shape.volume();
-        // Objects are sets of cells, and each cell is looked at as a value: 560 bytes a cell measured, with all.
+        // Objects are sets of cells, and each cell is read as a value: 560 bytes per cell in all, measured.
         let (scratch_bytes, solution_bytes) = match class {
             Class::Objects => (n_cells * 576, n_cells * 8 * 4),
             Class::Moves => (n_cells * 2, n_cells),
@@ -263,7 +263,7 @@ impl GridOps {
         result
     }
 
-    /// The most common colour, by the primitive: which one it is of several depends on the order of sets.
+    /// The most common colour, as the primitive finds it: the order of sets breaks ties.
     fn background(&self, grid: &Grid) -> Result<i8, Fault> {
         self.measured(|| {
             let color = run("mostcolor", &[grid.clone().into()])?;
@@ -346,7 +346,7 @@ fn objects(grid: &Grid, value: &Value) -> Result<ObjectLabels, Fault> {
     Ok(ObjectLabels::new(n_cells, |way, cell| object_of[way][cell]))
 }
 
-/// A value that is a grid, whatever form it has.
+/// A value as a grid, whether it is one or a tuple of rows.
 fn grid_of(value: &Value) -> Result<Grid, Fault> {
     if let Value::Grid(grid) = value {
         return Ok(Grid::clone(grid));

@@ -1,4 +1,4 @@
-//! The language: programs are read, primitives have names and kinds.
+//! The language: the parser of programs, and the names and kinds of primitives.
 
 pub(crate) mod explain;
 pub(crate) mod parse;

@@ -1,9 +1,9 @@
 //! Grid programs in the ARC DSL, exact and fast.
 //!
-//! A *program* is a straight line of calls to 160 primitives (and a few more in `batt` files), from an input grid to an output. This crate
-//! [parses](parse) files of programs, merges them into one [`Library`], [evaluates](evaluate) the library on grids,
-//! and [scores](score) the outputs. Results are those of the Python reference, bit for bit: values, kinds of
-//! containers, kinds of errors, and the order of sets, which programs can see.
+//! A *program* is a straight line of calls to 160 primitives (and a few more in `batt` files) that turns an input grid
+//! into an output. This crate [parses](parse) files of programs, merges them into one [`Library`],
+//! [evaluates](evaluate) the library on grids, and [scores](score) the outputs. Results are those of the Python
+//! reference, bit for bit: values, kinds of containers, kinds of errors, and the order of sets, which programs can see.
 //!
 //! ```
 //! use swathe_arc::{Evaluator, Library, Limits, Order, Task, parse, score};
@@ -21,10 +21,10 @@
 //! # Ok::<(), swathe_arc::TaskError>(())
 //! ```
 //!
-//! How it is exact and fast: tuples that programs make by the million are inline, sets of places and cells are
-//! packed, a set's order is a recipe that is followed only when somebody looks, and errors are values. Whatever
-//! does not fit a fast form (ragged grids, None in a grid, huge coordinates) takes a general path that follows
-//! the reference statement by statement.
+//! How it is exact and fast: frequent kinds of tuples are stored inline, sets of places and cells are packed, a set's
+//! order is a recipe that is carried out only when a program reads the order, and errors are values. Values that fit no
+//! fast form (ragged grids, None in a grid, huge coordinates) take a general path that follows the reference statement
+//! by statement.
 
 mod columns;
 mod evaluate;
@@ -35,6 +35,7 @@ pub mod samples;
 mod set;
 mod set_order;
 mod task;
+mod task_json;
 mod value;
 mod workload;
 
@@ -49,6 +50,7 @@ pub use language::primitive::{PRIMITIVES, Primitive, primitive};
 pub use language::program::Program;
 pub use set::Set;
 pub use task::{SIDE_MAX, Sample, Task, TaskError, grid_from_value};
+pub use task_json::TaskJson;
 pub use value::Value;
 pub use value::closure::{Closure, call};
 pub use value::encode::{Output, encode};

@@ -1,7 +1,7 @@
 //! Tasks and programs written for this project, for demonstrations and first steps.
 
-/// Ninety-nine programs: `solve_<task>` for each of the [tasks](TASKS), alternatives, near misses, and some that
-/// fail. Together they use every primitive.
+/// Ninety-nine programs: `solve_<task>` for each of the [tasks](TASKS), alternatives, near misses, and some that fail.
+/// Together they use every primitive of the reference.
 pub const PROGRAMS: &str = include_str!("../samples/programs.py");
 
 macro_rules! task {

@@ -10,7 +10,7 @@ pub(crate) mod shifted_sets;
 
 use crate::evaluate::meter::{self, Order};
 use crate::primitives::collection::one_color;
-use crate::set::line_segment::Straight;
+use crate::set::line_segment::LineSegment;
 use crate::set::members::{Bits, Members};
 use crate::set::shifted_sets::{Copies, Listed};
 use crate::set_order::layout::Layout;
@@ -27,8 +27,8 @@ use std::rc::Rc;
 
 /// A frozenset: its content without duplicates, and a recipe for its order that is followed on demand.
 ///
-/// Most sets are never iterated in a way that a program can see, so their order is not worked out:
-/// content-only sets are made some fifty times faster than replaying CPython's table.
+/// Most sets are never iterated in a way that a program can see, so their order is not computed. Making the content
+/// alone is some fifty times faster than replaying CPython's table.
 pub struct Set {
     items: Items,
     recipe: RefCell<Recipe>,
@@ -41,7 +41,7 @@ pub struct Set {
     bits: OnceCell<Box<Bits>>,
     nesting: u32,
     weight: u32,
-    /// Something about the order has been found out without it; the next time it is worked out.
+    /// `spans` has been called once; further calls compute the whole order instead.
     is_told: Cell<bool>,
 }
 
@@ -54,18 +54,19 @@ pub(crate) enum Items {
     /// Tuples of an element of each of two sets, by position: the first in the high half.
     Couples(Rc<[Rc<Set>; 2]>, Vec<u64>),
     /// Sets that are lines of places, or of cells, with their hashes once they are known.
-    Lines(Vec<Straight>, bool, OnceCell<Vec<u64>>),
+    Lines(Vec<LineSegment>, bool, OnceCell<Vec<u64>>),
     /// Anything, with the hashes once they are known.
     General(Listed, OnceCell<Vec<u64>>),
 }
 
-/// Recipes hold on to the sets they start from; longer chains are cut by following them at once.
+/// A recipe keeps the sets it starts from alive. A longer chain of recipes is followed at once, which releases the
+/// sets.
 const N_PENDING_MAX: u32 = 64;
 
 /// CPython hashes nothing to -1.
 const NO_HASH: u64 = u64::MAX;
 
-/// Fewer elements are as fast hashed one by one.
+/// Hashing fewer elements one by one is as fast.
 const N_RECTANGLE_MIN: usize = 4;
 
 thread_local! {
@@ -77,7 +78,7 @@ pub(crate) fn empty() -> Value {
     Value::Set(EMPTY_SET.with(Rc::clone))
 }
 
-/// A set of distinct packed elements; `recipe` tells their order.
+/// A set of distinct packed elements; `recipe` gives their order.
 pub(crate) fn packed(items: Vec<u32>, is_cell: bool, recipe: Recipe) -> Value {
     if items.is_empty() {
         return empty();
@@ -86,7 +87,8 @@ pub(crate) fn packed(items: Vec<u32>, is_cell: bool, recipe: Recipe) -> Value {
     Value::Set(Set::new(Items::Packed(items, is_cell), recipe, 2, weight))
 }
 
-/// A packed set that is not empty, iterated, with a number added to each element: moved, in a colour or without it.
+/// A packed set that is not empty, with a number added to each element: moved, coloured, or without its colour. The set
+/// is inserted in the iteration order of the original.
 pub(crate) fn sum(set: &Rc<Set>, added: u32, is_cell: bool, bounds: Option<Bounds>) -> Value {
     let items = set.packed().map_or(&[][..], |(items, _)| items);
     let sums = items.iter().map(|x| x.wrapping_add(added)).collect();
@@ -118,7 +120,8 @@ pub(crate) fn duos(items: Vec<u64>, is_cell: bool, recipe: Recipe) -> Value {
     Value::Set(Set::new(Items::Duos(items, is_cell), recipe, 3, weight))
 }
 
-/// A set of tuples of an element of the first set and one of the second, given by their positions; the elements of both are packed sets.
+/// A set of tuples of an element of the first set and one of the second, given by their positions. The elements of both
+/// sets are packed sets.
 pub(crate) fn couples(of: Rc<[Rc<Set>; 2]>, items: Vec<u64>, recipe: Recipe) -> Value {
     if items.is_empty() {
         return empty();
@@ -145,7 +148,7 @@ const COUPLE_NESTING: u32 = 5;
 /// A set of distinct lines of one kind, one of which may be empty.
 ///
 /// `nesting` is at least theirs.
-pub(crate) fn lines(lines: Vec<Straight>, is_cell: bool, recipe: Recipe, nesting: u32) -> Value {
+pub(crate) fn lines(lines: Vec<LineSegment>, is_cell: bool, recipe: Recipe, nesting: u32) -> Value {
     if lines.is_empty() {
         return empty();
     }
@@ -241,7 +244,7 @@ pub(crate) fn all_packed(values: &[Value]) -> Option<(Vec<u32>, bool)> {
     Some((items, is_cell))
 }
 
-/// The set of any values, told apart by hash and equality.
+/// The set of any values, deduplicated by hash and equality.
 fn hashed(values: Vec<Value>) -> Result {
     let mut items: Vec<Value> = Vec::with_capacity(values.len());
     let mut hashes: Vec<u64> = Vec::with_capacity(values.len());
@@ -312,12 +315,12 @@ impl Set {
         self.layout().perm.iter().map(|&k| self.get(k as usize))
     }
 
-    /// The element that iteration meets first.
+    /// The first element in iteration order.
     pub(crate) fn first(&self) -> Option<Value> {
         self.first_where(|_| true).map(|k| self.get(k))
     }
 
-    /// The position of the first element, as iteration meets them, whose position is wanted.
+    /// The position of the first element in iteration order whose position is wanted.
     pub(crate) fn first_where(&self, is_wanted: impl Fn(usize) -> bool) -> Option<usize> {
         let mut wanted = (0..self.len()).filter(|&k| is_wanted(k));
         let (first, second) = (wanted.next()?, wanted.next());
@@ -336,8 +339,8 @@ impl Set {
         in_order.into_iter().find(|&k| is_wanted(k))
     }
 
-    /// Where in the table each item may be, as far as it can be told without the order; None if it cannot, or if
-    /// the order is known.
+    /// The slots of the table that each item may have, derived without computing the order. None if they cannot be
+    /// derived, if the order is known, or if this is not the first call.
     pub(crate) fn spans(&self) -> Option<Vec<Span>> {
         if self.layout.get().is_some()
             || self.is_told.replace(true)
@@ -353,7 +356,7 @@ impl Set {
         &self.items
     }
 
-    /// An element by its position in the content, which is not the order programs see.
+    /// An element by its position in the content, which is not the order that programs see.
     #[inline]
     pub(crate) fn get(&self, k: usize) -> Value {
         match &self.items {
@@ -400,7 +403,7 @@ impl Set {
         self.nesting
     }
 
-    /// How deep each element is nested, if they are values of any kind and all nested the same.
+    /// How deep each element is nested, if the items are `General` and all nested equally.
     pub(crate) fn nesting_of_each(&self) -> Option<u32> {
         let Items::General(items, _) = &self.items else {
             return None;
@@ -425,7 +428,7 @@ impl Set {
         }
     }
 
-    /// The order, worked out at the first request.
+    /// The order, computed at the first request.
     #[inline]
     pub(crate) fn layout(&self) -> &Layout {
         if let Some(layout) = self.layout.get() {
@@ -440,7 +443,7 @@ impl Set {
             Order::Cpython => recipe::layout(self, &self.recipe.borrow()),
             Order::Sorted => self.sorted_layout(),
         });
-        // The recipe is done with: let go of the sets it started from.
+        // The recipe is no longer needed: release the sets it started from.
         self.recipe.replace(Recipe::Sequence);
         self.layout.get_or_init(|| Box::new(layout))
     }
@@ -517,7 +520,7 @@ impl Set {
         b
     }
 
-    /// Which elements a set of these packed items has, ready for about `n_questions` questions.
+    /// A membership test for the packed items of this set, prepared for about `n_questions` lookups.
     pub(crate) fn members<'a>(&'a self, items: &'a [u32], n_questions: usize) -> Members<'a> {
         if let Some(bits) = self.bits.get() {
             return Members::Known(bits);
@@ -529,7 +532,7 @@ impl Set {
         Members::Known(self.bits.get_or_init(bits))
     }
 
-    /// The bounds if they have been asked for.
+    /// The bounds, if they have been computed.
     pub(crate) fn known_bounds(&self) -> Option<Bounds> {
         self.bounds.get()
     }
@@ -650,17 +653,17 @@ pub(crate) fn halves(d: u64) -> (usize, usize) {
     ((d >> 32) as usize, d as u32 as usize)
 }
 
-/// The hashes of these lines, worked out at the first request.
+/// The hashes of these lines, computed at the first request.
 fn known_of_lines<'a>(
-    lines: &[Straight],
+    lines: &[LineSegment],
     is_cell: bool,
     hashes: &'a OnceCell<Vec<u64>>,
 ) -> &'a [u64] {
-    let hash = |line: &Straight| line.value(is_cell).py_hash();
+    let hash = |line: &LineSegment| line.value(is_cell).py_hash();
     hashes.get_or_init(|| lines.iter().map(hash).collect())
 }
 
-/// The hashes of these values, worked out at the first request.
+/// The hashes of these values, computed at the first request.
 fn known<'a>(values: &Listed, hashes: &'a OnceCell<Vec<u64>>) -> &'a [u64] {
     hashes.get_or_init(|| match values.copies() {
         Some(copies) => copies.hashes(),

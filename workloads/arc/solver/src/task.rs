@@ -1,5 +1,7 @@
+//! Tasks and their samples, read from JSON and checked.
+
+use crate::task_json::TaskJson;
 use crate::value::grid::Grid;
-use serde_json::Value as Json;
 
 /// A task: demonstrations and tests, each an input with its output.
 #[derive(Debug)]
@@ -12,7 +14,7 @@ pub struct Task {
     pub test: Vec<Sample>,
 }
 
-/// An input grid and what it should become.
+/// An input grid and its expected output.
 #[derive(Debug)]
 pub struct Sample {
     /// The input.
@@ -30,7 +32,7 @@ pub enum TaskError {
     /// The text is not JSON.
     #[error("not JSON: {message}")]
     NotJson {
-        /// What the JSON reader says, and where.
+        /// The message of the JSON reader, with the position.
         message: String,
         /// Counted from 1.
         line: usize,
@@ -72,7 +74,7 @@ pub enum TaskError {
         row: usize,
         /// Counted from 0.
         column: usize,
-        /// What stands there.
+        /// What is there instead.
         found: String,
     },
     /// A grid larger than 30 × 30.
@@ -99,8 +101,11 @@ impl Task {
     /// assert_eq!(ragged.unwrap_err().to_string(), "test[0].input: row 1 has 1 cells, the first has 2");
     /// # Ok::<(), TaskError>(())
     /// ```
+    ///
+    /// # Errors
+    /// If the text is not JSON, or if it is not a task: see [`TaskError`].
     pub fn from_json(name: &str, text: &str) -> Result<Task, TaskError> {
-        let json: Json = serde_json::from_str(text).map_err(|e| TaskError::NotJson {
+        let json: TaskJson = serde_json::from_str(text).map_err(|e| TaskError::NotJson {
             message: e.to_string(),
             line: e.line(),
             column: e.column(),
@@ -109,8 +114,12 @@ impl Task {
     }
 
     /// Reads a task from parsed JSON, as combined files hold it.
-    pub fn from_value(name: &str, json: &Json) -> Result<Task, TaskError> {
-        if !json.is_object() {
+    ///
+    /// # Errors
+    /// If a part is missing or a grid is empty, ragged, too large or has a cell that is not a
+    /// colour.
+    pub fn from_value(name: &str, json: &TaskJson) -> Result<Task, TaskError> {
+        if !matches!(json, TaskJson::Object(_)) {
             return Err(TaskError::Expected {
                 at: "the task".into(),
                 wanted: "an object with `train` and `test`",
@@ -125,36 +134,55 @@ impl Task {
 }
 
 /// Reads one grid, checking shape and colours; `at` names it in errors.
-pub fn grid_from_value(json: &Json, at: &str) -> Result<Grid, TaskError> {
-    let expected = |wanted: &'static str| TaskError::Expected {
+///
+/// # Errors
+/// If the value is not a list of rows, or if the grid is empty, ragged, too large or has a cell
+/// that is not a colour.
+pub fn grid_from_value(json: &TaskJson, at: &str) -> Result<Grid, TaskError> {
+    let expected = || TaskError::Expected {
         at: at.into(),
-        wanted,
+        wanted: "a list of rows",
     };
-    let rows = json.as_array().ok_or_else(|| expected("a list of rows"))?;
-    let mut grid: Vec<Vec<i8>> = Vec::with_capacity(rows.len());
+    let TaskJson::List(rows) = json else {
+        return Err(expected());
+    };
+    let length = |row: &TaskJson| match row {
+        TaskJson::Colors(colors) => Some(colors.len()),
+        TaskJson::List(values) => Some(values.len()),
+        _ => None,
+    };
+    let mut grid: Vec<Vec<i8>> = Vec::with_capacity(rows.len().min(SIDE_MAX));
+    let width = rows.first().map_or(Some(0), length).ok_or_else(expected)?;
     for (i, row) in rows.iter().enumerate() {
-        let row = row.as_array().ok_or_else(|| expected("a list of rows"))?;
-        let n_first = grid.first().map_or(row.len(), Vec::len);
-        if row.len() != n_first {
+        let n = length(row).ok_or_else(expected)?;
+        if n != width {
             return Err(TaskError::Ragged {
                 at: at.into(),
                 row: i,
-                n: row.len(),
-                n_first,
+                n,
+                n_first: width,
             });
         }
-        let cells = row.iter().enumerate().map(|(j, cell)| match cell.as_i64() {
-            Some(c @ 0..=9) => Ok(c as i8),
-            _ => Err(TaskError::Color {
-                at: at.into(),
-                row: i,
-                column: j,
-                found: cell.to_string(),
-            }),
-        });
-        grid.push(cells.collect::<Result<_, _>>()?);
+        match row {
+            TaskJson::Colors(colors) if i < SIDE_MAX => {
+                grid.push(colors.iter().map(|&color| color as i8).collect());
+            }
+            // A list that is not one of colours has something else in it.
+            TaskJson::List(values) => {
+                let is_color = |value: &TaskJson| matches!(value, TaskJson::Number(0..=9));
+                if let Some(j) = values.iter().position(|value| !is_color(value)) {
+                    return Err(TaskError::Color {
+                        at: at.into(),
+                        row: i,
+                        column: j,
+                        found: values[j].to_string(),
+                    });
+                }
+            }
+            _ => {}
+        }
     }
-    let (height, width) = (grid.len(), grid.first().map_or(0, Vec::len));
+    let height = rows.len();
     if height > SIDE_MAX || width > SIDE_MAX {
         return Err(TaskError::TooLarge {
             at: at.into(),
@@ -165,13 +193,14 @@ pub fn grid_from_value(json: &Json, at: &str) -> Result<Grid, TaskError> {
     Grid::from_rows(&grid).ok_or_else(|| TaskError::Empty { at: at.into() })
 }
 
-fn samples(json: &Json, split: &'static str) -> Result<Vec<Sample>, TaskError> {
-    let list = json.get(split).and_then(Json::as_array);
-    let list = list.ok_or_else(|| TaskError::Expected {
-        at: split.into(),
-        wanted: "a list of samples",
-    })?;
-    let sample = |(k, sample): (usize, &Json)| {
+fn samples(json: &TaskJson, split: &'static str) -> Result<Vec<Sample>, TaskError> {
+    let Some(TaskJson::List(list)) = json.get(split) else {
+        return Err(TaskError::Expected {
+            at: split.into(),
+            wanted: "a list of samples",
+        });
+    };
+    let sample = |(k, sample): (usize, &TaskJson)| {
         let at = format!("{split}[{k}]");
         let input = sample.get("input").ok_or_else(|| TaskError::Expected {
             at: at.clone(),
@@ -179,7 +208,7 @@ fn samples(json: &Json, split: &'static str) -> Result<Vec<Sample>, TaskError> {
         })?;
         let input = grid_from_value(input, &format!("{at}.input"))?;
         let output = match sample.get("output") {
-            None | Some(Json::Null) if split == "test" => None,
+            None | Some(TaskJson::Null) if split == "test" => None,
             None => {
                 return Err(TaskError::Expected {
                     at,

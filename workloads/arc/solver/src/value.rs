@@ -1,4 +1,4 @@
-//! Values: what programs compute with.
+//! The values that programs compute with.
 
 pub(crate) mod closure;
 pub(crate) mod encode;
@@ -22,9 +22,9 @@ use std::rc::Rc;
 
 /// A value of the DSL, as Python would hold it.
 ///
-/// Small tuples that programs make by the million are kept inline. One tuple may have several forms
-/// (a 2×2 grid is also a tuple of two pairs); equality, hash and order do not depend on the form.
-/// Values are counted per thread (`Rc`) and do not leave it: what crosses threads is encoded text.
+/// Small tuples that programs make by the million are stored inline. One tuple may have several forms (a 2×2 grid is
+/// also a tuple of two pairs); equality, hash and order do not depend on the form. Values are counted by `Rc` and stay
+/// on their thread; only encoded text crosses threads.
 ///
 /// ```
 /// use swathe_arc::Value;
@@ -39,7 +39,7 @@ pub enum Value {
     None,
     /// `True` or `False`; equal to 1 or 0.
     Bool(bool),
-    /// An integer of 64 bits; arithmetic that leaves them is an error of the call.
+    /// An integer of 64 bits; arithmetic that overflows is an error of the call.
     Int(i64),
     /// A tuple of two integers.
     Pair(i32, i32),
@@ -62,8 +62,8 @@ pub enum Value {
 /// Values nested deeper than this are refused: dropping and comparing them recurses.
 const NESTING_MAX: u32 = 2000;
 
-/// Values with more leaves than this are refused. Parts are shared, so a few statements like `astuple(x, x)`
-/// make a value that fits in memory but could not be hashed, compared or written down in any time.
+/// Values with more leaves than this are refused. Parts are shared, so a few statements like `astuple(x, x)` make a
+/// value that fits in memory but would take too long to hash, compare or write.
 const WEIGHT_MAX: u32 = 1 << 26;
 
 /// The nesting and the weight of a container with these elements.
@@ -80,7 +80,7 @@ pub(crate) fn nesting_of<'a>(items: impl Iterator<Item = &'a Value>) -> Result<(
     Ok((nesting + 1, weight))
 }
 
-/// Whether a container may be as heavy as this.
+/// Fails if a container is heavier than the limit.
 pub(crate) fn check_weight(weight: u32) -> Result<()> {
     if weight > WEIGHT_MAX {
         Err(Fault::Memory)
@@ -96,6 +96,9 @@ pub(crate) fn weight_of<'a>(items: impl Iterator<Item = &'a Value>) -> u32 {
 
 impl Value {
     /// A tuple of these elements, in its most compact form.
+    ///
+    /// # Errors
+    /// If the tuple is nested too deeply or has too many leaves.
     pub fn tuple(mut items: Vec<Value>) -> Result {
         if items.len() == 2 {
             let b = items.pop().expect("two items");
@@ -106,6 +109,9 @@ impl Value {
     }
 
     /// A frozenset built by inserting these elements one after the other.
+    ///
+    /// # Errors
+    /// If the set is nested too deeply, has too many leaves, or exceeds a limit of the call.
     pub fn set(items: Vec<Value>) -> Result {
         crate::set::from_values(items)
     }
@@ -171,7 +177,7 @@ impl Value {
         Value::Duo((d >> 32) as u32, d as u32, is_cell)
     }
 
-    /// The integer, if it is one; booleans are.
+    /// The integer, if it is one; booleans count as integers.
     #[inline]
     pub fn as_int(&self) -> Option<i64> {
         match *self {
@@ -238,7 +244,7 @@ impl Value {
         self.len() == Some(0)
     }
 
-    /// The elements of a tuple or set in the order a program sees them.
+    /// The elements of a tuple or set in the order that a program sees.
     pub fn elements(&self) -> Option<Vec<Value>> {
         match self {
             Value::Set(s) => Some(s.iter().collect()),
@@ -247,7 +253,7 @@ impl Value {
         }
     }
 
-    /// Python's truth.
+    /// Python's truth value.
     #[inline]
     pub fn truth(&self) -> bool {
         match self {

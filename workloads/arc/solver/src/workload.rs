@@ -1,3 +1,5 @@
+//! Grid programs as a workload of the engine.
+
 use crate::evaluate::library::Library;
 use crate::evaluate::meter::{Limits, Order};
 use crate::evaluate::profile::{Profile, StatementTime};
@@ -12,7 +14,8 @@ use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex, PoisonError};
 use swathe::{DeviceKind, Difference, Need, Shape, Size, Stop, Workload};
 
-/// Grid programs as a workload of the engine: a problem is one sample, its solution what every program made of it.
+/// Grid programs as a workload of the engine: a problem is one sample, and its solution is the outcome of every
+/// program.
 ///
 /// ```
 /// use std::sync::{Arc, Mutex, PoisonError};
@@ -39,7 +42,7 @@ pub struct GridPrograms {
     pub order: Order,
     /// What one call may use.
     pub limits: Limits,
-    /// Outputs whose encoding is longer are known by their hash alone.
+    /// Outputs whose encoding is longer keep only their length and hash.
     pub output_bytes_max: usize,
     profile: Option<Mutex<Profile>>,
     uses_samples: bool,
@@ -77,17 +80,17 @@ pub struct Call {
     pub score: Option<Score>,
 }
 
-/// The engine asked to stop; there is nothing to report.
+/// The run was stopped before the sample was done; there is no solution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("stopped")]
 pub struct Stopped;
 
-/// What a thread keeps from sample to sample: sets that recur, tables to order sets in.
+/// The memory that a thread keeps between samples: cached sets, and tables for ordering sets.
 const KEPT_BYTES: u64 = 8 << 20;
-/// What the values of one program's statements take beside that, in the greediest samples. Measured with 400 programs
-/// written by hand on a sample at a time: 1.9 MB in all in the median, 35 MB at most; the limits of a call allow more.
+/// The memory of the values of one program's statements in the most demanding samples. Measured with 400 programs
+/// written by hand, one sample at a time: 1.9 MB in all in the median, 35 MB at most. The limits of a call allow more.
 const PROGRAM_BYTES: u64 = 128 << 10;
-/// What one call's outcome takes in the greediest samples, its text included: 4.5 kB measured, as above.
+/// The memory of one call's outcome in the most demanding samples, its text included: 4.5 kB measured, as above.
 const CALL_BYTES: u64 = 4800;
 
 impl GridPrograms {
@@ -107,7 +110,7 @@ impl GridPrograms {
         }
     }
 
-    /// From now on, notes how long each statement takes.
+    /// From now on, records how long each statement takes.
     pub fn start_profile(&mut self) {
         self.profile = Some(Mutex::new(Profile::new(self.library.n_nodes())));
     }
@@ -121,7 +124,7 @@ impl GridPrograms {
         profile.statements(&self.library)
     }
 
-    /// The longest encoding that is kept if nothing else is asked for.
+    /// The default of `output_bytes_max`.
     pub const OUTPUT_BYTES_MAX: usize = 64 << 10;
 
     /// The numbers of the programs that run on a task.
@@ -157,6 +160,9 @@ impl Problem {
     }
 
     /// The sample.
+    ///
+    /// # Panics
+    /// If the task has no sample of this number.
     pub fn sample(&self) -> &Sample {
         let samples = if self.is_test {
             &self.task.test
@@ -167,9 +173,8 @@ impl Problem {
     }
 }
 
-/// What does not depend on the sample at hand, kept by a worker from one sample to the next: the
-/// constants of the library, and what depends on the demonstrations of the task it met last. The
-/// engine keeps the samples of a task together.
+/// Values that a worker keeps from one sample to the next: the constants of the library, and values that depend only on
+/// the demonstrations of the last task. The engine keeps the samples of a task together.
 #[derive(Default)]
 pub struct KeptValues(Option<(Arc<Task>, Values)>);
 
@@ -178,7 +183,7 @@ impl Workload for GridPrograms {
     type Solution = Vec<Call>;
     type Failure = Stopped;
     type Scratch = ();
-    // Values are counted per thread and cannot be handed on.
+    // Values are counted by `Rc` and cannot move to another thread.
     type Local = KeptValues;
     const NAME: &'static str = "arc";
 
@@ -186,7 +191,7 @@ impl Workload for GridPrograms {
         let input = &problem.sample().input;
         let mut size = Size::of(Shape::new(&[input.height() as u32, input.width() as u32]));
         if self.uses_samples {
-            // What depends on the demonstrations alone is kept from one sample of a task to the next.
+            // Values that depend on the demonstrations alone are kept from one sample of a task to the next.
             let mut hasher = DefaultHasher::new();
             problem.task.name.hash(&mut hasher);
             size.affinity = hasher.finish();
@@ -228,7 +233,7 @@ impl Workload for GridPrograms {
         let mut calls: Vec<Call> = Vec::with_capacity(programs.len());
         // Programs that end in the same node have the same output: its text and score are made once.
         let mut known: HashMap<usize, (Output, Option<Score>)> = HashMap::new();
-        // Others may still have equal ones, which then share their text.
+        // Different nodes may still have equal outputs, which then share their text.
         let mut texts: HashMap<u128, Arc<str>> = HashMap::new();
         let before = kept.0.take();
         let of_task = before.as_ref().map(|(task, _)| task);
@@ -282,7 +287,7 @@ impl Workload for GridPrograms {
             let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
             all.merge(&own);
         }
-        // Whoever was asked to stop may have given up a value that others need.
+        // After a stop, a kept value may be a false timeout.
         if !stop.requested() {
             kept.0 = Some((Arc::clone(&problem.task), evaluator.into_values()));
         }

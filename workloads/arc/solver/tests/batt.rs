@@ -121,7 +121,7 @@ fn what_depends_on_the_demonstrations_alone_is_done_once_per_task() {
             let of_name = profile.iter().filter(|s| s.primitive == Some(name));
             of_name.map(|s| s.n_runs).sum::<u64>()
         };
-        // `difference_tuple` looks at S alone (the other one only rates), `replace` at I, too.
+        // `difference_tuple` depends on S alone (its other call only rates), `replace` on I as well.
         (calls, n_runs("difference_tuple"), n_runs("replace"))
     };
     let (one, n_of_tasks, n_of_samples) = solved(1);
@@ -175,9 +175,9 @@ fn a_guarded_line_goes_on_with_the_default_of_its_callee() {
         value_guarded("palette", "ONE"),
         value_guarded("difference", "I, ONE")
     );
-    // A limit is no exception.
+    // A limit is not an exception.
     assert_eq!(value_guarded("upscale", "I, 1000000"), "memory");
-    // A function in a variable has the default of what it is; one that was missing can be called.
+    // A function in a variable has the default of its primitive. A function that is itself a default can be called.
     let lines = guarded("t1", "identity", "size")
         + &guarded("t2", "t1", "ONE")
         + &guarded("t3", "rbind", "ONE, ONE")
@@ -243,7 +243,7 @@ fn functions_of_the_dialect() {
         assert_eq!(run("get_nth_t", &[tuple(&[7, 8, 9]), int(rank)]), wanted);
     }
     assert_eq!(run("get_nth_t", &[set(&[7]), int(0)]), "TypeError");
-    // CPython iterates this set from 8 to 7: the table has eight places.
+    // CPython iterates this set from 8 to 7: the table has eight slots.
     for (rank, wanted) in [(0, 8), (1, 7), (-1, 7), (-2, 8)] {
         assert_eq!(
             run("get_nth_f", &[set(&[7, 8]), int(rank)]),

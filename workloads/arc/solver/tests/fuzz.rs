@@ -1,7 +1,7 @@
 //! Random programs on random grids, and random text for the parser: no panic, and nothing that hangs.
 //!
-//! `SWATHE_FUZZ_SECONDS` says how long each test looks for trouble, `SWATHE_FUZZ_SEED` where it begins. In continuous
-//! integration, which sets `CI`, the two short tests take half a minute each.
+//! `SWATHE_FUZZ_SECONDS` is the duration of each test, `SWATHE_FUZZ_SEED` the first seed. In continuous integration,
+//! which sets `CI`, the two short tests take half a minute each.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
@@ -40,8 +40,7 @@ fn random_text_for_long() {
 
 #[test]
 fn long_chains_of_wrapping() {
-    // A value that is one level deeper after each statement must neither overflow the stack when it
-    // is looked at nor when it is dropped.
+    // A value that is one level deeper after each statement must not overflow the stack when it is read or dropped.
     let wraps = [
         "initset(x)",
         "(x, ONE)",
@@ -84,10 +83,10 @@ fn what_was_found_before() {
         let results = evaluate(&library, &grid, Order::Cpython, Limits::default());
         results[0].as_ref().map(encode).map_err(|fault| *fault)
     };
-    // A charge so large that the meter's own figures left 64 bits.
+    // A charge so large that the meter's own figures overflowed 64 bits.
     let text = "def p(I):\n    return multiply(I, 9223372036854775807)\n";
     assert_eq!(outcome(text), Err(Fault::Memory));
-    // Nothing, repeated for ever.
+    // Empty tuples, repeated endlessly.
     let text = "def p(I):\n    return multiply(9223372036854775807, ((), ()))\n";
     assert_eq!(
         outcome(text),
@@ -99,13 +98,13 @@ fn what_was_found_before() {
     assert_eq!(outcome(&text), Err(Fault::Memory));
     let text = "def p(I):\n    f = power(fork(insert, identity, identity), 60)\n    return f(asindices(I))\n";
     assert_eq!(outcome(text), Err(Fault::Memory));
-    // A function may have any number of parts as long as nobody calls it; it is not written out.
+    // A function that is never called may have any number of parts; it is not written out.
     let lines = "    x = compose(x, x)\n".repeat(60);
     let text = format!("def p(I):\n    x = identity\n{lines}    y = initset(x)\n    return x\n");
     assert!(outcome(&text).is_ok_and(|text| text.len() < 100_000));
 }
 
-/// A few seconds at a desk.
+/// A few seconds on a developer's machine.
 fn short_s() -> u64 {
     if std::env::var_os("CI").is_some() {
         30
@@ -114,7 +113,7 @@ fn short_s() -> u64 {
     }
 }
 
-/// How long to look: what the environment says, or this many seconds.
+/// How long to run: as the environment says, or this many seconds.
 fn seconds(default: u64) -> Duration {
     let said = std::env::var("SWATHE_FUZZ_SECONDS").ok();
     Duration::from_secs(said.map_or(default, |s| s.parse().expect("a number of seconds")))
@@ -210,7 +209,7 @@ fn programs_on_grids(dice: &mut Dice, says: &Sender<String>) {
                 about(k + 1);
             });
         }
-        // A program says the same when it is alone, and nothing remains of the others.
+        // A program gives the same result alone: the other programs leave no trace.
         let k = dice.below(lines.len());
         let alone = parse("fuzz.py", &text).programs.swap_remove(k);
         for (grid, outcome) in grids.iter().zip(&outcomes[k]) {

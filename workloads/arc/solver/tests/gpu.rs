@@ -1,4 +1,4 @@
-//! Single operations on a graphics processor: the primitives' answers, bit for bit, alone and in any batch.
+//! Single operations on a GPU: the primitives' answers, bit for bit, alone and in any batch.
 
 use std::ops::Deref;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -8,8 +8,8 @@ use swathe_arc::{
     Grid, GridAnswer, GridOp, GridOps, GridProblem, ObjectLabels, Order, Task, samples,
 };
 
-/// A device for one test at a time, a software one included. Without one a test is skipped, but never where
-/// everything has to run.
+/// A device for one test at a time, a software one included. Without a device a test is skipped, but never in
+/// continuous integration.
 #[expect(clippy::print_stdout, reason = "a skipped test says so")]
 fn gpu() -> Option<Held> {
     static FOUND: OnceLock<Gpus> = OnceLock::new();
@@ -179,7 +179,7 @@ fn random_grids_of_all_sizes() {
     check(&grids, &OPS, &gpu);
 }
 
-/// Components that wind through the whole grid, which spreading labels would take long to follow.
+/// Components that wind through the whole grid, where propagating labels would take many rounds.
 #[test]
 fn spirals_combs_and_snakes() {
     let Some(gpu) = gpu() else { return };
@@ -277,7 +277,7 @@ fn colors_of_every_kind() {
     check(&[all, few], &OPS, &gpu);
     let small = grid(2, 2, |_, _| 0);
     check(std::slice::from_ref(&small), &[replaced], &gpu);
-    // What the primitives keep in another form is theirs.
+    // Colours that the primitives keep in another form are left to the CPU.
     let workload = GridOps::default();
     let outside = [
         (grid(1, 2, |_, j| [127, 0][j]), GridOp::Rot90),
@@ -400,7 +400,7 @@ fn need_covers_what_is_taken_and_not_much_more() {
     }
 }
 
-/// What a launch of a typical batch moves.
+/// The transfers of a launch of a typical batch.
 #[test]
 fn a_batch_is_one_dispatch() {
     let Some(gpu) = gpu() else { return };

@@ -1,4 +1,4 @@
-//! The memory that single operations on grids are said to need, against what they really take.
+//! The declared memory need of single operations on grids, compared with the measured peak.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ struct Counting;
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: hands every call on to the system's allocator and only counts.
+// SAFETY: forwards every call to the system's allocator and only counts.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let now = IN_USE.fetch_add(layout.size(), Ordering::SeqCst) + layout.size();
@@ -30,7 +30,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// One test in this file: the counters are the whole process's.
+/// One test in this file, because the counters are for the whole process.
 #[test]
 fn need_covers_the_measured_peak() {
     let workload = GridOps::default();

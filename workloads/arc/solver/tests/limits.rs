@@ -1,4 +1,4 @@
-//! Calls that go too far end alone: too much work, too much memory, too deep.
+//! Calls that exceed a limit fail alone: too much work, too much memory, too deep.
 
 use swathe_arc::{Fault, Grid, Library, Limits, Order, encode, evaluate, parse};
 
@@ -55,7 +55,7 @@ fn a_billion_elements() {
 
 #[test]
 fn endless_work() {
-    // 400 × 400 × 400 calls, none of them deep or large.
+    // 300 × 300 × 300 calls, none of them deep or large.
     let body = "f = power(increment, 300)\ng = power(f, 300)\nh = power(g, 300)\nreturn h(0)";
     check(body, Err(Fault::Timeout));
     check(

@@ -1,4 +1,4 @@
-//! The memory that a sample is said to need against the memory that it takes.
+//! The declared memory need of a sample, compared with the measured peak.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs;
@@ -14,7 +14,7 @@ struct Counting;
 static IN_USE: AtomicI64 = AtomicI64::new(0);
 static PEAK: AtomicI64 = AtomicI64::new(0);
 
-// SAFETY: every call is handed on to the system's allocator unchanged; only counters are added.
+// SAFETY: every call is forwarded to the system's allocator unchanged; only counters are added.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let now = IN_USE.fetch_add(layout.size() as i64, Relaxed) + layout.size() as i64;

@@ -141,7 +141,7 @@ proptest! {
         };
         for (binder, set) in sets.iter().flat_map(|set| [("lbind", set), ("rbind", set)]) {
             let later = bodies(binder, set);
-            // Where a program gives the element itself, it is looked up at once.
+            // Where a program returns the element itself, it is looked up at once.
             let mut at_once = later.clone();
             at_once.push(format!("    s = {set}\n    return first(s)\n"));
             for order in [Order::Cpython, Order::Sorted] {

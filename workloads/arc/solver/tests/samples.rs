@@ -12,7 +12,7 @@ const PROGRAMS: &str = include_str!("../samples/programs.py");
 
 const BATT: &str = include_str!("../samples/batt.py");
 
-/// What the Python reference made of the same calls; the file says how it is written.
+/// The outcomes of the same calls in the Python reference; the file describes its own format.
 const RECORDED: &str = include_str!("samples.txt");
 
 #[test]

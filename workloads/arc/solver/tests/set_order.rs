@@ -1,8 +1,8 @@
-//! The order of sets against CPython's: recorded, and live where python3 is at hand.
+//! The order of sets against CPython's: recorded, and live where python3 is installed.
 //!
-//! A case is two lists and a value made from a seed; nine sets come of it, built and combined in the ways that
-//! programs can. What is compared is a checksum of each set's elements in iteration order.
-//! `SWATHE_ARC_RECORD=1` writes the recorded cases again with the python3 at hand.
+//! A case is two lists and a value made from a seed. Nine sets are built from them and combined in the ways that
+//! programs can. The tests compare a checksum of each set's elements in iteration order. `SWATHE_ARC_RECORD=1` records
+//! the cases again with the installed python3.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -131,7 +131,7 @@ fn python(seeds: std::ops::Range<u64>) -> Result<Vec<String>, std::io::Error> {
     piped(SCRIPT, seeds.map(|seed| Case::new(seed).text))
 }
 
-/// The lines that a Python script answers to these lines.
+/// The lines that a Python script prints for these lines.
 fn piped(
     script: &str,
     lines: impl IntoIterator<Item = String, IntoIter: Send + 'static>,
@@ -181,10 +181,10 @@ impl Case {
             sizes[random.below(most)]
         };
         let n = size(&mut random);
-        let a: Vec<Made> = (0..n).map(|_| random.value(kind, 2)).collect();
+        let a: Vec<RunOrigin> = (0..n).map(|_| random.value(kind, 2)).collect();
         let m = size(&mut random);
-        let mut b: Vec<Made> = (0..m).map(|_| random.value(kind, 2)).collect();
-        // Some of the first list again, so that intersections and differences are worth looking at.
+        let mut b: Vec<RunOrigin> = (0..m).map(|_| random.value(kind, 2)).collect();
+        // A part of the first list again, so that intersections and differences are not trivial.
         let from = random.below(n);
         b.extend_from_slice(&a[from..]);
         let v = if random.below(2) == 0 {
@@ -221,7 +221,7 @@ impl Case {
             a,
             b,
         ];
-        // The sources last, so that the others had to find the orders by themselves.
+        // The sources come first in the output of the script.
         let order = [7, 8, 0, 1, 2, 3, 4, 5, 6];
         let sums = order.map(|k| {
             let text = format!("[{}]", list(&sets[k].elements().expect("a set")));
@@ -258,12 +258,12 @@ fn python_text(v: &Value) -> String {
 
 /// A value and the Python expression that makes it, sets by inserting in the same order.
 #[derive(Clone)]
-struct Made {
+struct RunOrigin {
     value: Value,
     text: String,
 }
 
-fn texts(made: &[Made]) -> String {
+fn texts(made: &[RunOrigin]) -> String {
     made.iter()
         .map(|m| m.text.clone())
         .collect::<Vec<_>>()
@@ -287,7 +287,7 @@ impl Random {
     }
 
     /// Places, cells and wild mixtures; packed and general forms.
-    fn value(&mut self, kind: usize, depth: usize) -> Made {
+    fn value(&mut self, kind: usize, depth: usize) -> RunOrigin {
         let kind = if kind == 7 || depth == 0 {
             self.below(7)
         } else {
@@ -311,26 +311,26 @@ impl Random {
             },
             _ => Value::Int(self.int(0, 100)),
         };
-        Made {
+        RunOrigin {
             text: python_text(&value),
             value,
         }
     }
 
-    fn container(&mut self, is_set: bool, depth: usize) -> Made {
+    fn container(&mut self, is_set: bool, depth: usize) -> RunOrigin {
         let n = self.below(5);
         let kind = self.below(if is_set { 2 } else { 8 });
-        let items: Vec<Made> = (0..n).map(|_| self.value(kind, depth)).collect();
+        let items: Vec<RunOrigin> = (0..n).map(|_| self.value(kind, depth)).collect();
         let values = items.iter().map(|m| m.value.clone()).collect();
         if is_set {
             let text = format!("frozenset([{}])", texts(&items));
-            return Made {
+            return RunOrigin {
                 value: Value::set(values).expect("a set"),
                 text,
             };
         }
         let comma = if n == 1 { "," } else { "" };
-        Made {
+        RunOrigin {
             value: Value::tuple(values).expect("a tuple"),
             text: format!("({}{comma})", texts(&items)),
         }

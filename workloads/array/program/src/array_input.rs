@@ -1,40 +1,35 @@
-//! Array inputs: the items of `.npy`, `.npz` and Parquet files and of run folders, surveyed first and
-//! loaded later.
+//! Array inputs: the items of `.npy`, `.npz` and Parquet files and of run folders. Headers are read
+//! first, elements later.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use swathe::array::{Array, Dtype, Elements};
 use swathe_array::ArrayFailure;
 
+use crate::array_index::{ArrayIndex, Place};
 use crate::array_table::{ResultTable, result_table};
-use swathe_formats::list_column::{Batch, Batches, Item, ItemError, ListColumn, ListColumnError};
+use swathe_formats::list_column::{
+    Batch, Batches, ItemError, ListColumn, ListColumnError, Surveyed,
+};
+use swathe_formats::name_list::{Duplicate, NameIndex, NameList};
 use swathe_formats::npy;
 use swathe_formats::npz::{Npz, NpzError};
 
-/// A seeded XOR into an .npz file leaves its seed there under this name, so that the file alone is
+/// The member under which a seeded XOR stores its seed in an .npz file, so that the file alone is
 /// enough to restore the data.
 pub const SEED_MEMBER: &str = "swathe_xor_seed";
 
-/// Named arrays, still on disk.
-#[derive(Debug)]
+/// Named arrays, whose elements are still on disk.
+#[derive(Debug, Default)]
 pub struct ArrayInput {
-    items: Vec<ArrayItem>,
+    index: ArrayIndex,
     files: Vec<OpenFile>,
-    /// For every path the seed that its data are XORed with.
+    /// For every path, the seed with which its data are XORed.
     seeds: Vec<Option<u64>>,
-}
-
-/// One array, without its elements.
-#[derive(Clone, Debug)]
-pub struct ArrayItem {
-    /// Its name: the file's stem, the member's name, or the row's.
-    pub name: String,
-    /// Its extents and element type, or why it is of no use.
-    pub header: Result<(Vec<usize>, Dtype), String>,
-    file_idx: usize,
-    member: usize,
+    /// For every path the number of its first item.
+    first_items: Vec<usize>,
 }
 
 #[derive(Debug)]
@@ -47,7 +42,7 @@ enum OpenFile {
 /// Why a file named on the command line cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ArrayInputError {
-    /// It is no `.npz` file.
+    /// The file is not a valid `.npz` file.
     #[error("{path}: {source}", path = path.display())]
     Npz {
         /// The file.
@@ -55,7 +50,7 @@ pub enum ArrayInputError {
         /// What is wrong with it.
         source: NpzError,
     },
-    /// It is no Parquet file with a list column.
+    /// The file is not a Parquet file with a list column.
     #[error("{path}: {source}", path = path.display())]
     Parquet {
         /// The file.
@@ -63,106 +58,151 @@ pub enum ArrayInputError {
         /// What is wrong with it.
         source: ListColumnError,
     },
-    /// Its name says nothing about its format.
+    /// The file's extension is unknown.
     #[error("{path} is neither .npy nor .npz nor .parquet nor the folder of a finished run", path = path.display())]
     UnknownFormat {
         /// The file.
         path: PathBuf,
     },
-    /// Two items have one name.
+    /// Two items have the same name.
     #[error("two items are called '{name}', in {first} and in {second}", first = first.display(), second = second.display())]
     DuplicateName {
         /// The name.
         name: String,
-        /// The file with the first.
+        /// The file with the first item.
         first: PathBuf,
-        /// The file with the second.
+        /// The file with the second item.
         second: PathBuf,
     },
 }
 
 impl ArrayInput {
-    /// Drops all items but these.
+    /// Keeps only the items at these positions.
     pub fn keep(&mut self, chosen: &[usize]) {
-        self.items = chosen.iter().map(|&at| self.items[at].clone()).collect();
+        self.index.choose(chosen);
     }
 
-    /// Opens files and learns the name, shape and type of every array in them, reading headers
-    /// only (of a Parquet file, all its rows once). An array that is of no use is an item all the
-    /// same; a file of many arrays that is of none is an error. A run folder and its table stand for
-    /// the arrays of its results, unless a column is named.
+    /// Opens files and reads the name, shape and type of every array in them. Only headers are
+    /// read; of a Parquet file, all rows are read once. An array that cannot be used is still an
+    /// item, which fails when it is loaded. A run folder and its table stand for the arrays of its
+    /// results, unless a column is named.
+    ///
+    /// # Errors
+    /// If an `.npz` or Parquet file cannot be used as a whole, a format is unknown, or two items of
+    /// different files have the same name.
     pub fn open(paths: &[PathBuf], column: Option<&str>) -> Result<ArrayInput, ArrayInputError> {
-        let mut input = ArrayInput {
-            items: Vec::new(),
-            files: Vec::new(),
-            seeds: Vec::new(),
-        };
-        let mut path_by_name: HashMap<String, usize> = HashMap::new();
-        for (at, path) in paths.iter().enumerate() {
-            let first_new = input.items.len();
+        let mut input = ArrayInput::default();
+        for path in paths {
+            input.first_items.push(input.index.len());
             let seed = input.open_one(&table_of(path), column)?;
             input.seeds.push(seed);
-            // Names in one file were compared when it was opened.
-            let new = input.items[first_new..].iter().filter(|_| paths.len() > 1);
-            for item in new {
-                if let Some(first) = path_by_name.insert(item.name.clone(), at) {
-                    return Err(ArrayInputError::DuplicateName {
-                        name: item.name.clone(),
-                        first: paths[first].clone(),
-                        second: path.clone(),
-                    });
-                }
-            }
+            // Names within one file were compared when it was opened.
+        }
+        input.index.shrink_to_fit();
+        // Opening an .npz file compares its names, and rows have numbers of their own.
+        let is_named = |file: &OpenFile| match file {
+            OpenFile::Parquet(file) => file.column.has_names(),
+            _ => false,
+        };
+        if (paths.len() > 1 || input.files.iter().any(is_named))
+            && let Err(duplicate) = NameIndex::of(input.names())
+        {
+            return Err(input.duplicate_error(duplicate, paths));
         }
         Ok(input)
     }
 
-    /// For every path the seed that its data are XORed with, if any.
+    fn duplicate_error(&self, duplicate: Duplicate, paths: &[PathBuf]) -> ArrayInputError {
+        let Duplicate { first, second } = duplicate;
+        let path_of = |item: usize| {
+            let after = self.first_items.partition_point(|&first| first <= item);
+            &paths[after - 1]
+        };
+        let name = self.names()[first].to_owned();
+        match path_of(first) == path_of(second) {
+            true => ArrayInputError::Parquet {
+                path: path_of(first).clone(),
+                source: ListColumnError::DuplicateName {
+                    name,
+                    first_row: self.index.place(first).member.into(),
+                    row: self.index.place(second).member.into(),
+                },
+            },
+            false => ArrayInputError::DuplicateName {
+                name,
+                first: path_of(first).clone(),
+                second: path_of(second).clone(),
+            },
+        }
+    }
+
+    /// For every path, the seed with which its data are XORed, if any.
     pub fn seeds(&self) -> &[Option<u64>] {
         &self.seeds
     }
 
-    /// The items, in the order of the files and of the arrays in them.
-    pub fn items(&self) -> &[ArrayItem] {
-        &self.items
+    /// How many items there are.
+    pub fn n_items(&self) -> usize {
+        self.index.len()
+    }
+
+    /// The names of the items, in the order of the files and of the arrays in them: the file's
+    /// stem, the member's name, or the row's.
+    pub fn names(&self) -> &Arc<NameList> {
+        self.index.names()
+    }
+
+    /// The extents and element type of an item, or why it is of no use.
+    ///
+    /// # Errors
+    /// If the item is of no use.
+    pub fn header(&self, item: usize) -> Result<(&[usize], Dtype), &str> {
+        self.index.header(item)
+    }
+
+    /// The memory that knowing the items takes.
+    pub fn size_bytes(&self) -> u64 {
+        let directories = self.files.iter().map(|file| match file {
+            OpenFile::Npy(path) => (size_of::<OpenFile>() + path.as_os_str().len()) as u64,
+            OpenFile::Npz(npz) => npz.size_bytes(),
+            OpenFile::Parquet(_) => 0,
+        });
+        self.index.size_bytes() + directories.sum::<u64>()
     }
 
     /// Loads the array of an item.
-    pub fn load(&self, index: usize) -> Result<Array, ArrayFailure> {
-        let item = &self.items[index];
+    ///
+    /// # Errors
+    /// If the item cannot be read.
+    pub fn load(&self, item: usize) -> Result<Array, ArrayFailure> {
         let unreadable = |message: String| ArrayFailure::Unreadable { message };
-        if let Err(message) = &item.header {
-            return Err(unreadable(message.clone()));
-        }
-        match &self.files[item.file_idx] {
+        self.header(item)
+            .map_err(|fault| unreadable(fault.to_owned()))?;
+        let place = self.index.place(item);
+        match &self.files[place.file as usize] {
             OpenFile::Npy(path) => npy::load(path).map_err(|error| unreadable(error.to_string())),
             OpenFile::Npz(npz) => npz
-                .read(&item.name)
+                .read(&self.names()[item])
                 .map_err(|error| unreadable(error.to_string())),
-            OpenFile::Parquet(file) => file.load(item.member as u64).map_err(unreadable),
+            OpenFile::Parquet(file) => file.load(place.member.into()).map_err(unreadable),
         }
     }
 
-    /// Returns the seed that the data are XORed with.
+    /// Opens one file and returns the seed with which its data are XORed.
     fn open_one(
         &mut self,
         path: &Path,
         column: Option<&str>,
     ) -> Result<Option<u64>, ArrayInputError> {
-        let file_idx = self.files.len();
+        let file = self.files.len() as u32;
         let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase());
         match extension.as_deref() {
             Some("npy") => {
                 let name = path.file_stem().unwrap_or_default().to_string_lossy();
                 let header = npy::load_header(path);
-                self.items.push(ArrayItem {
-                    name: name.into_owned(),
-                    header: header
-                        .map(|header| (header.shape, header.dtype))
-                        .map_err(|error| format!("{}: {error}", path.display())),
-                    file_idx,
-                    member: 0,
-                });
+                let header = header.as_ref().map(|header| (&*header.shape, header.dtype));
+                let header = header.map_err(|error| format!("{}: {error}", path.display()));
+                self.index.push(&name, header, Place { file, member: 0 });
                 self.files.push(OpenFile::Npy(path.to_owned()));
                 Ok(None)
             }
@@ -172,21 +212,14 @@ impl ArrayInput {
                     source,
                 })?;
                 let seed = stored_seed(&npz);
-                let members = npz.members().iter().enumerate();
-                for (member, described) in members {
-                    if seed.is_some() && described.name == SEED_MEMBER {
+                for (member, name) in (0..).zip(npz.names().iter()) {
+                    if seed.is_some() && name == SEED_MEMBER {
                         continue;
                     }
-                    let header = npz
-                        .header(&described.name)
-                        .map(|header| (header.shape, header.dtype))
-                        .map_err(|error| error.to_string());
-                    self.items.push(ArrayItem {
-                        name: described.name.clone(),
-                        header,
-                        file_idx,
-                        member,
-                    });
+                    let header = npz.header(name);
+                    let header = header.as_ref().map(|header| (&*header.shape, header.dtype));
+                    let header = header.map_err(|error| error.to_string());
+                    self.index.push(name, header, Place { file, member });
                 }
                 self.files.push(OpenFile::Npz(npz));
                 Ok(seed)
@@ -217,38 +250,41 @@ impl ArrayInput {
             self.survey(ListColumn::open(path, column)?, |_| true)?;
             return Ok(None);
         };
-        let first_new = self.items.len();
+        let first_new = self.index.len();
         let is_one = columns.len() == 1;
         for column in columns {
             let opened = ListColumn::open(path, Some(&column))?.with_shapes("shape")?;
-            // What is null in a column of one element type stands in another column.
+            // Results of several element types have a column each: a row that is null in one column
+            // has its data in another.
             self.survey(opened, |item| {
-                is_one || item.content != Err(ItemError::NullList)
+                is_one || item.shape != Err(ItemError::NullList)
             })?;
         }
-        self.items[first_new..].sort_by_key(|item| item.member);
+        if !is_one {
+            let mut in_order: Vec<usize> = (0..self.index.len()).collect();
+            in_order[first_new..].sort_by_key(|&item| self.index.place(item).member);
+            self.index.choose(&in_order);
+        }
         Ok(seed)
     }
 
     fn survey(
         &mut self,
         column: ListColumn,
-        is_wanted: impl Fn(&Item<Vec<usize>>) -> bool,
+        is_wanted: impl Fn(&Surveyed<'_>) -> bool,
     ) -> Result<(), ListColumnError> {
-        let (file_idx, dtype) = (self.files.len(), column.dtype());
-        let survey = column.survey()?;
-        let items = survey.into_iter().filter(|item| is_wanted(item));
-        self.items.extend(items.map(|item| {
-            ArrayItem {
-                name: item.name,
-                header: item
-                    .content
-                    .map(|shape| (shape, dtype))
-                    .map_err(|error| error.to_string()),
-                file_idx,
-                member: item.row as usize,
+        let (file, dtype) = (self.files.len() as u32, column.dtype());
+        if u32::try_from(column.n_rows()).is_err() {
+            return Err(ListColumnError::MalformedRowCount);
+        }
+        column.survey(&mut |item| {
+            if is_wanted(&item) {
+                let member = item.row as u32;
+                let header = item.shape.map(|shape| (shape, dtype));
+                let header = header.map_err(|error| error.to_string());
+                self.index.push(item.name, header, Place { file, member });
             }
-        }));
+        })?;
         self.files.push(OpenFile::Parquet(Box::new(ParquetFile {
             column,
             reading: Mutex::default(),
@@ -257,7 +293,7 @@ impl ArrayInput {
     }
 }
 
-/// The file that a path stands for: of a run folder, its table.
+/// The file that a path stands for: for a run folder, its table.
 pub fn table_of(path: &Path) -> PathBuf {
     let table = path.join("items.parquet");
     match table.is_file() {
@@ -277,7 +313,7 @@ fn stored_seed(npz: &Npz) -> Option<u64> {
     }
 }
 
-/// A Parquet file whose rows are decoded front to back, some at a time, as they are asked for.
+/// A Parquet file whose rows are decoded on demand, front to back, in batches.
 #[derive(Debug)]
 struct ParquetFile {
     column: ListColumn,
@@ -287,15 +323,15 @@ struct ParquetFile {
 #[derive(Debug, Default)]
 struct Reading {
     batches: Option<Batches>,
-    /// The batches decoded last: workers ask for rows nearly in order.
+    /// The batches decoded last: workers request rows nearly in order.
     kept: VecDeque<Arc<Batch>>,
 }
 
 impl ParquetFile {
     const N_BATCHES_KEPT: usize = 4;
-    /// What is kept stands in no budget, so that larger batches are decoded again.
+    /// The cache is not part of the memory budget, so larger batches are not cached.
     const KEPT_BYTES_MAX: usize = 16 << 20;
-    /// Rows farther ahead than this are not decoded on the way.
+    /// A row farther ahead is reached by seeking instead of decoding the rows before it.
     const N_ROWS_AHEAD: u64 = 16 << 10;
 
     fn load(&self, row: u64) -> Result<Array, String> {
@@ -304,7 +340,8 @@ impl ParquetFile {
     }
 
     fn batch(&self, row: u64) -> Result<Arc<Batch>, ListColumnError> {
-        // Held while decoding: the next row that is asked for is in the same batch, mostly.
+        // The lock is held while decoding, because the next requested row is usually in the same
+        // batch.
         let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
         let reading = &mut *reading;
         if let Some(batch) = reading

@@ -1,8 +1,9 @@
-//! The machine's limits: what one thread here can multiply and move at best, so that the rates of a
-//! run have something to be compared with.
+//! The machine's limits: the best rates of multiplication and copying on one thread, with which the
+//! page compares the rates of a run.
 //!
-//! They are measured once and kept in the user's cache folder, beside the measured costs. A run
-//! copies them into its folder as `limits.json`, so that its page can be made again anywhere.
+//! The limits are measured once and stored in the user's cache folder, beside the measured costs. A
+//! run copies them into its folder as `limits.json`, so that its page can be rendered again on any
+//! machine.
 
 use std::hint::black_box;
 use std::io;
@@ -16,27 +17,28 @@ use swathe_array::{Float, Simd};
 
 use swathe_run::store::run_folder::{FolderError, write_file};
 
-/// What one thread of a machine can do. Each is the best of several trials. Folders of earlier
-/// versions have only what mattered to the operation of the run.
+/// What one thread of a machine can do at best; each figure is the best of several trials. Run
+/// folders of earlier versions hold only the figures for the run's operation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Products of two 256 × 256 matrices of `f32`.
+    /// The rate of products of two 256 × 256 matrices of `f32`.
     pub product_f32_gflops: Option<f64>,
-    /// The same of `f64`.
+    /// The same for `f64`.
     pub product_f64_gflops: Option<f64>,
-    /// Copies between two small buffers that stay in the first cache; bytes read and written.
+    /// The rate of copies between two small buffers in the first-level cache, in bytes read and
+    /// written.
     pub cache_copy_gb_s: Option<f64>,
-    /// The length of each of these.
+    /// The length of each of these buffers.
     pub cache_copy_bytes: u64,
-    /// Copies between two long buffers; bytes read and written.
+    /// The rate of copies between two long buffers, in bytes read and written.
     pub memory_copy_gb_s: Option<f64>,
-    /// The length of each of these.
+    /// The length of each of these buffers.
     pub memory_copy_bytes: u64,
-    /// The largest cache of the first processor, where the system tells.
+    /// The largest cache of the first processor, if the system reports it.
     pub cache_bytes: Option<u64>,
 }
 
-/// Limits in the cache folder, with what they hold for.
+/// Limits in the cache folder, with the version and processor for which they are valid.
 #[derive(Serialize, Deserialize)]
 struct KnownLimits {
     version: String,
@@ -46,13 +48,13 @@ struct KnownLimits {
 }
 
 impl Limits {
-    /// The file's name, in a run folder and in the cache folder.
+    /// The file's name in a run folder and in the cache folder.
     pub const NAME: &'static str = "limits.json";
 
-    /// Rows and columns of the products.
+    /// The number of rows and columns of the matrices.
     pub const SIDE: usize = 256;
 
-    /// Measures, in a fraction of a second.
+    /// Measures the limits, which takes a fraction of a second.
     pub fn measure() -> Limits {
         let cache_bytes = largest_cache();
         let memory_copy_bytes = memory_copy_bytes(cache_bytes);
@@ -67,8 +69,8 @@ impl Limits {
         }
     }
 
-    /// What was measured on this machine; none if nothing was, or by another version or on another
-    /// processor.
+    /// The limits measured on this machine; `None` if there are none, or if another version
+    /// measured them or they are of another processor.
     pub fn known() -> Option<Limits> {
         let text = std::fs::read_to_string(cache_path()?).ok()?;
         let known: KnownLimits = serde_json::from_str(&text).ok()?;
@@ -79,7 +81,7 @@ impl Limits {
         applies.then_some(known.limits)
     }
 
-    /// Keeps them for later runs. Where that is not possible, pages do without.
+    /// Stores the limits for later runs. If that fails, pages are rendered without limits.
     pub fn keep(&self) {
         let Some(path) = cache_path() else { return };
         let cpu = Cpu::detect();
@@ -95,12 +97,18 @@ impl Limits {
         let _ = write_file(&path, json_text(&known).as_bytes());
     }
 
-    /// Writes them into a run folder.
+    /// Writes the limits into a run folder.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
     pub fn write(&self, run: &Path) -> Result<(), FolderError> {
         write_file(&run.join(Self::NAME), json_text(self).as_bytes())
     }
 
-    /// Those of a run folder, if it has any.
+    /// Reads the limits from a run folder; `None` if it has none.
+    ///
+    /// # Errors
+    /// If the file exists and cannot be read.
     pub fn read(run: &Path) -> Result<Option<Limits>, FolderError> {
         let path = run.join(Self::NAME);
         let text = match std::fs::read_to_string(&path) {
@@ -122,7 +130,8 @@ fn json_text(value: &impl Serialize) -> String {
     text
 }
 
-/// In the user's cache folder, where measured costs are; none where there is no such thing.
+/// The path in the user's cache folder, beside the measured costs; `None` if there is no such
+/// folder.
 fn cache_path() -> Option<PathBuf> {
     let absolute = |name: &str| {
         std::env::var_os(name)
@@ -133,21 +142,21 @@ fn cache_path() -> Option<PathBuf> {
     Some(cache.join("swathe").join(Limits::NAME))
 }
 
-/// Half of the smallest first cache in use, so that source and target lie in it together.
+/// Half of the smallest first-level cache in use, so that source and target fit in it together.
 const CACHE_COPY_BYTES: usize = 8 << 10;
-/// How long each limit is tried for, by the thread's own time.
+/// How long each limit is measured, in CPU time of the thread.
 const TRIALS_TIME: Duration = Duration::from_millis(60);
 
-/// Longer than the largest cache, so that source and target together are twice that; but not so
-/// long that copying takes longer than it is worth.
+/// Longer than the largest cache, so that source and target together are twice that size, but short
+/// enough to be copied quickly.
 fn memory_copy_bytes(cache_bytes: Option<u64>) -> u64 {
     cache_bytes.unwrap_or(0).clamp(32 << 20, 64 << 20)
 }
 
-/// Tries something until its time is over, and once at least; the shortest trial.
+/// Repeats a trial until the time is over, at least once, and returns the duration of the shortest.
 ///
-/// It is the thread's own time, not the clock's: where others want the processor too, a trial that
-/// had to wait would say nothing of the machine.
+/// Durations are in CPU time of the thread, because a trial that waited for a busy processor would
+/// not measure the machine.
 fn best_of(time: Duration, mut trial: impl FnMut()) -> Duration {
     let begin = thread_time();
     let mut best = Duration::MAX;
@@ -163,7 +172,7 @@ fn best_of(time: Duration, mut trial: impl FnMut()) -> Duration {
     }
 }
 
-/// The time this thread has spent on a processor; where the system does not tell, the time of day.
+/// The CPU time of this thread; if the system does not report it, the wall-clock time.
 fn thread_time() -> Duration {
     #[cfg(unix)]
     {
@@ -171,7 +180,7 @@ fn thread_time() -> Duration {
             tv_sec: 0,
             tv_nsec: 0,
         };
-        // SAFETY: the call writes one timespec, and that is ours.
+        // SAFETY: the call writes one timespec, which is a local variable.
         if unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) } == 0 {
             return Duration::new(time.tv_sec as u64, time.tv_nsec as u32);
         }
@@ -180,7 +189,7 @@ fn thread_time() -> Duration {
     FIRST.get_or_init(Instant::now).elapsed()
 }
 
-/// Billions of operations a second, a product of n × n matrices being 2 n³ of them.
+/// Billions of operations per second; a product of n × n matrices is 2 n³ operations.
 fn product<T: Float + From<f32> + Default>() -> f64 {
     const N: usize = Limits::SIDE * Limits::SIDE;
     let shape = ProductShape {
@@ -188,7 +197,7 @@ fn product<T: Float + From<f32> + Default>() -> f64 {
         n_inner: Limits::SIDE,
         n_cols: Limits::SIDE,
     };
-    // Small whole numbers: no product of subnormal numbers, which some processors are slow at.
+    // Small whole numbers, because some processors multiply subnormal numbers slowly.
     let operand: Vec<T> = (0..N).map(|k| T::from((k % 7) as f32 - 3.0)).collect();
     let mut out = vec![T::default(); N];
     let (mut scratch, simd) = (Scratch::new(), Simd::detect());
@@ -206,9 +215,9 @@ fn product<T: Float + From<f32> + Default>() -> f64 {
     2.0 * (Limits::SIDE as f64).powi(3) / took.as_secs_f64() / 1e9
 }
 
-/// Billions of bytes a second, read and written, of copying a buffer of so many bytes.
+/// Billions of bytes per second, read and written, when copying a buffer of `n_bytes`.
 fn copy(n_bytes: usize, time: Duration) -> f64 {
-    // Zeros would not do: the system lends one page for all of them.
+    // Not zeros, because the system maps all pages of zeros to the same physical page.
     let source = vec![1u8; n_bytes];
     let mut target = vec![2u8; n_bytes];
     let n_copies = (CACHE_TRIAL_BYTES / n_bytes).max(1);
@@ -221,10 +230,10 @@ fn copy(n_bytes: usize, time: Duration) -> f64 {
     2.0 * (n_copies * n_bytes) as f64 / took.as_secs_f64() / 1e9
 }
 
-/// Short copies are repeated until a trial is long enough for the clock.
+/// Short copies are repeated until a trial is long enough for the clock's resolution.
 const CACHE_TRIAL_BYTES: usize = 2 << 20;
 
-/// The largest cache of the first processor, as Linux tells it.
+/// The largest cache of the first processor, as Linux reports it.
 fn largest_cache() -> Option<u64> {
     let caches = std::fs::read_dir("/sys/devices/system/cpu/cpu0/cache").ok()?;
     let sizes = caches.flatten().filter_map(|entry| {

@@ -13,27 +13,28 @@ use swathe_array::Answer;
 use swathe_formats::arrow_elements::{arrow_array, data_type};
 use swathe_formats::described_field::{described, mark_values};
 use swathe_formats::list_column::{ListColumn, ListColumnError};
+use swathe_formats::name_list::NameList;
 use swathe_run::store::rows::Rows;
 use swathe_run::store::run_folder::FolderError;
 use swathe_run::store::table_reader::TableReader;
 
-/// The column of the elements, or how the names of several of them begin.
+/// The column of the elements, or the prefix of several such columns.
 const DATA: &str = "data";
 
-/// The key of that column's metadata under which the seed of an XOR stands.
+/// The metadata key of that column under which the seed of an XOR is stored.
 const SEED_KEY: &str = "xor_seed";
 
-/// Array results as rows: the name, type and shape of each, and its elements as a list, in the column
-/// `data`. Where results have several types of elements each type has a column of its own
-/// (`data_uint8`, `data_float32`), which is null in the rows of the others.
+/// Array results as rows: the name, type and shape of each, and its elements as a list in the
+/// column `data`. If results have several element types, each type has a column of its own
+/// (`data_uint8`, `data_float32`), which is null in the rows of other types.
 pub struct ArrayRows {
-    names: Arc<Vec<String>>,
+    names: Arc<NameList>,
     seed: Option<u64>,
     name: StringBuilder,
     dtype: StringBuilder,
     shape: ListBuilder<UInt64Builder>,
-    /// For each item the extent that its product sums over.
-    inner_extents: Option<Vec<Option<u64>>>,
+    /// For each item, the extent over which its product sums.
+    inner_of: Option<InnerExtent>,
     inner: UInt64Builder,
     n_nan: UInt64Builder,
     columns: Vec<DataColumn>,
@@ -41,18 +42,21 @@ pub struct ArrayRows {
     n_nan_in_all: u64,
 }
 
+/// The extent that an item's product sums over, if it has one.
+pub type InnerExtent = Box<dyn Fn(usize) -> Option<u64> + Send>;
+
 /// The results of one element type.
 struct DataColumn {
     name: String,
     values: Elements,
-    /// Where each list ends.
+    /// The end of each list.
     ends: Vec<i64>,
     is_valid: Vec<bool>,
 }
 
 impl ArrayRows {
     /// Rows for items of these names, whose results have these element types.
-    pub fn new(names: Arc<Vec<String>>, dtypes: &BTreeSet<Dtype>) -> ArrayRows {
+    pub fn new(names: Arc<NameList>, dtypes: &BTreeSet<Dtype>) -> ArrayRows {
         let column = |dtype: Dtype| DataColumn {
             name: match dtypes.len() {
                 0 | 1 => DATA.to_owned(),
@@ -72,7 +76,7 @@ impl ArrayRows {
             name: StringBuilder::new(),
             dtype: StringBuilder::new(),
             shape: ListBuilder::new(UInt64Builder::new()).with_field(extent()),
-            inner_extents: None,
+            inner_of: None,
             inner: UInt64Builder::new(),
             n_nan: UInt64Builder::new(),
             columns,
@@ -81,37 +85,42 @@ impl ArrayRows {
         }
     }
 
-    /// What storing an element takes besides the result itself: its copies in the part, in the
-    /// encoded page and in the compressed page, and the dozen bytes of the list's encoder.
+    /// The memory that storing an element takes besides the result itself: its copy in the part, in
+    /// the encoded page and, for short numbers, in the compressed page, and the list's levels.
     pub fn storing_bytes(dtype: Dtype) -> u64 {
-        3 * dtype.size_bytes() as u64 + 12
+        const LEVELS_BYTES: u64 = 4;
+        let n_bytes = dtype.size_bytes() as u64;
+        match n_bytes {
+            1 | 2 => n_bytes + 2 * 4 + 4 + LEVELS_BYTES,
+            _ => 2 * n_bytes + LEVELS_BYTES,
+        }
     }
 
-    /// Notes with every product the extent that it sums over, which its result does not show and
-    /// which its amount of work depends on.
-    pub fn with_inner(self, extents: Vec<Option<u64>>) -> ArrayRows {
+    /// Records for every product the extent over which it sums. The result does not show that
+    /// extent, but the amount of work depends on it.
+    pub fn with_inner(self, extent: InnerExtent) -> ArrayRows {
         ArrayRows {
-            inner_extents: Some(extents),
+            inner_of: Some(extent),
             ..self
         }
     }
 
-    /// Keeps the seed with which the data are XORed, so that the table alone is enough to restore
+    /// Stores the seed with which the data are XORed, so that the table alone is enough to restore
     /// them.
     pub fn with_seed(self, seed: Option<u64>) -> ArrayRows {
         ArrayRows { seed, ..self }
     }
 }
 
-/// A table of results, to be read again.
+/// The relevant parts of an existing table of results.
 pub(crate) struct ResultTable {
     /// The columns with elements.
     pub(crate) columns: Vec<String>,
-    /// What they are XORed with.
+    /// The seed with which they are XORed.
     pub(crate) seed: Option<u64>,
 }
 
-/// What a table of results has; `None` if a file is no such table.
+/// Describes a table of results; `None` if the file is not one.
 pub(crate) fn result_table(path: &Path) -> Result<Option<ResultTable>, ListColumnError> {
     let columns = ListColumn::columns(path)?;
     let has = |wanted: &str| columns.iter().any(|(name, _)| name == wanted);
@@ -152,7 +161,7 @@ impl DataColumn {
         let is_here = elements.dtype() == self.values.dtype();
         if is_here {
             if self.values.is_empty() {
-                // Growing by doubling would take another copy of a large result.
+                // Growth by doubling would allocate another copy of a large result.
                 self.values.reserve_exact(elements.len());
             }
             self.values.append(elements);
@@ -223,15 +232,15 @@ impl Rows for ArrayRows {
         ];
         let data = self.columns.iter();
         fields.extend(data.map(|column| column.field(self.columns.len() > 1, self.seed)));
-        // The columns that `values_hash` is over. The list only grows at its end, and a column that
-        // is renamed keeps its place.
+        // The columns that `values_hash` covers. New columns go to the end of the list, and a
+        // renamed column keeps its place.
         let mut values = vec!["name", "dtype", "shape", "n_nan"];
         values.extend(self.columns.iter().map(|column| column.name.as_str()));
         Arc::new(Schema::new(mark_values(fields, &values)))
     }
 
     fn id(&self, index: usize) -> String {
-        self.names[index].clone()
+        self.names[index].to_owned()
     }
 
     fn append(&mut self, index: usize, answer: &Answer) -> usize {
@@ -241,8 +250,7 @@ impl Rows for ArrayRows {
             self.shape.values().append_value(extent as u64);
         }
         self.shape.append(true);
-        let extents = self.inner_extents.as_ref();
-        let inner = extents.and_then(|extents| extents.get(index).copied().flatten());
+        let inner = self.inner_of.as_ref().and_then(|extent| extent(index));
         self.inner.append_option(inner);
         self.n_nan.append_value(answer.n_nan);
         self.n_nan_in_all += answer.n_nan;
@@ -292,7 +300,7 @@ mod tests {
 
     #[test]
     fn each_element_type_has_a_column() {
-        let names = Arc::new(vec!["a".to_owned(), "b".to_owned(), "c".to_owned()]);
+        let names = Arc::new(["a", "b", "c"].into_iter().collect());
         let dtypes = BTreeSet::from([Dtype::F32, Dtype::F64]);
         let mut rows = ArrayRows::new(Arc::clone(&names), &dtypes).with_seed(Some(7));
         let arrays = [

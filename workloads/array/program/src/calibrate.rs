@@ -1,4 +1,4 @@
-//! `swathe devices --calibrate`: what operations take on each device, measured and kept.
+//! `swathe devices --calibrate`: measures operations on each device and stores the costs.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use swathe_command::cli_error::{CliError, Code};
 use swathe_command::status;
 use swathe_command::{interrupt, stdout};
 
-/// A kind of problem that is measured.
+/// A kind of problem to measure.
 struct Sample {
     workload: Arc<ArrayWorkload>,
     item: Item,
     n_items: usize,
 }
 
-/// Measures a few kinds of problems on the CPU and on every graphics processor, and what one thread
-/// can do at best; keeps it for later runs, and prints it.
+/// Measures a few kinds of problems on the CPU and on every graphics processor, and the limits of
+/// one thread. Stores the figures for later runs and prints them.
 pub(crate) fn calibrate(gpus: &[Gpu]) -> Result<Code, CliError> {
     let infos: Vec<_> = gpus.iter().map(|gpu| gpu.info().clone()).collect();
     let mut costs = cost_file::load(&infos);
@@ -66,7 +66,7 @@ fn measure(
         stop: interrupt::stop(),
         ..Settings::default()
     };
-    // Twice: what is measured first says how much a device takes at once.
+    // Two runs: the first finds out how many problems a device takes at once.
     let items = vec![sample.item.clone(); sample.n_items];
     let source = Source::from_vec(&sample.workload, items);
     let mut costs = settings.costs.clone();

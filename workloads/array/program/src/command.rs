@@ -1,14 +1,14 @@
-//! `swathe array`: one operation over many arrays.
+//! `swathe array`: applies one operation to many arrays.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::PROGRAM;
-use crate::array_input::{ArrayInput, ArrayInputError, ArrayItem, SEED_MEMBER, table_of};
+use crate::array_input::{ArrayInput, ArrayInputError, SEED_MEMBER, table_of};
 use crate::array_limits::Limits;
-use crate::array_table::ArrayRows;
+use crate::array_table::{ArrayRows, InnerExtent};
 use crate::member_names::member_names;
 use serde_json::{Value, json};
 use swathe::array::{Array, Dtype};
@@ -17,13 +17,14 @@ use swathe_array::{
     ArrayFailure, ArrayWorkload, Item, Key, MapKind, MapOperand, Operands, Operation,
 };
 use swathe_formats::list_column::ListColumnError;
+use swathe_formats::name_list::{NameIndex, NameList};
 use swathe_run::store::run_folder::InputFile;
 
 use crate::flags::{ArrayFlags, ArrayVerb, MapName};
 use crate::npz_output::NpzOutput;
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::progress::Progress;
-use swathe_command::run_command::{Provenance, run_command};
+use swathe_command::run_command::{Provenance, reserve_index, run_command};
 use swathe_command::settings::{RunSettings, number_value, resolve};
 use swathe_command::{error, status, warning};
 
@@ -34,7 +35,7 @@ pub(crate) fn array(flags: &ArrayFlags) -> Result<Code, CliError> {
         ArrayVerb::Map(map) => (&map.items, map.with.as_deref()),
     };
     let run = resolve(&items.run, &items.out, &PROGRAM)?;
-    let asked = Asked::new(&flags.verb)?;
+    let asked = RequestedOperation::new(&flags.verb)?;
     let is_npz = check_out(&items.out)?;
     if is_npz && (run.output.resume || run.output.shard.is_some()) {
         return Err(CliError::usage(
@@ -43,8 +44,7 @@ pub(crate) fn array(flags: &ArrayFlags) -> Result<Code, CliError> {
         .hint("give a folder to --out"));
     }
     let mut input = open(&items.inputs, items.column.as_deref())?;
-    let names = input.items().iter().map(|item| item.name.as_str());
-    if let Some(chosen) = run.selection.choose("item", names)? {
+    if let Some(chosen) = run.selection.choose("item", input.names().iter())? {
         input.keep(&chosen);
     }
     let second = match with {
@@ -63,7 +63,7 @@ pub(crate) fn array(flags: &ArrayFlags) -> Result<Code, CliError> {
     batch.into_folder(run, Provenance { settings, inputs })
 }
 
-/// Whether the output is an .npz file; other files are refused.
+/// Whether the output is an .npz file. Fails for other file extensions.
 fn check_out(out: &Path) -> Result<bool, CliError> {
     let extension = out.extension().map(|e| e.to_string_lossy().to_lowercase());
     match extension.as_deref() {
@@ -77,7 +77,7 @@ fn check_out(out: &Path) -> Result<bool, CliError> {
     }
 }
 
-/// The seed that all inputs are XORed with, if any is.
+/// The seed with which all inputs are XORed, if any are.
 fn stored_seed(paths: &[PathBuf], input: &ArrayInput) -> Result<Option<u64>, CliError> {
     let described = |seed: Option<u64>| match seed {
         Some(seed) => format!("XORed with the seed {seed}"),
@@ -97,16 +97,16 @@ fn stored_seed(paths: &[PathBuf], input: &ArrayInput) -> Result<Option<u64>, Cli
     }
 }
 
-/// What the flags ask for, before the inputs are known.
-enum Asked {
+/// The operation that the flags select, before the inputs are known.
+enum RequestedOperation {
     Operation(Operation),
-    /// XOR with the seed that the input itself has.
+    /// XOR with the seed that is stored in the input.
     StoredSeed,
 }
 
-impl Asked {
-    fn new(verb: &ArrayVerb) -> Result<Asked, CliError> {
-        Ok(Asked::Operation(match verb {
+impl RequestedOperation {
+    fn new(verb: &ArrayVerb) -> Result<RequestedOperation, CliError> {
+        Ok(RequestedOperation::Operation(match verb {
             ArrayVerb::Matmul(_) => Operation::Matmul,
             ArrayVerb::Xor(xor) => match (&xor.with, &xor.key, &xor.key_seed) {
                 (Some(_), _, _) => Operation::Xor(Key::Second),
@@ -118,7 +118,7 @@ impl Asked {
                         ))
                     })?))
                 }
-                (None, None, None) => return Ok(Asked::StoredSeed),
+                (None, None, None) => return Ok(RequestedOperation::StoredSeed),
             },
             ArrayVerb::Map(map) => {
                 let operand = match (&map.operand, &map.with) {
@@ -133,23 +133,28 @@ impl Asked {
         }))
     }
 
-    /// The operation, and the seed that its results are XORed with: none where they are plain again.
+    /// The operation, and the seed with which its results are XORed; `None` if they are not or are
+    /// restored.
     fn decide(self, stored: Option<u64>) -> Result<(Operation, Option<u64>), CliError> {
         match (self, stored) {
-            (Asked::StoredSeed, Some(seed)) => Ok((Operation::Xor(Key::Seed(seed)), None)),
-            (Asked::StoredSeed, None) => Err(CliError::usage("xor needs a key")
-                .hint("add --key-seed 42, --key 1,2,255 or --with KEYS.npz")),
-            (Asked::Operation(Operation::Xor(Key::Seed(seed))), Some(stored)) if seed == stored => {
+            (RequestedOperation::StoredSeed, Some(seed)) => {
                 Ok((Operation::Xor(Key::Seed(seed)), None))
             }
-            (Asked::Operation(Operation::Xor(_)), Some(stored)) => Err(CliError::usage(format!(
-                "the input is XORed with the seed {stored} already"
-            ))
-            .hint("restore it first: the same command without a key does so")),
-            (Asked::Operation(Operation::Xor(Key::Seed(seed))), None) => {
+            (RequestedOperation::StoredSeed, None) => Err(CliError::usage("xor needs a key")
+                .hint("add --key-seed 42, --key 1,2,255 or --with KEYS.npz")),
+            (RequestedOperation::Operation(Operation::Xor(Key::Seed(seed))), Some(stored))
+                if seed == stored =>
+            {
+                Ok((Operation::Xor(Key::Seed(seed)), None))
+            }
+            (RequestedOperation::Operation(Operation::Xor(_)), Some(stored)) => Err(
+                CliError::usage(format!("the input is XORed with the seed {stored} already"))
+                    .hint("restore it first: the same command without a key does so"),
+            ),
+            (RequestedOperation::Operation(Operation::Xor(Key::Seed(seed))), None) => {
                 Ok((Operation::Xor(Key::Seed(seed)), Some(seed)))
             }
-            (Asked::Operation(operation), _) => Ok((operation, None)),
+            (RequestedOperation::Operation(operation), _) => Ok((operation, None)),
         }
     }
 }
@@ -191,7 +196,7 @@ fn parse_key(text: &str) -> Result<Vec<u64>, CliError> {
     })
 }
 
-/// The settings that the answers depend on.
+/// The settings on which the answers depend.
 fn settings_of(
     operation: &Operation,
     with: Option<&Path>,
@@ -253,10 +258,10 @@ fn fingerprints<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<Vec<InputFi
         .collect()
 }
 
-/// Where second operands come from.
+/// The source of second operands.
 struct Second {
     input: ArrayInput,
-    by_name: HashMap<String, usize>,
+    by_name: NameIndex,
     /// The only one there is, for all items.
     only: Option<Arc<Array>>,
 }
@@ -264,13 +269,8 @@ struct Second {
 impl Second {
     fn open(path: &Path, column: Option<&str>) -> Result<Second, CliError> {
         let input = open(&[path.to_owned()], column)?;
-        let names = input
-            .items()
-            .iter()
-            .enumerate()
-            .map(|(index, item)| (item.name.clone(), index));
-        let by_name = names.collect();
-        let only = if input.items().len() == 1 {
+        let by_name = NameIndex::of(input.names()).unwrap_or_default();
+        let only = if input.n_items() == 1 {
             let array = input
                 .load(0)
                 .map_err(|error| CliError::usage(format!("{}: {error}", path.display())))?;
@@ -289,16 +289,16 @@ impl Second {
         if let Some(only) = &self.only {
             return Ok((only.shape().to_vec(), only.dtype()));
         }
-        let header = self.input.items()[self.index(name)?].header.clone();
-        header.map_err(|message| ArrayFailure::Unreadable { message })
+        let (shape, dtype) = self.input.header(self.index(name)?).map_err(unreadable)?;
+        Ok((shape.to_vec(), dtype))
     }
 
     fn dtype(&self, name: &str) -> Option<Dtype> {
         match &self.only {
             Some(only) => Some(only.dtype()),
             None => {
-                let item = &self.input.items()[*self.by_name.get(name)?];
-                Some(item.header.as_ref().ok()?.1)
+                let item = self.by_name.find(self.input.names(), name)?;
+                Some(self.input.header(item).ok()?.1)
             }
         }
     }
@@ -311,24 +311,33 @@ impl Second {
     }
 
     fn index(&self, name: &str) -> Result<usize, ArrayFailure> {
-        self.by_name
-            .get(name)
-            .copied()
-            .ok_or_else(|| ArrayFailure::Unreadable {
-                message: format!("--with has no item called '{name}'"),
-            })
+        let found = self.by_name.find(self.input.names(), name);
+        found.ok_or_else(|| unreadable(&format!("--with has no item called '{name}'")))
+    }
+
+    /// The memory that knowing them takes.
+    fn size_bytes(&self) -> u64 {
+        self.input.size_bytes() + self.by_name.size_bytes()
     }
 }
 
-/// The items of a run and what is done to them.
+fn unreadable(message: &str) -> ArrayFailure {
+    ArrayFailure::Unreadable {
+        message: message.to_owned(),
+    }
+}
+
+/// The items of a run and the operation on them.
 struct Batch {
     workload: Arc<ArrayWorkload>,
     source: Source<Item, ArrayFailure>,
-    names: Arc<Vec<String>>,
+    names: Arc<NameList>,
     /// The element types of the results.
     dtypes: BTreeSet<Dtype>,
-    /// Of products, the extent that each sums over.
-    inner_extents: Option<Vec<Option<u64>>>,
+    /// For products, the extent over which each sums.
+    inner_of: Option<InnerExtent>,
+    /// What the index of the items takes.
+    index_bytes: u64,
     /// What the results are XORed with, if a seed restores them.
     seed: Option<u64>,
 }
@@ -341,36 +350,38 @@ impl Batch {
         seed: Option<u64>,
         is_folder: bool,
     ) -> Batch {
-        let items = input.items();
-        let names: Vec<String> = items.iter().map(|item| item.name.clone()).collect();
-        let result_dtype = |item: &ArrayItem| {
-            let (_, dtype) = item.header.as_ref().ok()?;
-            let second = second.as_ref().map(|second| second.dtype(&item.name));
-            operation.result_dtype(*dtype, second.flatten())
+        let names = Arc::clone(input.names());
+        let result_dtype = |item: usize| {
+            let (_, dtype) = input.header(item).ok()?;
+            let second = second.as_ref().map(|second| second.dtype(&names[item]));
+            operation.result_dtype(dtype, second.flatten())
         };
-        let dtypes = items.iter().filter_map(result_dtype).collect();
-        let inner_extents = (operation == Operation::Matmul).then(|| {
-            let last = |item: &ArrayItem| {
-                let (shape, _) = item.header.as_ref().ok()?;
-                shape.last().map(|&n| n as u64)
-            };
-            items.iter().map(last).collect()
-        });
+        let dtypes = (0..input.n_items()).filter_map(result_dtype).collect();
+        let is_product = operation == Operation::Matmul;
+        let index_bytes = input.size_bytes() + second.as_ref().map_or(0, Second::size_bytes);
         let mut workload = ArrayWorkload::new(operation);
         if is_folder {
             workload = workload.with_storing(ArrayRows::storing_bytes);
         }
         let (workload, input) = (Arc::new(workload), Arc::new(input));
         let second = second.map(Arc::new);
+        let inner_of = is_product.then(|| {
+            let input = Arc::clone(&input);
+            let last = move |item: usize| {
+                let (shape, _) = input.header(item).ok()?;
+                shape.last().map(|&n| n as u64)
+            };
+            Box::new(last) as InnerExtent
+        });
         let source = Source::new(
-            input.items().len(),
+            input.n_items(),
             {
                 let (workload, input) = (Arc::clone(&workload), Arc::clone(&input));
                 let second = second.clone();
                 move |index| surveyed(&workload, &input, index, second.as_deref())
             },
             move |index, _| {
-                let name = &input.items()[index].name;
+                let name = &input.names()[index];
                 Ok(Item {
                     first: Arc::new(input.load(index)?),
                     second: second
@@ -383,18 +394,25 @@ impl Batch {
         Batch {
             workload,
             source,
-            names: Arc::new(names),
+            names,
             dtypes,
-            inner_extents,
+            inner_of,
+            index_bytes,
             seed,
         }
     }
 
     fn into_folder(self, run: RunSettings, provenance: Provenance) -> Result<Code, CliError> {
         let mut rows = ArrayRows::new(Arc::clone(&self.names), &self.dtypes).with_seed(self.seed);
-        if let Some(extents) = self.inner_extents {
-            rows = rows.with_inner(extents);
+        if let Some(extent) = self.inner_of {
+            rows = rows.with_inner(extent);
         }
+        let _index = reserve_index(
+            &run.engine.memory,
+            "item",
+            self.names.len(),
+            self.index_bytes,
+        )?;
         let folder = run.output.folder();
         run_command(
             &Arc::new(AsSolved(Arc::clone(&self.workload))),
@@ -403,7 +421,7 @@ impl Batch {
             provenance,
             rows,
             Box::new(move |has_tables| {
-                // What rates are compared with on the page, if this machine was calibrated.
+                // The page compares rates with the limits, if this machine was calibrated.
                 match Limits::known() {
                     Some(limits) if has_tables => limits.write(&folder),
                     _ => Ok(()),
@@ -412,7 +430,7 @@ impl Batch {
         )
     }
 
-    /// Writes the results in input order into one file, which appears when it is whole.
+    /// Writes the results in input order into one file, which appears only when it is complete.
     fn into_npz(self, mut run: RunSettings) -> Result<Code, CliError> {
         let out = run.output.out.clone();
         let output_fault = |error: String| {
@@ -423,6 +441,10 @@ impl Batch {
             .hint("check that the folder exists, may be written and has room")
         };
         let names = written_names(&self.names)?;
+        // Results that wait for their turn count against the memory budget, but release their
+        // reservation if a problem would otherwise not fit.
+        let n_bytes = self.index_bytes + NpzOutput::directory_bytes(&names);
+        let _index = reserve_index(&run.engine.memory, "item", self.names.len(), n_bytes)?;
         // What waits for its turn in memory is memory like any other, but must not keep out a problem
         // that would fit without it.
         let held_bytes_max = (run.engine.memory.cap_bytes() / 16).min(64 << 20);
@@ -500,7 +522,7 @@ impl Batch {
         if let Some(mismatch) = report.verification.mismatches.first() {
             error!(
                 "{} solved again gives another answer: {}",
-                self.names[mismatch.problem], mismatch.difference
+                &self.names[mismatch.problem], mismatch.difference
             );
             return Ok(Code::Mismatch);
         }
@@ -518,24 +540,19 @@ fn surveyed(
     index: usize,
     second: Option<&Second>,
 ) -> Result<Size, ArrayFailure> {
-    let item = &input.items()[index];
-    let (shape, dtype) = item
-        .header
-        .as_ref()
-        .map_err(|message| ArrayFailure::Unreadable {
-            message: message.clone(),
-        })?;
-    let second = second.map(|second| second.header(&item.name)).transpose()?;
+    let first = input.header(index).map_err(unreadable)?;
+    let second = second.map(|second| second.header(&input.names()[index]));
+    let second = second.transpose()?;
     Ok(workload.size_of(&Operands {
-        first: (shape, *dtype),
+        first,
         second: second
             .as_ref()
             .map(|(shape, dtype)| (shape.as_slice(), *dtype)),
     }))
 }
 
-/// The names of the members of an output file. Those that are not the input's are told.
-fn written_names(names: &[String]) -> Result<Vec<String>, CliError> {
+/// The names of the members of an output file. Warns about names that differ from the input's.
+fn written_names(names: &Arc<NameList>) -> Result<Arc<NameList>, CliError> {
     let written = member_names(names).map_err(|[name, other, safe]| {
         CliError::usage(format!(
             "the arrays {name:?} and {other:?} would both be written as {safe:?}: a name that leads out of the folder loses that part"
@@ -544,7 +561,7 @@ fn written_names(names: &[String]) -> Result<Vec<String>, CliError> {
     })?;
     let changed = names
         .iter()
-        .zip(&written)
+        .zip(written.iter())
         .filter(|(name, safe)| name != safe);
     let changed: Vec<_> = changed.collect();
     if let Some((name, safe)) = changed.first() {

@@ -1,4 +1,4 @@
-//! The part of `swathe demo` with arrays.
+//! The array part of `swathe demo`.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,8 @@ pub(crate) const DEMO: Demo = Demo {
     close,
 };
 
-/// Ragged batches, as real ones are: 300 products of 4 to 128 rows, 200 byte strings, 100 signals.
+/// Batches of varied shapes, as in practice: 300 products of 4 to 128 rows, 200 byte strings, 100
+/// signals.
 fn make(folder: &Path) -> std::io::Result<()> {
     let mut random = 1;
     let mut left = Vec::new();

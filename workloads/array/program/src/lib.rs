@@ -1,6 +1,7 @@
-//! The command `swathe array`: arrays of many files in, results as arrays or as a run folder out, and
-//! the section of the page.
+//! The command `swathe array`: reads arrays from many files, writes results as arrays or as a run
+//! folder, and adds a section to the run's page.
 
+mod array_index;
 pub mod array_input;
 pub mod array_limits;
 pub mod array_table;
@@ -25,7 +26,7 @@ pub static KIND: RunKind = RunKind {
     ..RunKind::plain("array")
 };
 
-/// The command.
+/// The command that `swathe` registers.
 pub static PROGRAM: Program = Program {
     kind: &KIND,
     settings: &[],

@@ -1,47 +1,43 @@
-//! Names of `.npz` members that are safe to unpack.
+//! Names of `.npz` members that are safe to extract.
 
-use std::collections::HashSet;
+use std::borrow::Cow;
+use std::sync::Arc;
 
-/// The names under which arrays are written, in their order: a name that leads out of the folder a
-/// file is unpacked into loses the steps that do (`../a` becomes `a`).
+use swathe_formats::name_list::{Duplicate, NameIndex, NameList};
+
+/// The names under which arrays are written, in their order. Path components that lead out of the
+/// target folder are removed (`../a` becomes `a`).
 ///
 /// # Errors
-/// If two arrays would get one name: both, and that name.
-pub(crate) fn member_names(names: &[String]) -> Result<Vec<String>, [String; 3]> {
-    let kept: HashSet<&str> = names.iter().map(String::as_str).collect();
-    let mut written: Vec<String> = Vec::with_capacity(names.len());
-    let mut changed: Vec<(&String, String)> = Vec::new();
-    for name in names {
-        let safe = safe_name(name);
-        if safe != *name {
-            let taken = changed.iter().find(|(_, other)| *other == safe);
-            if let Some(other) = taken
-                .map(|(other, _)| other.as_str())
-                .or(kept.get(safe.as_str()).copied())
-            {
-                return Err([name.clone(), other.to_owned(), safe]);
-            }
-            changed.push((name, safe.clone()));
-        }
-        written.push(safe);
+/// If two arrays would get the same name: returns the two names and the common one.
+pub(crate) fn member_names(names: &Arc<NameList>) -> Result<Arc<NameList>, [String; 3]> {
+    if names.iter().all(|name| safe_name(name) == name) {
+        return Ok(Arc::clone(names));
     }
-    Ok(written)
+    let written: NameList = names.iter().map(safe_name).collect();
+    match NameIndex::of(&written) {
+        Ok(_) => Ok(Arc::new(written)),
+        Err(Duplicate { first, second }) => {
+            let both = [&names[first], &names[second], &written[first]];
+            Err(both.map(str::to_owned))
+        }
+    }
 }
 
-/// The name without steps that lead to the root or upwards, on any system.
-fn safe_name(name: &str) -> String {
+/// The name without components that lead to the root or upwards, on any system.
+fn safe_name(name: &str) -> Cow<'_, str> {
     let is_step = |part: &&str| !matches!(*part, "" | "." | "..");
     let leads_out = name
         .split(['/', '\\'])
         .any(|part| matches!(part, "." | ".."))
         || name.starts_with(['/', '\\']);
     if !leads_out {
-        return name.to_owned();
+        return Cow::Borrowed(name);
     }
     let parts: Vec<&str> = name.split(['/', '\\']).filter(is_step).collect();
     match parts.is_empty() {
-        true => "_".to_owned(),
-        false => parts.join("/"),
+        true => Cow::Borrowed("_"),
+        false => Cow::Owned(parts.join("/")),
     }
 }
 
@@ -65,12 +61,9 @@ mod tests {
         ] {
             assert_eq!(safe_name(name), safe);
         }
-        let names =
-            |names: &[&str]| member_names(&names.iter().map(|&n| n.to_owned()).collect::<Vec<_>>());
-        assert_eq!(
-            names(&["../a", "b"]),
-            Ok(vec!["a".to_owned(), "b".to_owned()])
-        );
+        let names = |names: &[&str]| member_names(&Arc::new(names.iter().collect()));
+        let written: NameList = ["a", "b"].into_iter().collect();
+        assert_eq!(names(&["../a", "b"]), Ok(Arc::new(written)));
         assert!(names(&["../a", "a"]).is_err());
         assert!(names(&["a", "../a"]).is_err());
         assert!(names(&["../a", "/a"]).is_err());

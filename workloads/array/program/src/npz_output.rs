@@ -1,4 +1,4 @@
-//! An `.npz` file of results that come in any order.
+//! An `.npz` file of results that arrive in any order.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, remove_file};
@@ -8,31 +8,32 @@ use std::path::{Path, PathBuf};
 
 use swathe::array::{Array, Dtype};
 use swathe_formats::atomic_file::AtomicFile;
+use swathe_formats::name_list::NameList;
 use swathe_formats::npy;
 use swathe_formats::npz::{Compression, NpzError, NpzWriter};
 
-/// Writes arrays in the order of their numbers, whatever order they come in. An array that comes
-/// before its turn waits in memory; where these take more than they may, it waits on disk, in a file
-/// beside the output that has no name.
+/// Writes arrays in the order of their index, whatever order they arrive in. An array that arrives
+/// early waits in memory. If the waiting arrays exceed their limit, further ones are spooled to an
+/// unlinked file beside the output.
 pub(crate) struct NpzOutput {
     writer: NpzWriter<AtomicFile>,
     path: PathBuf,
     next: usize,
-    early: BTreeMap<usize, Early>,
+    early: BTreeMap<usize, PendingResult>,
     held_bytes: usize,
     held_bytes_max: usize,
     spool: Option<Spool>,
 }
 
-/// What is known of a number before its turn.
-enum Early {
-    /// It has no array.
+/// A result that arrived before its turn.
+enum PendingResult {
+    /// The index has no array.
     Nothing,
     Held(String, Array),
     Spooled(String, Spooled),
 }
 
-/// An array's elements in the spool.
+/// The description of an array whose elements are in the spool.
 struct Spooled {
     shape: Vec<usize>,
     dtype: Dtype,
@@ -59,12 +60,19 @@ impl NpzOutput {
         })
     }
 
-    /// Adds an array before all that have numbers.
+    /// The memory of the directory of a file with these members, until it is written.
+    pub(crate) fn directory_bytes(names: &NameList) -> u64 {
+        /// The place and sizes of a member, and its place in the table of names.
+        const MEMBER_BYTES: u64 = 48;
+        names.size_bytes() + names.len() as u64 * MEMBER_BYTES
+    }
+
+    /// Adds an array before all indexed ones.
     pub(crate) fn add(&mut self, name: &str, array: &Array) -> Result<(), NpzError> {
         self.writer.add(name, array)
     }
 
-    /// Takes in what became of a number: its array, if it has one.
+    /// Accepts the result of an index: its array, if it has one.
     pub(crate) fn push(
         &mut self,
         index: usize,
@@ -73,7 +81,7 @@ impl NpzOutput {
     ) -> Result<(), NpzError> {
         if index != self.next {
             let early = match array {
-                None => Early::Nothing,
+                None => PendingResult::Nothing,
                 Some(array) => self.wait(name, array)?,
             };
             self.early.insert(index, early);
@@ -85,12 +93,12 @@ impl NpzOutput {
         self.next += 1;
         while let Some(early) = self.early.remove(&self.next) {
             match early {
-                Early::Nothing => {}
-                Early::Held(name, array) => {
+                PendingResult::Nothing => {}
+                PendingResult::Held(name, array) => {
                     self.held_bytes -= array.size_bytes();
                     self.writer.add(&name, &array)?;
                 }
-                Early::Spooled(name, spooled) => {
+                PendingResult::Spooled(name, spooled) => {
                     let spool = self.spool.as_mut().expect("it holds what was spooled");
                     spool.n_waiting -= 1;
                     let mut write = |out: &mut dyn Write| spool.copy(&spooled, out);
@@ -103,27 +111,30 @@ impl NpzOutput {
         Ok(())
     }
 
-    /// Ends the file; it still has to be committed.
+    /// Completes the file, which still has to be committed.
     pub(crate) fn finish(self) -> Result<AtomicFile, NpzError> {
         self.writer.finish()
     }
 
-    fn wait(&mut self, name: &str, array: Array) -> Result<Early, NpzError> {
+    fn wait(&mut self, name: &str, array: Array) -> Result<PendingResult, NpzError> {
         let n_bytes = array.size_bytes();
         if self.held_bytes + n_bytes <= self.held_bytes_max {
             self.held_bytes += n_bytes;
-            return Ok(Early::Held(name.to_owned(), array));
+            return Ok(PendingResult::Held(name.to_owned(), array));
         }
         let spool = match &mut self.spool {
             Some(spool) => spool,
             none => none.insert(Spool::beside(&self.path)?),
         };
-        Ok(Early::Spooled(name.to_owned(), spool.append(&array)?))
+        Ok(PendingResult::Spooled(
+            name.to_owned(),
+            spool.append(&array)?,
+        ))
     }
 }
 
 impl Spool {
-    /// A file in the folder of this one, which vanishes with the process.
+    /// A file in the same folder, unlinked at once, so that it disappears with the process.
     fn beside(path: &Path) -> io::Result<Spool> {
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{}.waiting", std::process::id()));
@@ -186,7 +197,7 @@ mod tests {
             .map(|k| (k % 7 != 3).then(|| Array::new(vec![k], vec![k as u16; k]).unwrap()))
             .collect();
         let mut files = Vec::new();
-        // All in order, all but the first early, every second one early; in memory and on disk.
+        // In order; all but the first early; every second one early. Each in memory and on disk.
         let orders: [Vec<usize>; 3] = [
             (0..40).collect(),
             (1..40).chain([0]).collect(),

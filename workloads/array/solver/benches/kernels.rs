@@ -65,7 +65,7 @@ const MAPS: [(usize, usize); 5] = [
     (100, 1_000_000),
 ];
 
-/// The least time of many repetitions: other work on the machine only ever adds to it.
+/// The shortest time of many repetitions: other work on the machine only adds to a time.
 fn best(mut job: impl FnMut()) -> f64 {
     job();
     let end = Instant::now() + Duration::from_millis(350);
@@ -115,7 +115,7 @@ fn elements<T: Bench>(seed: u64, n: usize) -> Vec<T> {
     uniform(seed, n).into_iter().map(T::from_f64).collect()
 }
 
-/// Fused multiply-adds on registers alone: what no product can exceed.
+/// Fused multiply-adds on registers alone: an upper bound for every product.
 fn peak() {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
@@ -171,7 +171,7 @@ fn ragged() {
     print("ragged_f32", "n=16..128", 1000, n_flops, seconds, "GFLOP/s");
 }
 
-/// Useful operations and seconds of all products, each with operands and output of its own.
+/// The useful operations and the seconds of all products, each with its own operands and output.
 fn products<T: Bench>(shapes: &[ProductShape]) -> (f64, f64) {
     let mut items: Vec<(Vec<T>, Vec<T>, Vec<T>)> = shapes
         .iter()

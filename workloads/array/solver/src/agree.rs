@@ -1,4 +1,4 @@
-//! Whether two answers are the same, as far as is promised.
+//! Whether two answers agree within the guaranteed accuracy.
 
 use swathe::{DeviceKind, Difference};
 
@@ -6,11 +6,13 @@ use crate::operation::{MapKind, Operation};
 use crate::workload::Answer;
 use crate::{Array, Elements, gpu};
 
-/// On the CPU answers are the same bits everywhere.
+/// Compares the answer of a device with the reference.
 ///
-/// On a graphics processor integers are the CPU's, and so are the bits of sums, products, squares,
-/// roots, magnitudes and opposites of numbers, infinite and subnormal ones included; a NaN is a
-/// NaN. Exponentials and logarithms are within [`gpu::N_ULP_MAX`] units in the last place, and
+/// On the CPU, answers have the same bits on every machine.
+///
+/// On a graphics processor, integers equal the CPU's. So do the bits of sums, products, squares,
+/// roots, magnitudes and negations, including infinite and subnormal numbers; a NaN only has to be
+/// a NaN. Exponentials and logarithms are within [`gpu::N_ULP_MAX`] units in the last place, and
 /// elements of matrix products within [`Answer::error_max`].
 pub(crate) fn agree(
     operation: &Operation,
@@ -78,7 +80,8 @@ fn first_other<T>(a: &[T], b: &[T], is_same: impl Fn(&T, &T) -> bool) -> Option<
     a.iter().zip(b).position(|(a, b)| !is_same(a, b))
 }
 
-/// How many steps lie between two numbers: none between NaN and NaN, one between the zeros.
+/// The number of representable steps between two numbers: 0 between two NaN, 1 between the two
+/// zeros.
 fn n_ulp(a: f32, b: f32) -> u64 {
     if a.is_nan() || b.is_nan() {
         return if a.is_nan() && b.is_nan() {

@@ -1,4 +1,4 @@
-//! One-liners: an operation over a slice of arrays, on all cores.
+//! Functions that apply an operation to a slice of arrays, on all cores.
 
 use swathe::{Outcome, Stop, solve_slice};
 
@@ -6,7 +6,7 @@ use crate::Array;
 use crate::operation::{Key, MapKind, Operation};
 use crate::workload::{Answer, ArrayFailure, ArrayWorkload, Item};
 
-/// XORs every array with the key; the same again restores them bit for bit.
+/// XORs every array with the key; a second XOR with the same key restores it bit for bit.
 ///
 /// ```
 /// use swathe_array::{Array, Key, xor};
@@ -26,7 +26,7 @@ pub fn xor(arrays: &[Array], key: &Key) -> Vec<Result<Array, ArrayFailure>> {
     arrays_of(solve(Operation::Xor(key.clone()), items.collect()))
 }
 
-/// Multiplies every pair of matrices, whatever their shapes.
+/// Multiplies every pair of matrices; the shapes of the pairs may differ.
 ///
 /// ```
 /// use swathe_array::{Array, matmul};
@@ -45,7 +45,7 @@ pub fn matmul(pairs: &[(&Array, &Array)]) -> Vec<Result<Array, ArrayFailure>> {
     arrays_of(solve(Operation::Matmul, items.collect()))
 }
 
-/// Maps every element of every array. With an answer comes how many of its elements became NaN.
+/// Maps every element of every array. Each answer includes how many of its elements became NaN.
 ///
 /// ```
 /// use swathe_array::{Array, MapKind, map};
@@ -61,7 +61,8 @@ pub fn map(arrays: &[Array], kind: MapKind) -> Vec<Result<Answer, ArrayFailure>>
     solve(Operation::Map(kind), items.collect())
 }
 
-/// Maps pairs: the second array of each is what [`MapOperand::Second`](crate::MapOperand) means.
+/// Maps pairs: the second array of each is the operand of
+/// [`MapOperand::Second`](crate::MapOperand).
 pub fn map_pairs(pairs: &[(&Array, &Array)], kind: MapKind) -> Vec<Result<Answer, ArrayFailure>> {
     let items = pairs.iter().map(|&(first, second)| Item {
         first,
@@ -78,7 +79,8 @@ fn solve(operation: Operation, items: Vec<Item<&Array>>) -> Vec<Result<Answer, A
         .map(|outcome| match outcome {
             Outcome::Solved(answer) => Ok(answer),
             Outcome::Failed(failure) => Err(failure),
-            // Nothing here is timed, sized or stopped: what is left is a panic, and it is a bug.
+            // There is no time limit, memory limit or stop here, so any other outcome is a panic,
+            // which is a bug.
             other => panic!("{}", other.message().unwrap_or_default()),
         })
         .collect()

@@ -1,36 +1,36 @@
-//! The element types the kernels accept.
+//! The element types that the kernels accept.
 
 use crate::simd::{InstructionSet, Vector};
 use swathe::array::Dtype;
 
-/// An unsigned integer that can be XORed: `u8`, `u16`, `u32` or `u64`. Signed ones of the same width
-/// have the same bits.
+/// An unsigned integer that can be XORed: `u8`, `u16`, `u32` or `u64`. Signed integers are XORed as
+/// unsigned ones of the same width.
 pub trait Unsigned: UnsignedBits {
-    /// The element type, as arrays name it.
+    /// The element type in arrays.
     const DTYPE: Dtype;
 }
 
 /// A floating-point number that can be multiplied and mapped: `f32` or `f64`.
 pub trait Float: FloatBits {
-    /// The element type, as arrays name it.
+    /// The element type in arrays.
     const DTYPE: Dtype;
 }
 
-/// What the XOR kernels need of an element. Outside this crate it cannot be named, so nobody
-/// else can implement [`Unsigned`].
+/// What the XOR kernels need of an element. The trait cannot be named outside this crate, so other
+/// crates cannot implement [`Unsigned`].
 pub trait UnsignedBits:
     Copy + Send + Sync + 'static + std::fmt::Debug + Eq + std::ops::BitXor<Output = Self>
 {
     /// No bit set.
     const ZERO: Self;
-    /// The lowest bits.
+    /// The lowest bits of `x`.
     fn truncate(x: u64) -> Self;
-    /// The number whose little-endian bytes lie in `x`'s memory.
+    /// The number whose little-endian bytes are in `x`'s memory.
     fn from_le(x: Self) -> Self;
 }
 
-/// What the float kernels need of an element. Outside this crate it cannot be named, so nobody
-/// else can implement [`Float`].
+/// What the float kernels need of an element. The trait cannot be named outside this crate, so
+/// other crates cannot implement [`Float`].
 pub trait FloatBits:
     Copy
     + Send
@@ -42,15 +42,15 @@ pub trait FloatBits:
     + std::ops::Mul<Output = Self>
     + std::ops::Neg<Output = Self>
 {
-    /// The vector of these elements under an instruction set.
+    /// The vector of these elements in an instruction set.
     type Vector<I: InstructionSet>: Vector<Lane = Self>;
-    /// Counts lanes of this width without changing the width of the vector.
+    /// A counter of the same width as the element, so that counting keeps the width of the vector.
     type Count: Copy + Default + std::ops::AddAssign + From<bool> + Into<u64>;
     /// One.
     const ONE: Self;
     /// Zero, with the sign bit clear.
     const ZERO: Self;
-    /// The one NaN that arithmetic results hold.
+    /// The only NaN in results of arithmetic.
     const NAN: Self;
     /// The magnitude.
     fn abs(self) -> Self;
@@ -60,7 +60,7 @@ pub trait FloatBits:
     fn exp<const N: usize>(x: &[Self; N]) -> [Self; N];
     /// The natural logarithm of each element, to 1 ULP.
     fn log<const N: usize>(x: &[Self; N]) -> [Self; N];
-    /// The same number, but any NaN replaced by [`FloatBits::NAN`].
+    /// The same number, with any NaN replaced by [`FloatBits::NAN`].
     fn canonical_nan(self) -> Self;
     /// Whether this is neither infinite nor NaN.
     fn is_finite(self) -> bool;
@@ -123,8 +123,8 @@ macro_rules! float {
 
             #[inline(always)]
             fn canonical_nan(self) -> $type {
-                // On the bits: compilers leave out a comparison of floats that, as they see it,
-                // only exchanges one NaN for another.
+                // Works on the bits: compilers remove a comparison of floats that, to them, only
+                // replaces one NaN by another.
                 const SIGN: $count = (-0.0 as $type).to_bits();
                 let bits = self.to_bits();
                 let is_nan = bits & !SIGN > $type::INFINITY.to_bits();

@@ -1,4 +1,4 @@
-//! Whether an item's operands fit the operation: asked alike wherever the item is solved.
+//! Checks that an item's operands fit the operation, in the same way for every device.
 
 use std::borrow::Borrow;
 
@@ -10,16 +10,16 @@ use crate::workload::{ArrayFailure, ArrayWorkload, Item};
 use crate::xor::{XorError, XorKey, check_key};
 use crate::{Array, Dtype, Elements};
 
-/// What is to be done to an item of floats, whose operands fit together.
+/// The work on an item of floats whose operands fit together.
 pub(crate) enum FloatWork<'a, T> {
-    /// Multiply the first operand by this one.
+    /// Multiplies the first operand by this one.
     Product { right: &'a [T], stack: StackShape },
-    /// Map the first operand's elements.
+    /// Maps the first operand's elements.
     Map(Map<'a, T>),
 }
 
 impl<A: Borrow<Array>> ArrayWorkload<A> {
-    /// The operands of an item, if they are as many and of a type that the operation takes.
+    /// The operands of an item, if their number and types suit the operation.
     pub(crate) fn operands<'a>(
         &self,
         item: &'a Item<A>,
@@ -80,7 +80,7 @@ impl<A> ArrayWorkload<A> {
         Ok(key)
     }
 
-    /// What is to be done to an item of floats, if its operands fit together.
+    /// The work on an item of floats, if its operands fit together.
     pub(crate) fn float_work<'a, T: Float + Slice + FromF64>(
         &self,
         first: &'a Array,
@@ -168,8 +168,8 @@ impl<A> ArrayWorkload<A> {
     }
 }
 
-/// The elements of one type, if an array has that type. Signed integers are seen as unsigned ones
-/// of the same bits.
+/// Access to the elements of an array as one type, if it has that type. Signed integers are
+/// accessed as unsigned ones of the same bits.
 pub(crate) trait Slice: Sized {
     fn slice(elements: &Elements) -> Option<&[Self]>;
     fn slice_mut(elements: &mut Elements) -> Option<&mut [Self]>;
@@ -196,7 +196,7 @@ macro_rules! slice {
 }
 slice!(u8: U8 I8, u16: U16 I16, u32: U32 I32, u64: U64 I64, f32: F32, f64: F64);
 
-/// A scalar operand in an item's own precision.
+/// Converts a scalar operand to the item's precision.
 pub(crate) trait FromF64 {
     fn from_f64(x: f64) -> Self;
 }

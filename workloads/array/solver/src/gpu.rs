@@ -1,9 +1,9 @@
 //! Kernels for graphics processors.
 //!
-//! Lanes lie one after the other in a buffer as words of 32 bits, whatever their lengths: nothing
-//! is padded. All element-wise kernels work on the words' bits, since a device may flush subnormal
-//! numbers and assume that there is no NaN and no infinity: floats are computed with only where
-//! operands and results are ordinary numbers.
+//! Lanes are contiguous in a buffer as 32-bit words, without padding. All element-wise kernels work
+//! on the bits of the words, because a device may flush subnormal numbers to zero and assume that
+//! there is no NaN and no infinity. Float arithmetic is used only if operands and results are
+//! normal numbers.
 
 mod map;
 mod matmul;
@@ -20,10 +20,11 @@ use crate::{Array, Dtype};
 
 pub(crate) use map::N_ULP_MAX;
 
-/// The largest operand or result of a lane: what a kernel can see of one buffer on any device.
+/// The largest operand or result of a lane: the part of a buffer that a kernel can bind on any
+/// device.
 const LANE_BYTES_MAX: u64 = 128 << 20;
 
-/// The shape in which an item can be launched, if there is a kernel for it.
+/// The shape with which an item can be launched, if there is a kernel for it.
 pub(crate) fn form(operation: &Operation, dtype: Dtype, shape: Shape) -> Option<Shape> {
     let element_bytes = dtype.size_bytes() as u64;
     let fits = |n_elements: u64| n_elements.saturating_mul(element_bytes) <= LANE_BYTES_MAX;
@@ -42,7 +43,7 @@ pub(crate) fn form(operation: &Operation, dtype: Dtype, shape: Shape) -> Option<
     can.then_some(shape)
 }
 
-/// The device's memory that a lane of this form takes.
+/// The device memory that a lane of this form needs.
 pub(crate) fn need(operation: &Operation, dtype: Dtype, shape: Shape) -> Need {
     let n_elements = shape.extents().first().copied().unwrap_or(1);
     let lane_bytes = u64::from(n_elements) * dtype.size_bytes() as u64;
@@ -53,7 +54,7 @@ pub(crate) fn need(operation: &Operation, dtype: Dtype, shape: Shape) -> Need {
     }
 }
 
-/// Solves items of one element type together.
+/// Solves items of one element type in one launch.
 pub(crate) fn solve<A: Borrow<Array> + Send + Sync>(
     workload: &ArrayWorkload<A>,
     gpu: &Gpu,
@@ -80,36 +81,36 @@ pub(crate) fn solve<A: Borrow<Array> + Send + Sync>(
     }
 }
 
-/// What is known of a lane before the launch.
-enum Lot<T> {
-    /// It is launched.
+/// How a lane is handled, decided before the launch.
+enum LaneFate<T> {
+    /// The lane is launched.
     Launched(T),
-    /// Its operands do not fit.
+    /// The operands do not fit.
     Failed(ArrayFailure),
-    /// No kernel can do it.
+    /// No kernel can solve the lane.
     ToCpu(&'static str),
 }
 
-impl<T> Lot<T> {
-    /// The lane, the launched ones with what the device made of them.
+impl<T> LaneFate<T> {
+    /// The result of the lane; `done` makes the answer of a launched one.
     fn lane(self, done: impl FnOnce(T) -> Answer) -> Lane<Answer, ArrayFailure> {
         match self {
-            Lot::Launched(launched) => Lane::Done(Ok(done(launched))),
-            Lot::Failed(failure) => Lane::Done(Err(failure)),
-            Lot::ToCpu(reason) => Lane::ToCpu(reason.to_owned()),
+            LaneFate::Launched(launched) => Lane::Done(Ok(done(launched))),
+            LaneFate::Failed(failure) => Lane::Done(Err(failure)),
+            LaneFate::ToCpu(reason) => Lane::ToCpu(reason.to_owned()),
         }
     }
 }
 
-/// An item of another element type than its batch.
+/// Why an item whose element type differs from its batch's moves to the CPU.
 const OTHER_DTYPE: &str = "its element type is not its batch's";
 
-/// Whether the operands are of two types: their results are in double precision.
+/// Whether the operands have two types: then the results are in double precision.
 fn is_mixed(first: &Array, second: Option<&Array>) -> bool {
     second.is_some_and(|second| second.dtype() != first.dtype())
 }
 
-/// Refuses what no kernel could see of one buffer, before anything is packed.
+/// Fails, before any packing, if a buffer would be larger than a kernel can bind.
 fn check_size(gpu: &Gpu, wanted_bytes: u64) -> Result<(), GpuError> {
     let info = gpu.info();
     let limit_bytes = info.binding_bytes_max.min(info.buffer_bytes_max);
@@ -122,11 +123,11 @@ fn check_size(gpu: &Gpu, wanted_bytes: u64) -> Result<(), GpuError> {
     Ok(())
 }
 
-/// What buffers of so many bytes hold at most besides their rounding: the engine gives a quarter
-/// more than is asked for, at most.
+/// The most that buffers for so many bytes occupy, without rounding: the engine allocates up to a
+/// quarter more than requested.
 fn held_bytes(bytes: u64) -> u64 {
     bytes.saturating_add(bytes.div_ceil(4))
 }
 
-/// What a buffer takes at least, parts of a lane's bytes that are rounded up included.
+/// The least that a buffer occupies, including the rounding of a lane's parts.
 const BUFFER_BYTES_MIN: u64 = 320;

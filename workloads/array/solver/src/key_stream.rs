@@ -1,4 +1,4 @@
-//! The key stream a seed stands for.
+//! The key stream that a seed generates.
 
 use crate::element::Unsigned;
 
@@ -9,11 +9,11 @@ use crate::element::Unsigned;
 /// `z ^= z >> 30; z *= 0xBF58476D1CE4E5B9; z ^= z >> 27; z *= 0x94D049BB133111EB; z ^= z >> 31`
 /// modulo 2⁶⁴. Number `j` of the block (from 0) is made of the key's low half and high half by
 /// `z = low + j · 0x9E3779B9; z ^= z >> 16; z *= 0x21F0AAAD; z ^= high; z ^= z >> 15;
-/// z *= 0xD35A2D97; z ^= z >> 15` modulo 2³², and lies in the stream in little-endian order, as
-/// the elements that take their bytes from it do. Only 32-bit arithmetic is done per number,
-/// which vector units are good at, and any block can be made by itself.
+/// z *= 0xD35A2D97; z ^= z >> 15` modulo 2³², and is stored in the stream in little-endian order,
+/// as are the elements that take their bytes from it. Each number needs only 32-bit arithmetic,
+/// which vector units do well, and any block can be computed independently.
 ///
-/// It hides data from the eye and restores it exactly; it is no cipher.
+/// The stream obscures data and restores them exactly; it is not a cipher.
 ///
 /// ```
 /// use swathe_array::KeyStream;
@@ -33,7 +33,7 @@ impl KeyStream {
         KeyStream { seed }
     }
 
-    /// The 64-bit word with this number: its low half comes first.
+    /// The 64-bit word with this index; its low half comes first.
     #[inline(always)]
     pub fn word(self, word_idx: u64) -> u64 {
         const N_WORDS: u64 = N_BLOCK as u64 / 2;
@@ -76,7 +76,7 @@ impl KeyStream {
     }
 }
 
-/// The number with this index in the block of a key.
+/// The number with this index in the block of this key.
 #[inline(always)]
 fn number(key: u64, number_idx: u32) -> u32 {
     let (low, high) = (key as u32, (key >> 32) as u32);
@@ -92,8 +92,8 @@ fn xor_block<T: Unsigned>(key: u64, data: &mut [T]) {
     if cfg!(target_endian = "big") {
         return xor_part(key, 0, data);
     }
-    // Elements in little-endian order are the stream's bytes: no number is stored on its way.
-    // SAFETY: any bytes are a value of an unsigned integer, and bytes need no alignment.
+    // In little-endian order, elements are the stream's bytes: no number is stored on the way.
+    // SAFETY: any bytes are a valid unsigned integer, and bytes need no alignment.
     let (_, bytes, _) = unsafe { data.align_to_mut::<u8>() };
     let (numbers, _) = bytes.as_chunks_mut();
     for (number_idx, bytes) in numbers.iter_mut().enumerate() {
@@ -110,13 +110,13 @@ fn xor_part<T: Unsigned>(key: u64, n_skipped: usize, data: &mut [T]) {
     for (number_idx, x) in numbers.0[..n_numbers].iter_mut().enumerate() {
         *x = number(key, number_idx as u32).to_le();
     }
-    // SAFETY: any bytes are a value of an unsigned integer.
+    // SAFETY: any bytes are a valid unsigned integer.
     let (_, keys, _) = unsafe { numbers.0.align_to::<T>() };
     for (x, key) in data.iter_mut().zip(&keys[n_skipped..]) {
         *x = *x ^ T::from_le(*key);
     }
 }
 
-/// The numbers of a block as the stream's bytes, aligned for every element.
+/// The numbers of a block as the stream's bytes, aligned for every element type.
 #[repr(align(64))]
 struct Numbers([u32; N_BLOCK]);

@@ -1,9 +1,9 @@
 //! Element-wise maps over floats.
 //!
-//! The sum, product, square and root are IEEE's; the exponential and the logarithm are accurate
-//! to 1 ULP. All results are the same bits on every machine and path. A NaN that comes out of
-//! arithmetic is always the same one (`f32::NAN`, `f64::NAN`); the exponential and the logarithm
-//! of a NaN are that NaN, made quiet; `abs` and `negate` only touch the sign, also of a NaN.
+//! Sum, product, square and root follow IEEE 754; the exponential and the logarithm are accurate to
+//! 1 ULP. All results have the same bits on every machine and path. A NaN from arithmetic is always
+//! the same one (`f32::NAN`, `f64::NAN`). The exponential and the logarithm of a NaN are that NaN,
+//! made quiet. `abs` and `negate` change only the sign, also of a NaN.
 
 pub(crate) mod block;
 pub(crate) mod exp;
@@ -14,7 +14,7 @@ use crate::simd::{self, InstructionSet, Kernel};
 use block::{BlockFn, N_BLOCK, map_blocks, map_blocks_in_place};
 use swathe::Simd;
 
-/// What to do with each element.
+/// The function to apply to each element.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Map<'a, T> {
     /// Adds the operand.
@@ -44,7 +44,7 @@ pub enum Operand<'a, T> {
     Array(&'a [T]),
 }
 
-/// Why a map was refused; nothing has been written.
+/// Why a map was rejected; no output has been written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MapError {
     /// The operand has another number of elements.
@@ -65,7 +65,7 @@ pub enum MapError {
     },
 }
 
-/// Maps every element in place. Returns how many results are NaN where no operand was.
+/// Maps every element in place. Returns how many results are NaN although no operand was.
 ///
 /// ```
 /// use swathe_array::map::{Map, map_in_place};
@@ -76,6 +76,9 @@ pub enum MapError {
 /// assert_eq!(n_nan, 1);
 /// # Ok::<(), swathe_array::map::MapError>(())
 /// ```
+///
+/// # Errors
+/// If the operand has another number of elements than `data`.
 pub fn map_in_place<T: Float>(
     data: &mut [T],
     map: Map<'_, T>,
@@ -85,8 +88,11 @@ pub fn map_in_place<T: Float>(
     Ok(apply(Lanes::InPlace(data), map, simd))
 }
 
-/// Maps every element of `input` into `out`. Returns how many results are NaN where no operand
+/// Maps every element of `input` into `out`. Returns how many results are NaN although no operand
 /// was.
+///
+/// # Errors
+/// If the operand or `out` has another number of elements than `input`.
 pub fn map_into<T: Float>(
     input: &[T],
     out: &mut [T],
@@ -103,7 +109,7 @@ pub fn map_into<T: Float>(
     Ok(apply(Lanes::Apart(input, out), map, simd))
 }
 
-/// Whether a map's operand fits data of so many elements.
+/// Fails unless a map's operand fits data of so many elements.
 pub(crate) fn check_operand<T>(n_elements: usize, map: Map<'_, T>) -> Result<(), MapError> {
     match map {
         Map::Add(Operand::Array(operand)) | Map::Multiply(Operand::Array(operand))
@@ -118,7 +124,7 @@ pub(crate) fn check_operand<T>(n_elements: usize, map: Map<'_, T>) -> Result<(),
     }
 }
 
-/// Where the elements come from and go to.
+/// The source and the destination of the elements.
 enum Lanes<'a, T> {
     InPlace(&'a mut [T]),
     Apart(&'a [T], &'a mut [T]),
@@ -128,8 +134,8 @@ fn apply<T: Float>(lanes: Lanes<'_, T>, map: Map<'_, T>, simd: Simd) -> u64 {
     match map {
         Map::Add(Operand::Array(operand)) => simd::run(simd, Binary(lanes, operand, Sum)),
         Map::Multiply(Operand::Array(operand)) => simd::run(simd, Binary(lanes, operand, Product)),
-        // No number becomes NaN by adding a finite number to it, or by multiplying it with a
-        // finite number other than zero: nothing to count then.
+        // A number does not become NaN by adding a finite number, or by multiplying with a finite
+        // number other than zero: no count is needed.
         Map::Add(Operand::Scalar(s)) if s.is_finite() => {
             simd::run(simd, Unary(lanes, AddFinite(s)))
         }
@@ -149,13 +155,13 @@ fn apply<T: Float>(lanes: Lanes<'_, T>, map: Map<'_, T>, simd: Simd) -> u64 {
 
 /// A function of one element.
 trait UnaryFn<T: Float>: Copy {
-    /// The result and whether it is a NaN made from a number.
+    /// The result, and whether it is a NaN made from a number.
     fn of(self, x: T) -> (T, bool);
 }
 
 /// A function of two elements.
 trait BinaryFn<T: Float>: Copy {
-    /// The result before its NaN is made canonical.
+    /// The result, before a NaN is made canonical.
     fn of(self, x: T, operand: T) -> T;
 }
 
@@ -163,11 +169,11 @@ struct Unary<'a, T, F>(Lanes<'a, T>, F);
 struct Blocks<'a, T, F>(Lanes<'a, T>, F);
 struct Binary<'a, T, F>(Lanes<'a, T>, &'a [T], F);
 
-/// Elements per inner loop: few enough for a count as narrow as an element, and for what a loop
-/// counts to stay in vector registers until its end.
+/// Elements per inner loop: few enough that a counter as narrow as an element suffices, and that
+/// the counters stay in vector registers until the loop ends.
 const N_PER_COUNT: usize = 1 << 16;
 
-/// Elements counted and then mapped: a multiple of a block, 8 KiB at most.
+/// Elements that are counted and then mapped: a multiple of a block, 8 KiB at most.
 const N_PER_PART: usize = 16 * N_BLOCK;
 
 impl<T: Float, F: UnaryFn<T>> Kernel for Unary<'_, T, F> {
@@ -212,8 +218,8 @@ impl<T: Float, F: BlockFn<T>> Kernel for Blocks<'_, T, F> {
     fn run<I: InstructionSet>(self) -> u64 {
         let Blocks(lanes, f) = self;
         let mut n_nan = 0u64;
-        // Counted part by part just before the part is mapped, while it is still there and
-        // already in the cache.
+        // Each part is counted just before it is mapped: the input is not yet overwritten, and is
+        // then already in the cache.
         match lanes {
             Lanes::InPlace(data) => {
                 for data in data.chunks_mut(N_PER_PART) {

@@ -3,9 +3,8 @@
 //! **The contract.** Every element of the product is the in-order sum
 //! `acc = fma(a[i, p], b[p, j], acc)` for p = 0, 1, 2 …, with `acc` starting at zero, bit for bit,
 //! whatever the shape, the batch and the instruction set. (A NaN is always the positive quiet
-//! one.) Vectors run along the columns, never along p, so nothing has to be summed in another
-//! order; long sums are interrupted by writing `acc` to the product and taken up again from it,
-//! which does not round.
+//! one.) Vectors run along the columns, never along p, so no sum is reordered. Long sums are split
+//! by storing `acc` in the product and loading it again, which does not round.
 
 mod scratch;
 mod stack;
@@ -31,36 +30,36 @@ pub struct ProductShape {
     pub n_cols: usize,
 }
 
-/// Why a product was refused; nothing has been written.
+/// Why a product was rejected; no output has been written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MatmulError {
-    /// The left operand has not `n_rows × n_inner` elements.
+    /// The left operand does not have `n_rows × n_inner` elements.
     #[error("the left operand has {n_elements} elements, which is not {n_rows} × {n_inner}", n_rows = shape.n_rows, n_inner = shape.n_inner)]
     LeftLength {
-        /// The extents asked for.
+        /// The expected extents.
         shape: ProductShape,
-        /// The elements given.
+        /// The number of elements given.
         n_elements: usize,
     },
-    /// The right operand has not `n_inner × n_cols` elements.
+    /// The right operand does not have `n_inner × n_cols` elements.
     #[error("the right operand has {n_elements} elements, which is not {n_inner} × {n_cols}", n_inner = shape.n_inner, n_cols = shape.n_cols)]
     RightLength {
-        /// The extents asked for.
+        /// The expected extents.
         shape: ProductShape,
-        /// The elements given.
+        /// The number of elements given.
         n_elements: usize,
     },
-    /// The output has not `n_rows × n_cols` elements.
+    /// The output does not have `n_rows × n_cols` elements.
     #[error("the output has {n_elements} elements, which is not {n_rows} × {n_cols}", n_rows = shape.n_rows, n_cols = shape.n_cols)]
     OutLength {
-        /// The extents asked for.
+        /// The expected extents.
         shape: ProductShape,
-        /// The elements given.
+        /// The number of elements given.
         n_elements: usize,
     },
 }
 
-/// Multiplies two row-major matrices into `out`, whose old contents do not matter.
+/// Multiplies two row-major matrices into `out`, whose old contents are overwritten.
 ///
 /// ```
 /// use swathe_array::matmul::{ProductShape, Scratch, matmul_into};
@@ -71,6 +70,9 @@ pub enum MatmulError {
 /// assert_eq!(c, [13.0, 16.0]);
 /// # Ok::<(), swathe_array::matmul::MatmulError>(())
 /// ```
+///
+/// # Errors
+/// If an operand or `out` does not have the number of elements that the shape requires.
 pub fn matmul_into<T: Float>(
     a: &[T],
     b: &[T],
@@ -108,7 +110,7 @@ pub fn matmul_into<T: Float>(
     Ok(())
 }
 
-/// Whether operands of so many elements have the extents of a product.
+/// Fails unless the numbers of elements agree with the extents of a product.
 pub(crate) fn check_operands(
     n_left: usize,
     n_right: usize,
@@ -129,25 +131,25 @@ pub(crate) fn check_operands(
     Ok(())
 }
 
-/// The most that a [`Scratch`] grows to: a block of the left operand and a panel of the widest
+/// The greatest size of a [`Scratch`]: a block of the left operand and a panel of the widest
 /// vectors.
 pub const SCRATCH_BYTES_MAX: usize = LEFT_BLOCK_BYTES_MAX + N_INNER_BLOCK * N_VECTORS * 64;
 
-/// Inner indices per block: a packed panel of 256 × 16 floats takes half a first-level cache.
+/// Inner indices per block: a packed panel of 256 × 16 floats fills half a first-level cache.
 const N_INNER_BLOCK: usize = 256;
 
-/// A block of the left operand takes half a second-level cache while the panels pass by: 256
+/// A block of the left operand fills half a second-level cache while the panels stream through: 256
 /// rows of single precision.
 const LEFT_BLOCK_BYTES_MAX: usize = 256 * N_INNER_BLOCK * 4;
 
 /// Vectors side by side in a tile.
 const N_VECTORS: usize = 2;
 
-/// A right operand of at most so many bytes is read where it lies: its panels stay in the
-/// first-level cache without being packed.
+/// A right operand of at most so many bytes is not packed: its panels stay in the first-level cache
+/// anyway.
 const DIRECT_BYTES_MAX: usize = 32 << 10;
 
-/// All three lengths agree with the shape, and `n_inner` is not zero.
+/// A product whose three slices have the lengths of the shape, and whose `n_inner` is not zero.
 struct Product<'a, T> {
     a: &'a [T],
     b: &'a [T],
@@ -180,13 +182,13 @@ fn multiply<T: Float, I: InstructionSet, V: Vector<Lane = T>>(product: Product<'
         n_cols,
     } = shape;
     let n_panel_cols = N_VECTORS * V::N_LANES;
-    // Packing pays off only where enough rows use the packed panel.
+    // Packing pays off only if enough rows use the packed panel.
     let is_direct =
         size_of_val(b) <= DIRECT_BYTES_MAX || n_rows <= 2 * tile::n_rows_max::<V>(N_VECTORS);
 
     let n_rows_block = LEFT_BLOCK_BYTES_MAX / (N_INNER_BLOCK * size_of::<T>());
-    // Rows longer than a block lie apart, often by a power of two, and would then compete for
-    // few places of the cache: their pieces are put together, if enough panels use them.
+    // Rows longer than a block are far apart, often by a power of two, and then compete for few
+    // cache sets. Their pieces are packed together if enough panels use them.
     let is_left_packed = n_inner > N_INNER_BLOCK && n_cols > 4 * n_panel_cols;
     let n_left = if is_left_packed {
         n_rows.min(n_rows_block) * N_INNER_BLOCK
@@ -197,7 +199,8 @@ fn multiply<T: Float, I: InstructionSet, V: Vector<Lane = T>>(product: Product<'
     let (left_block, panel_block) = room.split_at_mut(n_left);
 
     for inner in blocks(n_inner, N_INNER_BLOCK) {
-        // Blocks of equal height: every block packs the panels anew, which a low one hardly repays.
+        // Blocks of nearly equal height: every block packs the panels again, which hardly pays for
+        // a low one.
         for rows in even_blocks(0..n_rows, n_rows_block) {
             let left = &a[rows.start * n_inner + inner.start..];
             let (left, left_stride) = if is_left_packed {
@@ -220,8 +223,8 @@ fn multiply<T: Float, I: InstructionSet, V: Vector<Lane = T>>(product: Product<'
                     (in_place, n_cols)
                 } else {
                     let panel = panel_block.as_mut_ptr();
-                    // SAFETY: the panel has room for two vectors per inner index, and the
-                    // columns lie inside the right operand.
+                    // SAFETY: the panel has room for two vectors per inner index, and the columns
+                    // are inside the right operand.
                     unsafe { pack::<V>(in_place, n_cols, inner.len(), cols.len(), panel) };
                     (panel.cast_const(), n_vectors * V::N_LANES)
                 };
@@ -239,7 +242,7 @@ fn multiply<T: Float, I: InstructionSet, V: Vector<Lane = T>>(product: Product<'
                         is_first: inner.start == 0,
                         is_last: inner.end == n_inner,
                     };
-                    // SAFETY: the blocks lie inside the extents that the slices' lengths were
+                    // SAFETY: the blocks are inside the extents that the slices' lengths were
                     // checked against, and the panel holds whole vectors.
                     unsafe { tile::compute::<T, I>(n_vectors, &tile) };
                 }
@@ -248,7 +251,7 @@ fn multiply<T: Float, I: InstructionSet, V: Vector<Lane = T>>(product: Product<'
     }
 }
 
-/// `0..n` in pieces of `n_block`, the last one shorter.
+/// Splits `0..n` into pieces of `n_block`, the last one possibly shorter.
 #[inline(always)]
 fn blocks(n: usize, n_block: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
     (0..n)
@@ -256,8 +259,8 @@ fn blocks(n: usize, n_block: usize) -> impl Iterator<Item = std::ops::Range<usiz
         .map(move |start| start..n.min(start + n_block))
 }
 
-/// A range in the fewest pieces of at most `n_max`, all but equally long: two tiles of five and
-/// six rows keep the multipliers busier than six and five would leave them with one row over.
+/// Splits a range into the fewest pieces of at most `n_max`, of nearly equal length: a piece of a
+/// single row left over would use the multipliers badly.
 #[inline(always)]
 fn even_blocks(
     range: std::ops::Range<usize>,
@@ -275,8 +278,8 @@ fn even_blocks(
     })
 }
 
-/// Copies a panel of the right operand so that its vectors lie one after the other, the last one
-/// of a row filled up with zeros.
+/// Copies a panel of the right operand so that its vectors are contiguous; the last vector of a row
+/// is padded with zeros.
 ///
 /// # Safety
 /// `n_inner` rows of `n_cols` elements, `stride` apart, are readable at `from`; `n_inner` times
@@ -293,7 +296,7 @@ unsafe fn pack<V: Vector>(
     let n_last = n_cols - (n_vectors - 1) * V::N_LANES;
     for row in 0..n_inner {
         for v in 0..n_vectors {
-            // SAFETY: inside the two areas the caller promises.
+            // SAFETY: both accesses are inside the areas that the caller guarantees.
             unsafe {
                 let from = from.add(row * stride + v * V::N_LANES);
                 let vector = if v + 1 < n_vectors || n_last == V::N_LANES {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use crate::{Array, Dtype};
 
-/// What is done to every item. The element type of a result follows from it and the operands
-/// alone (see [`result_dtype`](Operation::result_dtype)).
+/// What is done to every item. The operation and the operands determine the element type of a
+/// result (see [`result_dtype`](Operation::result_dtype)).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operation {
-    /// XORs integers with a key; the same again restores them.
+    /// XORs integers with a key; a second XOR with the same key restores them.
     Xor(Key),
     /// Multiplies the first operand by the second.
     Matmul,
@@ -24,10 +24,10 @@ pub enum Key {
     Second,
     /// All items with one array of the same number of elements.
     Array(Arc<Array>),
-    /// All items with one short array, over and over.
+    /// All items with one short array, repeated.
     Cycle(Arc<Array>),
-    /// All items with these numbers, over and over, whatever the width of the items' elements; each
-    /// number must fit in it.
+    /// All items with these numbers, repeated. Each number must fit in the items' elements,
+    /// whatever their width.
     Numbers(Arc<Vec<u64>>),
     /// All items with the [`KeyStream`](crate::KeyStream) of this seed.
     Seed(u64),
@@ -42,11 +42,11 @@ pub enum MapKind {
     Multiply(MapOperand),
     /// x².
     Square,
-    /// √x; NaN where x is negative.
+    /// √x; NaN for negative x.
     Sqrt,
     /// eˣ.
     Exp,
-    /// ln x; NaN where x is negative.
+    /// ln x; NaN for negative x.
     Log,
     /// |x|.
     Abs,
@@ -78,7 +78,7 @@ impl Operation {
         }
     }
 
-    /// A number for each operation, the same in every version that keeps costs.
+    /// A number for each operation, which must not change while stored costs use it.
     pub(crate) fn number(&self) -> u32 {
         match self {
             Operation::Xor(Key::Seed(_)) => 0,
@@ -97,8 +97,8 @@ impl Operation {
         }
     }
 
-    /// The element type of the results of operands of these types, if it takes them. Single and double
-    /// precision together give double.
+    /// The element type of the results for operands of these types, or `None` if the operation does
+    /// not accept them. Single and double precision together give double.
     pub fn result_dtype(&self, first: Dtype, second: Option<Dtype>) -> Option<Dtype> {
         let second = second.unwrap_or(first);
         match (self.accepts(first) && self.accepts(second), first == second) {
@@ -108,7 +108,7 @@ impl Operation {
         }
     }
 
-    /// Whether items of this element type can be operated on.
+    /// Whether the operation accepts items of this element type.
     pub fn accepts(&self, dtype: Dtype) -> bool {
         match self {
             Operation::Xor(_) => dtype.is_integer(),

@@ -1,12 +1,13 @@
 //! Run-time choice of the instruction set.
 //!
-//! Every kernel is written once, generic over an instruction set, and compiled for each of them;
-//! [`Simd`] is the proof that the running machine has the one it names. All of them compute the
-//! same bits: the same operations in the same order, with every multiply-add fused.
+//! Every kernel is written once, generic over an instruction set, and compiled for each of them. A
+//! [`Simd`] value proves that the machine supports the instruction set that it names. All
+//! instruction sets compute the same bits: the same operations in the same order, with every
+//! multiply-add fused.
 //!
-//! Our own and not a crate for SIMD: the crates choose the instruction set when they are compiled, or
-//! do not promise the same bits on all of them, and a product needs the registers of each set laid
-//! out by hand to reach the machine's limit.
+//! No SIMD crate is used: those crates choose the instruction set at compile time or do not
+//! guarantee the same bits on all sets. Besides, a product needs a register layout by hand for each
+//! set to reach the machine's limit.
 
 #[cfg(target_arch = "aarch64")]
 mod neon;
@@ -38,7 +39,7 @@ pub(crate) fn run<K: Kernel>(simd: Simd, kernel: K) -> K::Output {
 
 /// A computation that is compiled once per instruction set.
 ///
-/// `run` and everything it calls must be `#[inline(always)]`: only what is inlined into the
+/// `run` and everything it calls must be `#[inline(always)]`: only code that is inlined into the
 /// function that enables the instructions is compiled with them.
 pub trait Kernel {
     /// What the computation returns.

@@ -1,4 +1,4 @@
-//! The workload: one operation over many items, through the engine.
+//! The array workload: one operation over many items, run by the engine.
 
 use std::borrow::{Borrow, Cow};
 use std::marker::PhantomData;
@@ -19,7 +19,7 @@ use crate::{Array, Dtype, Elements, Simd, gpu};
 
 /// One operation over many items.
 ///
-/// `A` is how an item holds its operands: `Arc<Array>` for the engine, `&Array` for a slice.
+/// `A` is the type that holds an operand: `Arc<Array>` for the engine, `&Array` for a slice.
 #[derive(Clone, Debug)]
 pub struct ArrayWorkload<A = Arc<Array>> {
     operation: Operation,
@@ -39,12 +39,12 @@ pub struct Item<A = Arc<Array>> {
     pub second: Option<A>,
 }
 
-/// What an operand is, without its elements: all that a plan needs.
+/// The shapes and types of an item's operands, without their elements: enough for a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operands<'a> {
     /// The first operand's extents and element type.
     pub first: (&'a [usize], Dtype),
-    /// The second's, if there is one.
+    /// The second operand's, if there is one.
     pub second: Option<(&'a [usize], Dtype)>,
 }
 
@@ -53,25 +53,25 @@ pub struct Operands<'a> {
 pub struct Answer {
     /// The result.
     pub array: Array,
-    /// How many of its elements are NaN where no operand was: roots and logarithms of negatives.
+    /// How many elements are NaN although no operand was: roots and logarithms of negative numbers.
     pub n_nan: u64,
-    /// How far its elements may be from those the CPU finds, where this cannot be told from the
-    /// elements: zero except for products from a graphics processor, whose sums may be rounded
-    /// more often than the CPU's.
+    /// How far elements may be from the CPU's, if the elements alone do not determine that. Zero
+    /// except for products from a graphics processor, whose sums may be rounded more often than the
+    /// CPU's.
     pub error_max: f64,
 }
 
 /// Why an item has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArrayFailure {
-    /// The operation does not work on this element type.
+    /// The operation does not accept this element type.
     #[error("{operation} does not work on {dtype} elements; it takes {takes}")]
     WrongDtype {
         /// The operation.
         operation: String,
-        /// The element type it was given.
+        /// The element type given.
         dtype: Dtype,
-        /// Those it takes.
+        /// The accepted element types.
         takes: &'static str,
     },
     /// The operands have different element types.
@@ -80,9 +80,9 @@ pub enum ArrayFailure {
         to = first.numpy_name()
     )]
     DtypeMismatch {
-        /// The first operand's.
+        /// The first operand's element type.
         first: Dtype,
-        /// The second's.
+        /// The second operand's element type.
         second: Dtype,
     },
     /// The operands' shapes do not fit together.
@@ -92,7 +92,7 @@ pub enum ArrayFailure {
         operation: String,
         /// The first operand's extents.
         first: Vec<usize>,
-        /// The second's.
+        /// The second operand's extents.
         second: Vec<usize>,
     },
     /// A second operand is missing.
@@ -104,10 +104,10 @@ pub enum ArrayFailure {
     /// The key cannot be used.
     #[error(transparent)]
     Xor(#[from] XorError),
-    /// The product is impossible.
+    /// The operands' lengths do not fit the product.
     #[error(transparent)]
     Matmul(#[from] MatmulError),
-    /// The map is impossible.
+    /// The operand's length does not fit the map.
     #[error(transparent)]
     Map(#[from] MapError),
     /// The item could not be read.
@@ -122,7 +122,7 @@ pub enum ArrayFailure {
 }
 
 impl<A> ArrayWorkload<A> {
-    /// This operation, with the best instructions of this processor.
+    /// The workload of this operation, with the best instructions of this processor.
     pub fn new(operation: Operation) -> ArrayWorkload<A> {
         let number_keys: Arc<[Elements]> = match &operation {
             Operation::Xor(Key::Numbers(numbers)) => Arc::new([
@@ -142,8 +142,8 @@ impl<A> ArrayWorkload<A> {
         }
     }
 
-    /// Counts so many more bytes for every element of a result in [`need`](Workload::need): what
-    /// storing the result takes, before its memory is free again.
+    /// Adds `element_bytes` for every element of a result to [`need`](Workload::need): the memory
+    /// that storing the result takes before the result is freed.
     pub fn with_storing(self, element_bytes: fn(Dtype) -> u64) -> ArrayWorkload<A> {
         ArrayWorkload {
             storing: element_bytes,
@@ -171,7 +171,7 @@ impl<A> ArrayWorkload<A> {
             _ => None,
         };
         let shape = match (stack, operands.second) {
-            // Only what fits together has the extents of a product.
+            // Only operands that fit together have the extents of a product.
             (Some(stack), _) => {
                 let ProductShape {
                     n_rows,
@@ -201,18 +201,18 @@ fn truncated<T: Unsigned>(numbers: &[u64]) -> Vec<T> {
     numbers.iter().map(|&number| T::truncate(number)).collect()
 }
 
-/// The number of elements; a plan needs no more than `u32` can say, as nothing so large fits.
+/// The number of elements, at most `u32::MAX`; a larger item would fit in no memory.
 fn extent(shape: &[usize]) -> u32 {
     crate::volume(shape)
         .and_then(|n| u32::try_from(n).ok())
         .unwrap_or(u32::MAX)
 }
 
-/// Classes are numbered by operation, then by element type: different operations take different
-/// times, and nothing that is measured of one should be believed of another.
+/// Classes are numbered by operation, then by element type. Each operation has its own times, so
+/// the measured costs of one must not apply to another.
 const N_DTYPES: u32 = 16;
 
-/// In place of an element type: single and double precision together, computed in double.
+/// Takes the place of an element type: single and double precision together, computed in double.
 const MIXED: u32 = N_DTYPES - 1;
 
 fn dtype_of_class(class: u32) -> Dtype {
@@ -249,7 +249,7 @@ impl<A: Borrow<Array> + Send + Sync> Workload for ArrayWorkload<A> {
         if on == DeviceKind::Gpu {
             return gpu::need(&self.operation, dtype_of_class(size.class), size.shape);
         }
-        /// The arrays' own extents and the bookkeeping around them.
+        /// The arrays' extents and the bookkeeping around them.
         const OVERHEAD_BYTES: u64 = 256;
         let dtype = dtype_of_class(size.class);
         let element_bytes = dtype.size_bytes() as u64;
@@ -264,7 +264,7 @@ impl<A: Borrow<Array> + Send + Sync> Workload for ArrayWorkload<A> {
             [n_first, n_second] => (n_first + n_second, n_first, 0),
             _ => (size.shape.volume(), size.shape.volume(), 0),
         };
-        // Of operands of two types one is converted.
+        // If operands have two types, one is converted.
         let n_converted = if size.class % N_DTYPES == MIXED {
             n_in
         } else {
@@ -295,7 +295,7 @@ impl<A: Borrow<Array> + Send + Sync> Workload for ArrayWorkload<A> {
             && first.dtype() != second.dtype()
             && !first.dtype().is_integer()
         {
-            // As NumPy does: the single precision becomes double.
+            // Like NumPy, convert single precision to double.
             let (first, second) = (in_double(first), in_double(second));
             let data = f64::slice(first.elements()).unwrap_or_default();
             return self.float(&first, data, Some(&second), scratch);
@@ -311,7 +311,7 @@ impl<A: Borrow<Array> + Send + Sync> Workload for ArrayWorkload<A> {
     }
 
     fn launch_form(&self, size: &Size) -> Option<Shape> {
-        // Operands of two types are in double precision, for which there are no kernels.
+        // Operands of two types are computed in double precision, for which there are no kernels.
         gpu::form(&self.operation, dtype_of_class(size.class), size.shape)
     }
 
@@ -329,8 +329,8 @@ impl<A: Borrow<Array> + Send + Sync> Workload for ArrayWorkload<A> {
         gpu::solve(self, device.kernels()?, items, stop)
     }
 
-    /// Integers, and what only changes a sign. Devices may round a product otherwise (sums in another
-    /// order) or take the smallest numbers for 0.
+    /// Exact for integers and for changes of the sign. For others, devices may round products and
+    /// sums differently or flush subnormal numbers to zero.
     fn launch_is_exact(&self, _class: u32) -> bool {
         matches!(
             self.operation,
@@ -399,7 +399,7 @@ impl<A> ArrayWorkload<A> {
     }
 }
 
-/// The same numbers in double precision.
+/// The array in double precision.
 fn in_double(array: &Array) -> Cow<'_, Array> {
     match array.elements() {
         Elements::F32(data) => {
@@ -412,7 +412,7 @@ fn in_double(array: &Array) -> Cow<'_, Array> {
 }
 
 impl Answer {
-    /// A result of this shape, without NaN that were made.
+    /// A result of this shape, without new NaN.
     pub(crate) fn new(shape: &[usize], out: impl Into<Elements>) -> Answer {
         let array = Array::new(shape.to_vec(), out).expect("an operation fills its result's shape");
         Answer {

@@ -1,25 +1,25 @@
-//! XOR in place: applying the same key again restores the data bit for bit.
+//! XOR in place: a second XOR with the same key restores the data bit for bit.
 
 use crate::element::Unsigned;
 use crate::key_stream::KeyStream;
 use crate::simd::{self, InstructionSet, Kernel};
 use swathe::Simd;
 
-/// What data is XORed with.
+/// The key with which data are XORed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum XorKey<'a, T> {
-    /// An element for each element.
+    /// One element of the key for each element.
     Array(&'a [T]),
-    /// Elements used over and over.
+    /// Elements that are repeated.
     Cycle(&'a [T]),
     /// The [`KeyStream`] of this seed.
     Seed(u64),
 }
 
-/// Why data was not XORed; it is unchanged.
+/// Why data were not XORed; they are unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum XorError {
-    /// The key array has another number of elements than the data.
+    /// The key array and the data have different numbers of elements.
     #[error("the key has {n_key} elements, the array {n_elements}")]
     KeyLength {
         /// Elements of the data.
@@ -52,6 +52,9 @@ pub enum XorError {
 /// assert_eq!(&data, b"swathe");
 /// # Ok::<(), swathe_array::xor::XorError>(())
 /// ```
+///
+/// # Errors
+/// If a key array has another number of elements than `data`, or a key to be cycled is empty.
 pub fn xor_in_place<T: Unsigned>(
     data: &mut [T],
     key: XorKey<'_, T>,
@@ -60,8 +63,11 @@ pub fn xor_in_place<T: Unsigned>(
     xor_part_in_place(data, 0, key, simd)
 }
 
-/// XORs the key onto a part of an array: `data` begins at the array's element `first_idx`, which
-/// says where a cycled key or a seed's stream begins. A key array is as long as the part.
+/// XORs the key onto a part of an array. `data` begins at the array's element `first_idx`, which
+/// determines where a cycled key or a seed's stream begins. A key array has the length of the part.
+///
+/// # Errors
+/// If a key array has another number of elements than `data`, or a key to be cycled is empty.
 pub fn xor_part_in_place<T: Unsigned>(
     data: &mut [T],
     first_idx: u64,
@@ -80,7 +86,7 @@ pub fn xor_part_in_place<T: Unsigned>(
     Ok(())
 }
 
-/// Whether a key fits data of so many elements.
+/// Fails unless a key fits data of so many elements.
 pub(crate) fn check_key<T>(n_elements: usize, key: &XorKey<'_, T>) -> Result<(), XorError> {
     match key {
         XorKey::Array(key) if key.len() != n_elements => Err(XorError::KeyLength {
@@ -122,7 +128,7 @@ fn xor_arrays<T: Unsigned>(data: &mut [T], key: &[T]) {
 fn xor_cycle<T: Unsigned>(data: &mut [T], first_idx: u64, key: &[T]) {
     let n_skipped = (first_idx % key.len() as u64) as usize;
 
-    // A key too short for long vector loops is first repeated, whole, into a block on the stack.
+    // A key too short for long vector loops is first repeated into a block on the stack.
     let mut block = [T::ZERO; N_BLOCK];
     let n_block_max = N_BLOCK.min(data.len());
     let key = if 2 * key.len() <= n_block_max {
@@ -145,5 +151,5 @@ fn xor_cycle<T: Unsigned>(data: &mut [T], first_idx: u64, key: &[T]) {
     }
 }
 
-/// Elements in the block of a repeated key: 4 KiB of the widest.
+/// Elements in the block of a repeated key: 4 KiB of the widest type.
 const N_BLOCK: usize = 512;

@@ -1,10 +1,10 @@
-//! How far the exponential and the logarithm are from the truth, in units in the last place.
+//! The error of the exponential and the logarithm, in units in the last place.
 
 use swathe_array::map::{Map, map_into};
 use swathe_array::{KeyStream, Simd};
 
 /// Checks single precision over every `step`-th bit pattern against the standard library's double
-/// precision, whose own error is a thousandth of an ULP here at most.
+/// precision, whose own error is at most a thousandth of an ULP here.
 #[track_caller]
 fn check_f32(map: Map<'_, f32>, truth: fn(f64) -> f64, step: usize) -> f64 {
     let mut worst = (0.0, 0.0f32);
@@ -76,7 +76,7 @@ fn log_f32_over_all_patterns() {
     println!("{:.4} ULP", check_f32(Map::Log, f64::ln, 1));
 }
 
-/// A number as the sum of two, with about 106 bits.
+/// A number as an unevaluated sum of two, with about 106 bits.
 #[derive(Clone, Copy, Debug)]
 struct Double(f64, f64);
 
@@ -122,8 +122,8 @@ impl Double {
         Double(inverse, (-inverse).mul_add(k, 1.0) / k)
     }
 
-    /// A step of Newton's method from the standard library's answer doubles its digits; close to
-    /// one, where this would not be enough, the Taylor series.
+    /// One step of Newton's method from the standard library's answer doubles its digits. Close to
+    /// one, where that is not enough, the Taylor series is used.
     fn log(x: f64) -> Double {
         let (fraction, n) = fraction_and_exponent(x);
         if n == 0 && (fraction - 1.0).abs() < 1e-4 {
@@ -163,7 +163,7 @@ fn fraction_and_exponent(x: f64) -> (f64, i32) {
 
 #[test]
 fn the_reference_knows_these_digits() {
-    // To 40 digits: e = 2.718281828459045235360287471352662497757, its parts as doubles:
+    // e = 2.718281828459045235360287471352662497757 (40 digits), as a sum of two doubles:
     let (e, n) = Double::exp(Double(1.0, 0.0));
     let e = e.scale(2f64.powi(n));
     assert_eq!(e.0, std::f64::consts::E);
@@ -192,12 +192,12 @@ fn exp_f64() {
             _ => (unit(idx) - 0.5) * 2f64.powi(-((stream.word(!idx) % 60) as i32)),
         })
         .collect();
-    // Where the nearest multiple of ln 2 changes, the polynomial is at its end.
+    // The polynomial is at the end of its range where the nearest multiple of ln 2 changes.
     x.extend((-2148..2048).map(|n| f64::from(n) * 0.5 * std::f64::consts::LN_2));
     let mut worst = 0.0f64;
     for (&x, &y) in x.iter().zip(&apply(&x, Map::Exp)) {
         let (exact, n) = Double::exp(Double(x, 0.0));
-        // In two halves, because 2ⁿ may be no normal number.
+        // In two halves, because 2ⁿ may not be a normal number.
         let (half, rest) = (2f64.powi(n / 2), 2f64.powi(n - n / 2));
         let ulp = ulp_f64(exact.0 * half * rest) / half / rest;
         let error = (((y / half / rest - exact.0) - exact.1) / ulp).abs();
@@ -216,7 +216,8 @@ fn log_f64() {
             let bits = stream.word(idx);
             let near_one = (bits >> 11) as f64 / (1u64 << 53) as f64 - 0.5;
             match idx % 4 {
-                // Any positive number, subnormal ones, numbers around one and close to it.
+                // Any positive number, subnormal numbers, numbers around one, and numbers close to
+                // one.
                 0 => f64::from_bits(bits % f64::INFINITY.to_bits()),
                 1 => f64::from_bits((bits >> 12).max(1)),
                 2 => 1.0 + 1.2 * near_one,

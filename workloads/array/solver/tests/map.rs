@@ -1,4 +1,4 @@
-//! Element-wise maps against plain loops, on every path.
+//! Element-wise maps compared with plain loops, on every path.
 
 use std::fmt::Debug;
 use swathe_array::map::{Map, MapError, Operand, map_in_place, map_into};
@@ -17,7 +17,8 @@ macro_rules! number {
     ($type:ident, $uint:ident) => {
         impl Number for $type {
             fn from_random(bits: u64) -> $type {
-                // One in eight is special, one in eight any bit pattern, the others ordinary.
+                // One in eight is special, one in eight is any bit pattern, the others are
+                // ordinary.
                 const SPECIAL: [$type; 8] = [
                     0.0,
                     -0.0,
@@ -37,7 +38,7 @@ macro_rules! number {
             fn bits(self) -> u64 {
                 u64::from(self.to_bits())
             }
-            /// IEEE's answer, where the standard library is bound to give it.
+            /// The IEEE result, if the standard library guarantees it.
             fn plain(map: Map<'_, $type>, idx: usize, x: $type) -> Option<$type> {
                 let of = |operand: Operand<'_, $type>| match operand {
                     Operand::Scalar(s) => s,
@@ -169,7 +170,7 @@ fn lengths_that_disagree_are_refused() {
 
 #[test]
 fn neighbours_change_nothing() {
-    // A NaN or an infinity among them sends a whole block another way.
+    // A NaN or an infinity sends its whole block through another code path.
     for map in [Map::Exp, Map::Log] {
         for x in (-105_000..90_000).map(|x| x as f32 * 1e-3) {
             let mut among_ones = [1.0; 64];

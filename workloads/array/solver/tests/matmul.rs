@@ -1,10 +1,10 @@
-//! Matrix products against the plain loop that defines them.
+//! Matrix products compared with the plain loop that defines them.
 
 use std::fmt::Debug;
 use swathe_array::matmul::{MatmulError, ProductShape, SCRATCH_BYTES_MAX, Scratch, matmul_into};
 use swathe_array::{Float, KeyStream, Simd};
 
-/// A float that can be made from random bits and compared by its own.
+/// A float that can be made from random bits and compared bit by bit.
 trait Number: Float {
     fn from_random(bits: u64) -> Self;
     fn fused(a: Self, b: Self, acc: Self) -> Self;
@@ -40,7 +40,7 @@ fn random<T: Number>(seed: u64, n: usize) -> Vec<T> {
         .collect()
 }
 
-/// The definition.
+/// The loop that defines a product.
 fn in_order<T: Number>(a: &[T], b: &[T], shape: ProductShape) -> Vec<T> {
     let mut c = Vec::new();
     for i in 0..shape.n_rows {
@@ -66,7 +66,7 @@ fn bits<T: Number>(x: &[T]) -> Vec<u64> {
 fn check<T: Number + Debug>(a: &[T], b: &[T], shape: ProductShape, scratch: &mut Scratch) {
     let expected = bits(&in_order(a, b, shape));
     for simd in Simd::available() {
-        // What the output held before must not matter.
+        // The output's old contents must not matter.
         let mut c = vec![T::NAN; expected.len()];
         matmul_into(a, b, &mut c, shape, scratch, simd).unwrap();
         assert_eq!(bits(&c), expected, "{shape:?} on {}", simd.path());
@@ -74,7 +74,7 @@ fn check<T: Number + Debug>(a: &[T], b: &[T], shape: ProductShape, scratch: &mut
 }
 
 fn random_shape(stream: KeyStream, idx: u64) -> ProductShape {
-    // Mostly tiny extents, zero and one among them; now and then one that spans several blocks.
+    // Mostly tiny extents, including zero and one; sometimes one that spans several blocks.
     let extent = |which: u64| {
         let bits = stream.word(3 * idx + which);
         let n_max = if bits.is_multiple_of(64) { 600 } else { 40 };

@@ -1,4 +1,4 @@
-//! The memory that the workload says an item needs, against what it really takes.
+//! The memory that the workload predicts for an item, compared with the measured peak.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
@@ -12,12 +12,12 @@ struct Counting;
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: hands every call on to the system's allocator and only counts.
+// SAFETY: passes every call on to the system allocator and only counts.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let now = IN_USE.fetch_add(layout.size(), Ordering::SeqCst) + layout.size();
         PEAK.fetch_max(now, Ordering::SeqCst);
-        // SAFETY: the caller keeps the allocator's contract.
+        // SAFETY: the caller guarantees the allocator's contract.
         unsafe { System.alloc(layout) }
     }
 
@@ -31,7 +31,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// One test in this file: the counters are the whole process's.
+/// The only test in this file, because the counters cover the whole process.
 #[test]
 fn need_covers_the_measured_peak() {
     let floats = |shape: &[usize]| {
@@ -89,7 +89,8 @@ fn need_covers_the_measured_peak() {
             drop(answer);
             (peak, size)
         };
-        // The least of three: the test harness has a thread of its own, which allocates too.
+        // The least of three measurements, because the test harness has a thread that allocates
+        // too.
         let (peak, size) = (0..3)
             .map(|_| measure())
             .min_by_key(|&(peak, _)| peak)
@@ -101,7 +102,7 @@ fn need_covers_the_measured_peak() {
             workload.operation(),
             need.total_bytes()
         );
-        // Saying far too much would waste the budget.
+        // A far too large prediction would waste the budget.
         assert!(
             need.lane_bytes + need.solution_bytes <= peak + 1024,
             "{}",

@@ -1,4 +1,4 @@
-//! Arrays through the engine: the answers of plain loops, whatever the batches.
+//! Arrays solved by the engine have the answers of plain loops, whatever the batches.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -33,7 +33,7 @@ impl Random {
     }
 }
 
-/// Every answer by its item's number, and the kinds of the outcomes without one.
+/// Every answer by its item's index, and the kinds of the outcomes without an answer.
 fn run(
     operation: Operation,
     items: &[Item],

@@ -1,4 +1,4 @@
-//! XOR against plain loops, for every kind of key and element.
+//! XOR compared with plain loops, for every kind of key and element.
 
 use std::fmt::Debug;
 use swathe_array::xor::{XorError, XorKey, xor_in_place, xor_part_in_place};
@@ -32,8 +32,8 @@ fn random<T: Number>(seed: u64, n: usize) -> Vec<T> {
         .collect()
 }
 
-/// The stream as its documentation has it, one number after the other: SplitMix64, with a state
-/// that advances, gives each block a key.
+/// The stream computed sequentially, as its documentation defines it: SplitMix64, with a state that
+/// advances, gives each block a key.
 fn stream_bytes(seed: u64) -> impl Iterator<Item = u8> {
     let mut state = seed;
     std::iter::repeat_with(move || {
@@ -59,7 +59,7 @@ fn stream_bytes(seed: u64) -> impl Iterator<Item = u8> {
     })
 }
 
-/// The key of every element, spelt out.
+/// The key of every element, written out.
 fn spelt_out<T: Number>(key: XorKey<'_, T>, n: usize) -> Vec<T> {
     match key {
         XorKey::Array(key) => key.to_vec(),
@@ -85,7 +85,7 @@ fn check<T: Number + Debug>(data: &[T], key: XorKey<'_, T>, cut: usize) {
         xor_in_place(&mut xored, key, simd).unwrap();
         assert_eq!(xored, data, "{key:?} twice on {}", simd.path());
 
-        // The same in two parts, of which the second starts in the middle of the key.
+        // The same in two parts, the second of which starts in the middle of the key.
         let (first, second) = xored.split_at_mut(cut);
         let (first_key, second_key) = match key {
             XorKey::Array(key) => (XorKey::Array(&key[..cut]), XorKey::Array(&key[cut..])),
@@ -141,7 +141,7 @@ fn a_seed_means_these_bytes_for_ever() {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     assert_eq!(data, bytes[..12]);
 
-    // Words at the two sides of the first block's end, and extreme seeds and places.
+    // Words on both sides of the first block's end, and extreme seeds and indices.
     for (seed, word_idx, word) in [
         (1234567, 255, 9991207368227806994),
         (1234567, 256, 6748894685895815776),
@@ -152,7 +152,7 @@ fn a_seed_means_these_bytes_for_ever() {
     }
 }
 
-/// How often each of 64 bits differs between pairs of words, as shares of the pairs.
+/// How often each of 64 bits differs between pairs of words, as a share of the pairs.
 fn shares_differing(pairs: impl Iterator<Item = (u64, u64)>) -> [f64; 64] {
     let mut n_pairs = 0;
     let mut counts = [0u32; 64];
@@ -168,7 +168,7 @@ fn shares_differing(pairs: impl Iterator<Item = (u64, u64)>) -> [f64; 64] {
 #[test]
 fn a_flipped_bit_of_the_seed_or_the_place_flips_half_of_the_word() {
     const N_PAIRS: u64 = 1 << 14;
-    // Six standard deviations of a fair coin, and a little for 32-bit mixing.
+    // Six standard deviations of a fair coin, and a margin for 32-bit mixing.
     let tolerance = 6.0 * 0.5 / (N_PAIRS as f64).sqrt() + 0.01;
     let places = |idx: u64| (idx.wrapping_mul(0x5851f42d4c957f2d), idx * 37);
     for bit_idx in 0..64 {
@@ -200,7 +200,7 @@ fn words_are_distinct_over_places_and_seeds() {
         .collect();
     words.sort_unstable();
     words.dedup();
-    // A million fair words repeat one with a probability of 3 in 10⁸.
+    // Among a million random words, one repeats with a probability of 3 in 10⁸.
     assert_eq!(words.len(), 1_000_000);
 }
 

@@ -1,4 +1,4 @@
-//! `swathe lattice`: questions about grid graphs, one by flags or many by a table.
+//! `swathe lattice`: answers questions about grid graphs, one from flags or many from a table.
 
 mod deferred_signals;
 mod print;
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::PROGRAM;
-use crate::lattice_queries::{Asked, LatticeQueries, QueryKind, parse_sizes, parse_vertices};
+use crate::lattice_queries::{LatticeQueries, ParsedQuery, QueryKind, parse_sizes, parse_vertices};
 use crate::lattice_table::LatticeRows;
 use serde_json::{Value, json};
 use swathe::AsSolved;
@@ -22,7 +22,7 @@ use swathe_run::store::run_folder::InputFile;
 use crate::flags::{LatticeFlags, LatticeVerb, QuestionFlags};
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::interrupt;
-use swathe_command::run_command::{Provenance, run_command};
+use swathe_command::run_command::{Provenance, reserve_index, run_command};
 use swathe_command::settings::resolve;
 use swathe_command::warning;
 
@@ -45,10 +45,11 @@ pub(crate) fn lattice(flags: &LatticeFlags) -> Result<Code, CliError> {
         Some(path) => interrupt::while_reading(|| question.read(path))?,
         None => LatticeQueries::one(question.kind, "0", question.asked()?),
     };
-    let ids = queries.queries().iter().map(|query| query.id.as_str());
-    if let Some(chosen) = run.selection.choose("question", ids)? {
+    if let Some(chosen) = run.selection.choose("question", queries.ids().iter())? {
         queries.keep(&chosen);
     }
+    let (n_queries, index_bytes) = (queries.n_queries(), queries.size_bytes());
+    let _index = reserve_index(&run.engine.memory, "question", n_queries, index_bytes)?;
     if shared.out.is_none() && !run.explain {
         let is_table = shared.queries.is_some();
         return print::answers(&queries, run, is_table, shared.json);
@@ -61,7 +62,7 @@ pub(crate) fn lattice(flags: &LatticeFlags) -> Result<Code, CliError> {
     run_command(&finish, &source, run, provenance, rows, nothing)
 }
 
-/// What the flags ask, whatever the verb.
+/// The question that the flags express, in the same form for all subcommands.
 struct Question<'a> {
     kind: QueryKind,
     from: Option<&'a str>,
@@ -95,7 +96,7 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// How users call it.
+    /// The name of the subcommand.
     fn verb(&self) -> &'static str {
         match self.kind {
             QueryKind::Analyze => "analyze",
@@ -104,7 +105,7 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// The table, and a word about columns that may be mistyped.
+    /// Reads the table, and warns about columns that may be mistyped.
     fn read(&self, path: &Path) -> Result<LatticeQueries, CliError> {
         let queries = LatticeQueries::read(path, self.kind).map_err(|error| {
             CliError::usage(format!("{}: {error}", path.display())).hint(format!(
@@ -124,8 +125,9 @@ impl<'a> Question<'a> {
         Ok(queries)
     }
 
-    /// The one question of the flags. All that can be wrong with it is known before it is asked.
-    fn asked(&self) -> Result<Asked, CliError> {
+    /// The single question that the flags express. Every mistake in it is reported before the
+    /// search starts.
+    fn asked(&self) -> Result<ParsedQuery, CliError> {
         let fault = |error: QueryError| {
             CliError::usage(error.to_string()).hint(format!(
                 "`swathe lattice {} --help` shows what can be asked",
@@ -147,12 +149,12 @@ impl<'a> Question<'a> {
         let described = LatticeDescription::new(&sizes, blocked);
         let lattice = described.map_err(|error| fault(error.into()))?;
         let (from, to) = (self.from.unwrap_or(""), self.to.unwrap_or(""));
-        let asked = Asked::parse(self.kind, Arc::new(lattice), from, to).map_err(fault)?;
+        let asked = ParsedQuery::parse(self.kind, Arc::new(lattice), from, to).map_err(fault)?;
         check_ends(&asked).map_err(fault)?;
         Ok(asked)
     }
 
-    /// What the answers of a run depend on.
+    /// The settings on which the answers of a run depend.
     fn provenance(&self) -> Result<Provenance, CliError> {
         let mut settings: BTreeMap<String, Value> = BTreeMap::new();
         let mut set = |name: &str, value: Value| settings.insert(name.to_owned(), value);
@@ -190,8 +192,8 @@ fn unreadable(path: &Path, error: &std::io::Error) -> CliError {
         .hint("check that it exists and may be read")
 }
 
-/// Whether the walk can begin and end where it should.
-fn check_ends(asked: &Asked) -> Result<(), QueryError> {
+/// Fails unless the end vertices are in the lattice and free.
+fn check_ends(asked: &ParsedQuery) -> Result<(), QueryError> {
     let ends = match asked.operation {
         Operation::Analyze => vec![],
         Operation::Path { from, to } => vec![from, to],

@@ -1,4 +1,4 @@
-//! The part of `swathe demo` with lattices.
+//! The lattice part of `swathe demo`.
 
 use std::path::Path;
 
@@ -11,8 +11,8 @@ pub(crate) const DEMO: Demo = Demo {
     close: |_| Ok(None),
 };
 
-/// Sixty lattices of two to four axes, a quarter of their vertices blocked, to be crossed from the
-/// first vertex to the last.
+/// Sixty path queries on lattices of two to four axes, from the first vertex to the last, with a
+/// quarter of the vertices blocked.
 fn make(folder: &Path) -> std::io::Result<()> {
     let mut random = 0xA243_7FC5_4D4A_0028;
     let mut table = "id,size,from,to,blocked\n".to_owned();

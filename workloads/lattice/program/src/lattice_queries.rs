@@ -1,4 +1,4 @@
-//! Questions about lattices, from a table or from text.
+//! Questions about lattices, read from a table or parsed from text.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -9,82 +9,134 @@ use swathe_lattice::Lattice;
 use swathe_lattice::{LatticeDescription, Operation, Query, QueryError, query_size};
 
 use swathe_formats::csv::{CsvError, CsvReader, Record};
+use swathe_formats::name_list::{Duplicate, NameIndex, NameList};
 
-/// What is asked of every lattice of a run.
+/// The kind of question; all questions of a run have the same kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueryKind {
     /// Vertices, edges, diameter and so on.
     Analyze,
     /// A shortest path between two vertices.
     Path,
-    /// How many vertices lie at each distance from one.
+    /// The number of vertices at each distance from one vertex.
     Layers {
-        /// And the distance of each.
+        /// Whether the distance of each vertex is listed too.
         with_distances: bool,
     },
 }
 
-/// Questions of one kind, each under its own id.
+/// Questions of one kind, each under its own id. One that makes no sense does not harm the others.
 #[derive(Clone, Debug)]
 pub struct LatticeQueries {
     kind: QueryKind,
-    queries: Arc<Vec<NamedQuery>>,
+    table: Arc<QueryTable>,
     columns_unused: Vec<String>,
 }
 
-/// A question that may make no sense; the others are not harmed by that.
-#[derive(Clone, Debug)]
-pub struct NamedQuery {
-    /// What its author calls it.
-    pub id: String,
-    /// What is asked, or why nothing can be.
-    pub asked: Result<Asked, QueryError>,
+/// The questions. There may be millions: each takes its id and 28 bytes, and questions about one
+/// lattice share its description.
+#[derive(Debug, Default)]
+struct QueryTable {
+    ids: NameList,
+    /// For each question the number of its lattice.
+    lattice_numbers: Vec<u32>,
+    /// For each question the vertices it names; those that its kind does not need are 0.
+    ends: Vec<[u64; 2]>,
+    lattices: Vec<Arc<LatticeDescription>>,
+    /// Why questions make no sense, by their numbers.
+    faults: HashMap<usize, QueryError>,
 }
 
-/// What is asked, of a lattice that is built when its turn comes.
+/// The number of the lattice of a question that makes no sense.
+const NO_LATTICE: u32 = u32::MAX;
+
+impl QueryTable {
+    fn push(&mut self, id: &str, asked: Result<(u32, [u64; 2]), QueryError>) {
+        let (lattice_number, ends) = asked.unwrap_or_else(|fault| {
+            self.faults.insert(self.ids.len(), fault);
+            (NO_LATTICE, [0; 2])
+        });
+        self.ids.push(id);
+        self.lattice_numbers.push(lattice_number);
+        self.ends.push(ends);
+    }
+
+    fn choose(&self, chosen: &[usize]) -> QueryTable {
+        let faults = chosen.iter().enumerate().filter_map(|(now, before)| {
+            let fault = self.faults.get(before)?;
+            Some((now, fault.clone()))
+        });
+        QueryTable {
+            ids: self.ids.choose(chosen),
+            lattice_numbers: chosen.iter().map(|&at| self.lattice_numbers[at]).collect(),
+            ends: chosen.iter().map(|&at| self.ends[at]).collect(),
+            lattices: self.lattices.clone(),
+            faults: faults.collect(),
+        }
+    }
+
+    fn asked(&self, kind: QueryKind, at: usize) -> Result<ParsedQuery, QueryError> {
+        if let Some(fault) = self.faults.get(&at) {
+            return Err(fault.clone());
+        }
+        let [from, to] = self.ends[at];
+        Ok(ParsedQuery {
+            lattice: Arc::clone(&self.lattices[self.lattice_numbers[at] as usize]),
+            operation: kind.operation(from, to),
+        })
+    }
+
+    fn shrink_to_fit(&mut self) {
+        self.ids.shrink_to_fit();
+        self.lattice_numbers.shrink_to_fit();
+        self.ends.shrink_to_fit();
+    }
+}
+
+/// A valid question. Its lattice is built only when the question is loaded.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct ParsedQuery {
     /// The lattice.
     pub lattice: Arc<LatticeDescription>,
     /// The question.
     pub operation: Operation,
 }
 
-/// Why a table of questions cannot be used. The caller knows the file's name and adds it.
+/// Why a table of questions cannot be used. The caller adds the file's name.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueriesError {
-    /// It is not a table.
+    /// The file is not a CSV table.
     #[error(transparent)]
     Csv(#[from] CsvError),
-    /// A column that the question needs is absent.
+    /// A required column is missing.
     #[error("no column called {column:?}; there are {columns:?}")]
     MissingColumn {
-        /// The name.
+        /// The missing column.
         column: &'static str,
-        /// The names there are.
+        /// The columns of the table.
         columns: Vec<String>,
     },
-    /// Two questions have one id.
+    /// Two questions have the same id.
     #[error("lines {first_line} and {line} have the same id {id:?}")]
     DuplicateId {
         /// The id.
         id: String,
-        /// The line that had it first.
+        /// The line where the id occurs first.
         first_line: u64,
-        /// The line that has it again.
+        /// The line where the id occurs again.
         line: u64,
     },
 }
 
-/// The columns that mean something.
+/// The columns that are read.
 const COLUMNS: [&str; 5] = ["id", "size", "from", "to", "blocked"];
 
 /// The most distances that one row of a table holds.
 pub const N_DISTANCES_MAX: u64 = 1 << 28;
 
 impl QueryKind {
-    /// The columns a table must have.
+    /// The columns that a table must have.
     fn columns_needed(self) -> &'static [&'static str] {
         match self {
             QueryKind::Analyze => &["size"],
@@ -92,34 +144,46 @@ impl QueryKind {
             QueryKind::Layers { .. } => &["size", "from"],
         }
     }
+
+    fn operation(self, from: u64, to: u64) -> Operation {
+        match self {
+            QueryKind::Analyze => Operation::Analyze,
+            QueryKind::Path => Operation::Path { from, to },
+            QueryKind::Layers { with_distances } => Operation::Layers {
+                from,
+                with_distances,
+            },
+        }
+    }
 }
 
 impl LatticeQueries {
-    /// Drops all questions but these.
+    /// Keeps only the questions at these positions.
     pub fn keep(&mut self, chosen: &[usize]) {
-        let kept = chosen.iter().map(|&at| self.queries[at].clone());
-        self.queries = Arc::new(kept.collect());
+        self.table = Arc::new(self.table.choose(chosen));
     }
 
-    /// One question.
-    pub fn one(kind: QueryKind, id: &str, asked: Asked) -> LatticeQueries {
-        let query = NamedQuery {
-            id: id.to_owned(),
-            asked: Ok(asked),
-        };
+    /// A list of a single question.
+    pub fn one(kind: QueryKind, id: &str, asked: ParsedQuery) -> LatticeQueries {
+        let mut table = QueryTable::default();
+        table.push(id, Ok((0, asked.ends())));
+        table.lattices.push(asked.lattice);
         LatticeQueries {
             kind,
-            queries: Arc::new(vec![query]),
+            table: Arc::new(table),
             columns_unused: Vec::new(),
         }
     }
 
     /// Reads a table with a question on each line.
     ///
-    /// Columns: `size` (such as `10x10x10`), `from` and `to` where the kind needs them (an id, or
-    /// coordinates such as `0 0 9`), and if wanted `id` (else the number of the row, from 0) and
-    /// `blocked` (vertices separated by spaces, each an id or coordinates such as `0,0,9`). Others are
-    /// not looked at.
+    /// Required columns: `size` (such as `10x10x10`), and `from` and `to` where the kind needs them
+    /// (an id, or coordinates such as `0 0 9`). Optional columns: `id` (default: the number of the
+    /// row, from 0) and `blocked` (vertices separated by spaces, each an id or coordinates such as
+    /// `0,0,9`). Other columns are ignored.
+    ///
+    /// # Errors
+    /// If the file cannot be read as CSV, lacks a required column, or has an id twice.
     pub fn read(path: &Path, kind: QueryKind) -> Result<LatticeQueries, QueriesError> {
         let reader = CsvReader::open(path)?;
         for &column in kind.columns_needed() {
@@ -139,63 +203,81 @@ impl LatticeQueries {
         };
         let is_unused = |column: &&String| !COLUMNS.contains(&column.as_str());
         let columns_unused = reader.columns().iter().filter(is_unused).cloned().collect();
-        let mut lattices = Lattices::default();
-        let mut lines: HashMap<String, u64> = HashMap::new();
-        let mut queries = Vec::new();
+        let mut table = QueryTable::default();
+        let mut known = HashMap::new();
         for record in reader {
             let record = record?;
-            let id = match places.id {
-                Some(place) => record.fields[place].clone(),
-                None => queries.len().to_string(),
-            };
-            if let Some(first_line) = lines.insert(id.clone(), record.line) {
-                return Err(QueriesError::DuplicateId {
-                    id,
-                    first_line,
-                    line: record.line,
-                });
+            let asked = places.ask(&record, kind, &mut table.lattices, &mut known);
+            match places.id {
+                Some(place) => table.push(&record.fields[place], asked),
+                None => table.push(&table.ids.len().to_string(), asked),
             }
-            let asked = places.ask(&record, kind, &mut lattices);
-            queries.push(NamedQuery { id, asked });
+        }
+        drop(known);
+        table.shrink_to_fit();
+        if let Err(duplicate) = NameIndex::of(&table.ids) {
+            return Err(duplicate_error(path, &table.ids, duplicate)?);
         }
         Ok(LatticeQueries {
             kind,
-            queries: Arc::new(queries),
+            table: Arc::new(table),
             columns_unused,
         })
     }
 
-    /// What all of them ask.
+    /// The kind of all these questions.
     pub fn kind(&self) -> QueryKind {
         self.kind
     }
 
-    /// The questions, in the order of the table.
-    pub fn queries(&self) -> &[NamedQuery] {
-        &self.queries
+    /// How many there are.
+    pub fn n_queries(&self) -> usize {
+        self.table.ids.len()
     }
 
-    /// Columns of the table that mean nothing here: perhaps a name was mistyped.
+    /// What their author calls them, in the order of the table.
+    pub fn ids(&self) -> &NameList {
+        &self.table.ids
+    }
+
+    /// What a question asks.
+    ///
+    /// # Errors
+    /// If it makes no sense.
+    pub fn asked(&self, at: usize) -> Result<ParsedQuery, QueryError> {
+        self.table.asked(self.kind, at)
+    }
+
+    /// The memory that knowing them takes.
+    pub fn size_bytes(&self) -> u64 {
+        let table = &self.table;
+        let lattices = table.lattices.iter().map(|lattice| {
+            let numbers = lattice.sizes().len() + lattice.blocked().len();
+            (size_of::<LatticeDescription>() + 16 + numbers * size_of::<u32>()) as u64
+        });
+        let queries = table.lattice_numbers.capacity() * size_of::<u32>()
+            + table.ends.capacity() * size_of::<[u64; 2]>()
+            + table.faults.len() * (2 * size_of::<QueryError>());
+        table.ids.size_bytes() + queries as u64 + lattices.sum::<u64>()
+    }
+
+    /// Columns of the table that are not read: perhaps a name was mistyped.
     pub fn columns_unused(&self) -> &[String] {
         &self.columns_unused
     }
 
-    /// The questions as problems of a run. Lattices are built when they are next.
+    /// The questions as problems of a run. Each lattice is built when its question is loaded.
     pub fn source(&self) -> Source<Query, QueryError> {
-        let (sizes, loads) = (Arc::clone(&self.queries), Arc::clone(&self.queries));
+        let (sizes, loads) = (self.clone(), self.clone());
         Source::new(
-            self.queries.len(),
+            self.n_queries(),
             move |index| {
-                let asked = sizes[index].asked.as_ref().map_err(QueryError::clone)?;
-                let lattice = &asked.lattice;
-                Ok(query_size(
-                    lattice.sizes(),
-                    lattice.n_blocked(),
-                    &asked.operation,
-                ))
+                let ParsedQuery { lattice, operation } = sizes.asked(index)?;
+                let n_blocked = lattice.n_blocked();
+                Ok(query_size(lattice.sizes(), n_blocked, &operation))
             },
             move |index, _| {
-                let asked = loads[index].asked.as_ref().map_err(QueryError::clone)?;
+                let asked = loads.asked(index)?;
                 Ok(Query {
                     lattice: asked.lattice.build()?,
                     operation: asked.operation,
@@ -205,24 +287,26 @@ impl LatticeQueries {
     }
 }
 
-impl Asked {
-    /// A question in words: `from` and `to` are an id or coordinates, and unused ones are ignored.
+impl ParsedQuery {
+    /// Parses a question: `from` and `to` are an id or coordinates; those that the kind does not
+    /// need are ignored.
+    ///
+    /// # Errors
+    /// If a needed vertex is neither an id nor coordinates of the lattice, or if all distances are
+    /// requested of a lattice with more than [`N_DISTANCES_MAX`] vertices.
     pub fn parse(
         kind: QueryKind,
         lattice: Arc<LatticeDescription>,
         from: &str,
         to: &str,
-    ) -> Result<Asked, QueryError> {
-        let operation = match kind {
-            QueryKind::Analyze => Operation::Analyze,
-            QueryKind::Path => Operation::Path {
-                from: parse_vertex("from", from, lattice.sizes())?,
-                to: parse_vertex("to", to, lattice.sizes())?,
-            },
-            QueryKind::Layers { with_distances } => Operation::Layers {
-                from: parse_vertex("from", from, lattice.sizes())?,
-                with_distances,
-            },
+    ) -> Result<ParsedQuery, QueryError> {
+        let from = match kind {
+            QueryKind::Analyze => 0,
+            _ => parse_vertex("from", from, lattice.sizes())?,
+        };
+        let to = match kind {
+            QueryKind::Path => parse_vertex("to", to, lattice.sizes())?,
+            _ => 0,
         };
         if kind
             == (QueryKind::Layers {
@@ -237,11 +321,39 @@ impl Asked {
                 });
             }
         }
-        Ok(Asked { lattice, operation })
+        let operation = kind.operation(from, to);
+        Ok(ParsedQuery { lattice, operation })
+    }
+
+    /// The vertices that it names; those it does not need are 0.
+    fn ends(&self) -> [u64; 2] {
+        match self.operation {
+            Operation::Analyze => [0, 0],
+            Operation::Path { from, to } => [from, to],
+            Operation::Layers { from, .. } => [from, 0],
+        }
     }
 }
 
-/// `10x10x10`: the vertices along each axis.
+/// The error of two questions with one id. Lines are not kept, so that they are looked for again.
+fn duplicate_error(
+    path: &Path,
+    ids: &NameList,
+    duplicate: Duplicate,
+) -> Result<QueriesError, CsvError> {
+    let lines = CsvReader::open(path)?.map(|record| record.map(|record| record.line));
+    let lines: Vec<u64> = lines.take(duplicate.second + 1).collect::<Result<_, _>>()?;
+    Ok(QueriesError::DuplicateId {
+        id: ids[duplicate.second].to_owned(),
+        first_line: lines[duplicate.first],
+        line: lines[duplicate.second],
+    })
+}
+
+/// Parses a size such as `10x10x10` into the vertices along each axis.
+///
+/// # Errors
+/// If the text is not a list of numbers joined by `x`.
 pub fn parse_sizes(text: &str) -> Result<Vec<u32>, QueryError> {
     let sizes = text.trim().split('x').map(|size| size.trim().parse());
     sizes
@@ -249,16 +361,18 @@ pub fn parse_sizes(text: &str) -> Result<Vec<u32>, QueryError> {
         .map_err(|_| meaningless("size", text, "a lattice's size, such as 10x10x10"))
 }
 
-/// `10x10x10`, from the vertices along each axis.
+/// The text of a size, such as `10x10x10`.
 pub fn sizes_text(sizes: &[u32]) -> String {
     let sizes: Vec<String> = sizes.iter().map(u32::to_string).collect();
     sizes.join("x")
 }
 
-/// Vertices separated by spaces or line breaks: each an id, or coordinates joined by
-/// commas.
+/// Parses vertices separated by spaces or line breaks: each an id, or coordinates joined by commas.
+///
+/// # Errors
+/// If a word is neither an id nor coordinates of a vertex of the lattice.
 pub fn parse_vertices(text: &str, sizes: &[u32]) -> Result<Vec<u64>, QueryError> {
-    // Not for every id: a maze has thousands of them.
+    // Built once, and only if there are coordinates: a maze has thousands of ids.
     let mut lattice = None;
     text.split_ascii_whitespace()
         .map(|word| match word.contains(',') {
@@ -278,7 +392,7 @@ pub fn parse_vertices(text: &str, sizes: &[u32]) -> Result<Vec<u64>, QueryError>
         .collect()
 }
 
-/// An id, or as many coordinates as there are axes, joined by commas or separated by spaces.
+/// Parses an id, or as many coordinates as there are axes, joined by commas or separated by spaces.
 fn parse_vertex(field: &'static str, text: &str, sizes: &[u32]) -> Result<u64, QueryError> {
     let numbers = numbers(field, text)?;
     match numbers.as_slice() {
@@ -293,7 +407,8 @@ fn numbers(field: &'static str, text: &str) -> Result<Vec<u64>, QueryError> {
     numbers.collect()
 }
 
-/// Beyond 32 bits is beyond every axis, and the axis is named in the error.
+/// Narrows to 32 bits. Larger numbers become `u32::MAX`, which is beyond every axis, so the error
+/// names the axis.
 fn coordinates(numbers: &[u64]) -> Vec<u32> {
     let narrow = |&number: &u64| u32::try_from(number).unwrap_or(u32::MAX);
     numbers.iter().map(narrow).collect()
@@ -327,7 +442,7 @@ fn meaningless(field: &'static str, text: &str, expected: &'static str) -> Query
     }
 }
 
-/// Where in a record the parts of a question stand.
+/// The column positions of the parts of a question.
 struct Places {
     id: Option<usize>,
     size: Option<usize>,
@@ -337,39 +452,35 @@ struct Places {
 }
 
 impl Places {
+    /// The number of the lattice and the vertices of a question. `known` has the numbers of the
+    /// lattices met so far.
     fn ask(
         &self,
         record: &Record,
         kind: QueryKind,
-        lattices: &mut Lattices,
-    ) -> Result<Asked, QueryError> {
+        lattices: &mut Vec<Arc<LatticeDescription>>,
+        known: &mut HashMap<blake3::Hash, u32>,
+    ) -> Result<(u32, [u64; 2]), QueryError> {
         let field = |place: Option<usize>| place.map_or("", |place| record.fields[place].as_str());
-        let lattice = lattices.find(field(self.size), field(self.blocked))?;
-        Asked::parse(kind, lattice, field(self.from), field(self.to))
-    }
-}
-
-/// The lattices met so far: a table that asks many things of one lattice keeps it once.
-#[derive(Default)]
-struct Lattices {
-    /// Under a hash of their text, which may be long.
-    known: HashMap<blake3::Hash, Arc<LatticeDescription>>,
-}
-
-impl Lattices {
-    fn find(&mut self, size: &str, blocked: &str) -> Result<Arc<LatticeDescription>, QueryError> {
+        let (size, blocked) = (field(self.size), field(self.blocked));
+        // The text may be long; a hash of it is not.
         let mut hasher = blake3::Hasher::new();
         hasher.update(size.as_bytes()).update(b"\n");
         let key = hasher.update(blocked.as_bytes()).finalize();
-        if let Some(lattice) = self.known.get(&key) {
-            return Ok(Arc::clone(lattice));
-        }
-        let sizes = parse_sizes(size)?;
-        let blocked = parse_vertices(blocked, &sizes)?;
-        let description = LatticeDescription::new(&sizes, blocked)?;
-        let lattice = Arc::new(description);
-        self.known.insert(key, Arc::clone(&lattice));
-        Ok(lattice)
+        let number = match known.get(&key) {
+            Some(&number) => number,
+            None => {
+                let sizes = parse_sizes(size)?;
+                let blocked = parse_vertices(blocked, &sizes)?;
+                let number = lattices.len() as u32;
+                lattices.push(Arc::new(LatticeDescription::new(&sizes, blocked)?));
+                known.insert(key, number);
+                number
+            }
+        };
+        let lattice = Arc::clone(&lattices[number as usize]);
+        let asked = ParsedQuery::parse(kind, lattice, field(self.from), field(self.to))?;
+        Ok((number, asked.ends()))
     }
 }
 
@@ -395,15 +506,14 @@ mod tests {
             ,8,seventh,3x3,0,4 four\n";
         let queries = read(text, QueryKind::Path).unwrap();
         assert_eq!(queries.columns_unused(), ["note"]);
-        let queries = queries.queries();
-        let asked = |at: usize| queries[at].asked.as_ref().unwrap();
-        assert_eq!(queries[0].id, "first");
+        let asked = |at: usize| queries.asked(at).unwrap();
+        assert_eq!(&queries.ids()[0], "first");
         assert_eq!(asked(0).operation, Operation::Path { from: 0, to: 8 });
         assert_eq!(asked(1).operation, Operation::Path { from: 1, to: 8 });
         assert_eq!(asked(0).lattice.n_blocked(), 1);
         assert!(Arc::ptr_eq(&asked(0).lattice, &asked(1).lattice));
 
-        let why = |at: usize| queries[at].asked.as_ref().unwrap_err().to_string();
+        let why = |at: usize| queries.asked(at).unwrap_err().to_string();
         assert_eq!(
             why(2),
             "size has \"3xx\", which is not a lattice's size, such as 10x10x10"
@@ -421,7 +531,7 @@ mod tests {
     #[test]
     fn ids_are_row_numbers_unless_given() {
         let queries = read("size\n3\n3x3\n", QueryKind::Analyze).unwrap();
-        let ids: Vec<&str> = queries.queries().iter().map(|q| q.id.as_str()).collect();
+        let ids: Vec<&str> = queries.ids().iter().collect();
         assert_eq!(ids, ["0", "1"]);
     }
 
@@ -443,10 +553,10 @@ mod tests {
         };
         let queries = read("size,from\n100x100x100x100x3,0\n100x100,0\n", kind).unwrap();
         assert!(matches!(
-            queries.queries()[0].asked,
+            queries.asked(0),
             Err(QueryError::TooManyDistances { .. })
         ));
-        assert!(queries.queries()[1].asked.is_ok());
+        assert!(queries.asked(1).is_ok());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Answers about lattices as the rows of a table, and as values for people and programs.
+//! Answers about lattices as the rows of a table, and as JSON values for printing.
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use serde_json::{Value, json};
 use swathe_lattice::{Analysis, Answer, Layers, Operation, PathAnswer, UNREACHABLE};
 
-use crate::lattice_queries::{Asked, LatticeQueries, QueryKind, sizes_text};
+use crate::lattice_queries::{LatticeQueries, ParsedQuery, QueryKind, sizes_text};
 use swathe_formats::described_field::{mark_values, measured};
 use swathe_run::store::rows::Rows;
 
-/// The table `queries`: a row for each question that was answered.
+/// The table `queries`: a row for each question with an answer.
 pub struct LatticeRows {
     queries: LatticeQueries,
     schema: SchemaRef,
     question: QuestionColumns,
     answers: AnswerColumns,
-    /// Of small planes.
+    /// The blocked vertices of planes that are small enough to be drawn.
     blocked: ListBuilder<UInt64Builder>,
     n_bytes: usize,
 }
@@ -52,17 +52,18 @@ impl Rows for LatticeRows {
     }
 
     fn id(&self, index: usize) -> String {
-        self.queries.queries()[index].id.clone()
+        self.queries.ids()[index].to_owned()
     }
 
     fn append(&mut self, index: usize, answer: &Answer) -> usize {
-        let query = &self.queries.queries()[index];
         // A question without a lattice has no answer, so that nothing is lost here.
-        let Ok(asked) = &query.asked else { return 0 };
-        self.n_bytes += self.question.append(&query.id, asked);
+        let Ok(asked) = self.queries.asked(index) else {
+            return 0;
+        };
+        self.n_bytes += self.question.append(&self.queries.ids()[index], &asked);
         self.n_bytes += self.answers.append(answer);
         if self.queries.kind() == QueryKind::Path {
-            self.n_bytes += append_blocked(&mut self.blocked, asked);
+            self.n_bytes += append_blocked(&mut self.blocked, &asked);
         }
         1
     }
@@ -82,9 +83,9 @@ impl Rows for LatticeRows {
     }
 }
 
-/// Appends the blocked vertices of a plane that is small enough to be drawn, null otherwise; returns
-/// the bytes that took, roughly.
-fn append_blocked(column: &mut ListBuilder<UInt64Builder>, asked: &Asked) -> usize {
+/// Appends the blocked vertices of a plane that is small enough to be drawn, otherwise null.
+/// Returns the approximate number of bytes appended.
+fn append_blocked(column: &mut ListBuilder<UInt64Builder>, asked: &ParsedQuery) -> usize {
     const N_DRAWN_MAX: u64 = 64 * 64;
     let drawn = match *asked.lattice.sizes() {
         [height, width] if u64::from(height) * u64::from(width) <= N_DRAWN_MAX => {
@@ -105,8 +106,8 @@ fn blocked_builder() -> ListBuilder<UInt64Builder> {
 
 /// The names and values of a row, in the order of the table's columns.
 ///
-/// Counts beyond 64 bits are decimal strings, as all are in the table.
-pub fn values(id: &str, asked: &Asked, answer: &Answer) -> Vec<(&'static str, Value)> {
+/// Counts beyond 64 bits are decimal strings; in the table all counts are.
+pub fn values(id: &str, asked: &ParsedQuery, answer: &Answer) -> Vec<(&'static str, Value)> {
     let mut values = vec![
         ("query_id", json!(id)),
         ("op", json!(asked.operation.name())),
@@ -170,8 +171,8 @@ fn reachable(distance: &u32) -> Option<u32> {
     (*distance != UNREACHABLE).then_some(*distance)
 }
 
-/// The columns that `values_hash` is over. The list only grows at its end, and a column that is renamed
-/// keeps its place.
+/// The columns that `values_hash` covers. New columns go to the end of the list, and a renamed
+/// column keeps its place.
 const VALUES: &[&str] = &[
     "query_id",
     "op",
@@ -313,7 +314,7 @@ fn element(values: DataType, is_nullable: bool) -> Field {
     Field::new("element", values, is_nullable)
 }
 
-/// What was asked.
+/// The columns that repeat the question.
 #[derive(Default)]
 struct QuestionColumns {
     id: StringBuilder,
@@ -325,8 +326,8 @@ struct QuestionColumns {
 }
 
 impl QuestionColumns {
-    /// Returns the bytes it took, roughly.
-    fn append(&mut self, id: &str, asked: &Asked) -> usize {
+    /// Returns the approximate number of bytes appended.
+    fn append(&mut self, id: &str, asked: &ParsedQuery) -> usize {
         let sizes = sizes_text(asked.lattice.sizes());
         self.id.append_value(id);
         self.op.append_value(asked.operation.name());
@@ -360,7 +361,7 @@ impl QuestionColumns {
     }
 }
 
-/// What was answered: one of these, since a table's questions are of one kind.
+/// The columns of the answer: one variant per kind, because the questions of a table have one kind.
 enum AnswerColumns {
     Analyze(AnalysisColumns),
     Path(PathColumns),
@@ -414,7 +415,7 @@ impl AnswerColumns {
         }
     }
 
-    /// Returns the bytes it took, roughly.
+    /// Returns the approximate number of bytes appended.
     fn append(&mut self, answer: &Answer) -> usize {
         match (self, answer) {
             (AnswerColumns::Analyze(columns), Answer::Analysis(analysis)) => {
@@ -523,7 +524,7 @@ mod tests {
         // # # 5
         // 6 # 8
         let lattice = Arc::new(LatticeDescription::new(&[3, 3], vec![3, 4, 7]).unwrap());
-        let asked = Asked::parse(kind, lattice, "0", "2,2").unwrap();
+        let asked = ParsedQuery::parse(kind, lattice, "0", "2,2").unwrap();
         let queries = LatticeQueries::one(kind, "corner", asked.clone());
         let query = queries.source().load(0, &Stop::new()).unwrap();
         let mut outcomes = swathe::solve_slice(&LatticeWorkload, &[query], 1, &Stop::new());
@@ -553,7 +554,7 @@ mod tests {
             let (batch, values) = table(kind);
             let schema = batch.schema();
             let mut names: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
-            // What the question said already is not printed again.
+            // `blocked` repeats the question and is not printed.
             names.retain(|&name| name != "blocked");
             let keys: Vec<&str> = values.iter().map(|(name, _)| *name).collect();
             assert_eq!(names, keys);

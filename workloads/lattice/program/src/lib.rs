@@ -1,5 +1,5 @@
-//! The command `swathe lattice`: questions about grid graphs, one by flags or many by a table, their
-//! answers, and the section of the page.
+//! The command `swathe lattice`: answers questions about grid graphs from flags or a table, and
+//! adds a section to the run's page.
 
 mod command;
 mod demo;
@@ -21,7 +21,7 @@ pub static KIND: RunKind = RunKind {
     ..RunKind::plain("lattice")
 };
 
-/// The command.
+/// The command that `swathe` registers.
 pub static PROGRAM: Program = Program {
     kind: &KIND,
     settings: &[],

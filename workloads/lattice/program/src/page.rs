@@ -1,5 +1,4 @@
-//! What a run of questions about lattices puts on its page: the answers, and how long they took by
-//! the number of vertices.
+//! The page section of a lattice run: the answers, and their times by the number of vertices.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,54 +8,29 @@ use arrow::datatypes::{Float64Type, UInt64Type};
 use serde_json::{Value, json};
 
 use swathe_run::page::significant;
-use swathe_run::store::kept_rows::{N_ROWS_MAX, kept};
+use swathe_run::store::kept_rows::{N_ROWS_MAX, greatest, kept};
 use swathe_run::store::run_folder::FolderError;
 use swathe_run::store::table_reader::{TableReader, number_column, string_column};
 use swathe_run::store::timing_table::Timings;
 
 /// The data of the page.
 pub(crate) fn data(run: &Path) -> Result<Value, FolderError> {
-    // A run that was interrupted has no tables yet.
+    // An interrupted run has no tables yet.
     for name in ["queries.parquet", "timing.parquet"] {
         if !run.join(name).exists() {
             return Ok(json!({ "absent": name }));
         }
     }
-    let queries = queries(run, &Timings::read(run)?)?;
-    let mut slowest: Vec<usize> = (0..queries.len()).collect();
-    slowest.sort_by(|&a, &b| queries[b].ms.total_cmp(&queries[a].ms));
-    let rows = kept(queries.len(), N_ROWS_MAX, slowest);
-    let mut columns: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
-    let mut push = |name, value: Value| columns.entry(name).or_default().push(value);
-    for query in rows.iter().map(|&at| &queries[at]) {
-        push("row", json!(query.row));
-        push("id", json!(query.id));
-        push("op", json!(query.op));
-        push("sizes", json!(query.sizes));
-        push("n_vertices", json!(significant(query.n_vertices)));
-        push("n_blocked", json!(query.n_blocked));
-        push("ms", json!(significant(query.ms)));
-        for (name, value) in &query.answer {
-            push(name, value.clone());
-        }
-    }
+    let timings = Timings::read(run)?;
+    let (all_ms, sizes) = times(run, &timings)?;
+    let slowest = greatest(&all_ms, N_ROWS_MAX);
+    let rows = kept(all_ms.len(), N_ROWS_MAX, slowest);
     Ok(json!({
         "mazes": mazes(run)?,
-        "n": queries.len(),
-        "queries": columns,
-        "sizes": sizes(&queries),
+        "n": all_ms.len(),
+        "queries": columns(run, &timings, &rows)?,
+        "sizes": sizes,
     }))
-}
-
-struct Query {
-    row: u64,
-    id: String,
-    op: String,
-    sizes: String,
-    n_vertices: f64,
-    n_blocked: u64,
-    ms: f64,
-    answer: Vec<(&'static str, Value)>,
 }
 
 /// What stands in a row of an answer, as far as a table of its kind has it. Paths and distances
@@ -73,42 +47,81 @@ const ANSWERS: [&str; 9] = [
     "n_unreachable",
 ];
 
-fn queries(run: &Path, timings: &Timings) -> Result<Vec<Query>, FolderError> {
-    let mut columns = vec!["row", "query_id", "op", "sizes", "n_blocked"];
-    columns.extend(ANSWERS);
-    let mut queries = Vec::new();
-    let table = TableReader::of_run(run, "queries")?.columns(&columns);
+/// What each question took, and the times by the number of vertices in steps of ten. There may be
+/// millions of questions: of each only its time is held.
+fn times(run: &Path, timings: &Timings) -> Result<(Vec<f64>, Value), FolderError> {
+    let mut all_ms = Vec::new();
+    let mut groups: BTreeMap<i32, Vec<f32>> = BTreeMap::new();
+    let table = TableReader::of_run(run, "queries")?.columns(&["row", "sizes"]);
+    table.for_each(|batch| {
+        let row = number_column::<UInt64Type>(batch, "row")?;
+        let sizes = string_column(batch, "sizes")?;
+        for at in 0..batch.num_rows() {
+            let ms = timings.of(row.value(at)).map_or(0.0, |(ms, _)| ms);
+            let power = n_vertices(sizes.value(at))?.max(1.0).log10().floor() as i32;
+            all_ms.push(ms);
+            groups.entry(power).or_default().push(ms as f32);
+        }
+        Ok(())
+    })?;
+    let groups = groups.into_iter().map(|(power, mut ms)| {
+        ms.sort_by(f32::total_cmp);
+        json!({
+            "power": power,
+            "n": ms.len(),
+            "ms_median": significant(ms[ms.len() / 2].into()),
+            "ms_max": ms.last().map(|&ms| significant(ms.into())),
+            "ms": significant(ms.iter().copied().map(f64::from).sum()),
+        })
+    });
+    Ok((all_ms, groups.collect()))
+}
+
+/// The rows at these places of the table, ascending, as columns.
+fn columns(
+    run: &Path,
+    timings: &Timings,
+    rows: &[usize],
+) -> Result<BTreeMap<&'static str, Vec<Value>>, FolderError> {
+    let mut names = vec!["row", "query_id", "op", "sizes", "n_blocked"];
+    names.extend(ANSWERS);
+    let mut columns: BTreeMap<&'static str, Vec<Value>> = BTreeMap::new();
+    let mut push = |name, value: Value| columns.entry(name).or_default().push(value);
+    let (mut n_before, mut rows) = (0, rows.iter().peekable());
+    let table = TableReader::of_run(run, "queries")?.columns(&names);
     table.for_each(|batch| {
         let numbers = |name: &str| number_column::<UInt64Type>(batch, name);
         let texts = |name: &str| string_column(batch, name);
         let (row, n_blocked) = (numbers("row")?, numbers("n_blocked")?);
         let (id, op, sizes) = (texts("query_id")?, texts("op")?, texts("sizes")?);
-        for at in 0..batch.num_rows() {
+        let end = n_before + batch.num_rows();
+        while let Some(at) = rows.next_if(|&&at| at < end) {
+            let at = at - n_before;
             let ms = timings.of(row.value(at)).map_or(0.0, |(ms, _)| ms);
-            let sizes = sizes.value(at);
-            queries.push(Query {
-                row: row.value(at),
-                id: id.value(at).to_owned(),
-                op: op.value(at).to_owned(),
-                n_vertices: n_vertices(sizes)
-                    .ok_or_else(|| format!("it has a lattice of {sizes:?}"))?,
-                sizes: sizes.to_owned(),
-                n_blocked: n_blocked.value(at),
-                ms,
-                answer: answer(batch, at),
-            });
+            push("row", json!(row.value(at)));
+            push("id", json!(id.value(at)));
+            push("op", json!(op.value(at)));
+            push("sizes", json!(sizes.value(at)));
+            let n_vertices = n_vertices(sizes.value(at))?;
+            push("n_vertices", json!(significant(n_vertices)));
+            push("n_blocked", json!(n_blocked.value(at)));
+            push("ms", json!(significant(ms)));
+            for (name, value) in answer(batch, at) {
+                push(name, value);
+            }
         }
+        n_before = end;
         Ok(())
     })?;
-    Ok(queries)
+    Ok(columns)
 }
 
-/// All vertices of a lattice, blocked ones included; there may be more than any integer holds.
-fn n_vertices(sizes: &str) -> Option<f64> {
-    sizes
-        .split('x')
-        .map(|size| size.parse::<f64>().ok())
-        .product()
+/// All vertices of a lattice, including blocked ones; a float, because the count may exceed every
+/// integer type.
+fn n_vertices(sizes: &str) -> Result<f64, String> {
+    let factors = sizes.split('x').map(|size| size.parse::<f64>().ok());
+    let product: Option<f64> = factors.product();
+    product.ok_or_else(|| format!("it has a lattice of {sizes:?}"))
 }
 
 fn answer(batch: &RecordBatch, at: usize) -> Vec<(&'static str, Value)> {
@@ -130,7 +143,7 @@ fn answer(batch: &RecordBatch, at: usize) -> Vec<(&'static str, Value)> {
     columns.collect()
 }
 
-/// Lattices of two axes with their blocked vertices and paths, the first few.
+/// The first few lattices of two axes, with their blocked vertices and paths.
 fn mazes(run: &Path) -> Result<Vec<Value>, FolderError> {
     const N_MAZES_MAX: usize = 12;
     let mut mazes = Vec::new();
@@ -167,37 +180,18 @@ fn mazes(run: &Path) -> Result<Vec<Value>, FolderError> {
     Ok(mazes)
 }
 
-/// Times by the number of vertices, in steps of ten.
-fn sizes(queries: &[Query]) -> Value {
-    let mut groups: BTreeMap<i32, Vec<f64>> = BTreeMap::new();
-    for query in queries {
-        let power = query.n_vertices.max(1.0).log10().floor() as i32;
-        groups.entry(power).or_default().push(query.ms);
-    }
-    let groups = groups.into_iter().map(|(power, mut ms)| {
-        ms.sort_by(f64::total_cmp);
-        json!({
-            "power": power,
-            "n": ms.len(),
-            "ms_median": significant(ms[ms.len() / 2]),
-            "ms_max": ms.last().copied().map(significant),
-            "ms": significant(ms.iter().sum()),
-        })
-    });
-    groups.collect()
-}
-
+/// The times, grouped by the power of ten of the number of vertices.
 #[cfg(test)]
 mod tests {
     use super::n_vertices;
 
     #[test]
     fn vertices_are_counted_beyond_integers() {
-        assert_eq!(n_vertices("10x20x3"), Some(600.0));
-        assert_eq!(n_vertices("7"), Some(7.0));
+        assert_eq!(n_vertices("10x20x3"), Ok(600.0));
+        assert_eq!(n_vertices("7"), Ok(7.0));
         let large = ["1000000000"; 5].join("x");
-        // Five roundings of the last bit at most.
-        assert!(n_vertices(&large).is_some_and(|n| (n / 1e45 - 1.0).abs() < 1e-15));
-        assert_eq!(n_vertices("10x"), None);
+        // Five roundings of at most one unit in the last place.
+        assert!(n_vertices(&large).is_ok_and(|n| (n / 1e45 - 1.0).abs() < 1e-15));
+        assert!(n_vertices("10x").is_err());
     }
 }

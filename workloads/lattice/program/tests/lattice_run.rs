@@ -1,4 +1,4 @@
-//! Questions about lattices from a CSV file to a run folder, and what stands in its tables.
+//! Questions about lattices, from a CSV file to the tables of a run folder.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::fmt::Write as _;
@@ -87,7 +87,7 @@ fn run(queries: &LatticeQueries, out: &Path) {
         workload: "lattice".to_owned(),
         settings: BTreeMap::new(),
         inputs: Vec::new(),
-        n_problems: queries.queries().len() as u64,
+        n_problems: queries.n_queries() as u64,
         shard: None,
         version: "0".to_owned(),
         simd: String::new(),
@@ -149,7 +149,7 @@ impl Question {
         None
     }
 
-    /// The free ones.
+    /// The free neighbours of a vertex.
     fn neighbours(&self, vertex: u64) -> Vec<u64> {
         let mut neighbours = Vec::new();
         let mut stride = 1;

@@ -1,11 +1,11 @@
-//! What can be said of a lattice as a graph.
+//! The figures of a lattice as a graph: counts, connectedness, diameter.
 
 use super::diameter::{N_VERTICES_DIAMETER_MAX, diameter, diameter_need};
 use super::grid::Grid;
 use super::search::{search, search_need};
 use super::{Lattice, LatticeError, MemoryNeed, SearchScratch};
 
-/// The figures of a lattice, of which blocked vertices and their edges are no part.
+/// The figures of a lattice. Blocked vertices and their edges do not count.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Analysis {
     /// Free vertices.
@@ -14,16 +14,16 @@ pub struct Analysis {
     pub n_edges: u128,
     /// Whether every free vertex can be reached from every other.
     ///
-    /// One vertex alone is connected; a lattice with nothing free is not.
+    /// A single free vertex is connected; a lattice without free vertices is not.
     pub connected: bool,
     /// The greatest distance between two vertices.
     ///
-    /// `None` where the lattice is not connected, and where vertices are blocked and more than
-    /// [`N_VERTICES_DIAMETER_MAX`] are free. One vertex alone has diameter 0.
+    /// `None` if the lattice is not connected, or if vertices are blocked and more than
+    /// [`N_VERTICES_DIAMETER_MAX`] are free. A single free vertex has diameter 0.
     pub diameter: Option<u64>,
-    /// `2 · edges / vertices`; 0 where nothing is free.
+    /// `2 · edges / vertices`; 0 if no vertex is free.
     pub average_degree: f64,
-    /// Always 0: a lattice is bipartite and so has no triangles, whatever is blocked.
+    /// Always 0: a lattice is bipartite and so has no triangles, whichever vertices are blocked.
     pub clustering_coefficient: f64,
     /// Edges as a share of the pairs of vertices; 0 below two vertices.
     pub density: f64,
@@ -31,7 +31,7 @@ pub struct Analysis {
 
 /// Counts, connectedness and diameter of a lattice.
 ///
-/// Where nothing is blocked everything is in closed form and exact for any lattice. Otherwise the
+/// If no vertex is blocked, all figures are in closed form and exact for any lattice. Otherwise the
 /// edges are counted from the blocked vertices, one search decides whether the rest is connected,
 /// and the diameter is exact up to [`N_VERTICES_DIAMETER_MAX`] free vertices.
 ///
@@ -43,6 +43,9 @@ pub struct Analysis {
 /// assert_eq!(analysis.diameter, Some(990));
 /// # Ok::<(), swathe_lattice::LatticeError>(())
 /// ```
+///
+/// # Errors
+/// [`LatticeError::Interrupted`] if `stop` returns true.
 pub fn analyze(
     lattice: &Lattice,
     scratch: &mut SearchScratch,
@@ -70,7 +73,7 @@ pub fn analyze(
     Ok(describe(n_vertices, n_edges, connected, diameter))
 }
 
-/// The memory [`analyze`] needs on this lattice.
+/// The memory that [`analyze`] needs on this lattice.
 pub fn analyze_need(lattice: &Lattice) -> MemoryNeed {
     match lattice.grid() {
         Ok(grid) if grid.n_blocked() > 0 => {
@@ -105,7 +108,8 @@ fn describe(n_vertices: u128, n_edges: u128, connected: bool, diameter: Option<u
     }
 }
 
-/// Edges if nothing is blocked: along each axis, one fewer than vertices in each of its rows.
+/// The number of edges if no vertex is blocked: each row along an axis has one edge fewer than
+/// vertices.
 fn n_edges_open(sizes: &[u32]) -> u128 {
     let n_vertices: u128 = sizes.iter().map(|&size| u128::from(size)).product();
     sizes
@@ -114,7 +118,7 @@ fn n_edges_open(sizes: &[u32]) -> u128 {
         .sum()
 }
 
-/// Edges that have a blocked vertex at one end or both.
+/// The number of edges with at least one blocked end.
 fn n_edges_blocked(grid: &Grid, stop: &dyn Fn() -> bool) -> Result<u128, LatticeError> {
     let mut n_edges = 0;
     for (visit_idx, vertex) in grid.blocked().enumerate() {
@@ -122,7 +126,7 @@ fn n_edges_blocked(grid: &Grid, stop: &dyn Fn() -> bool) -> Result<u128, Lattice
             return Err(LatticeError::Interrupted);
         }
         grid.neighbours(vertex, |neighbour| {
-            // An edge between two blocked vertices is counted at its lower end alone.
+            // An edge between two blocked vertices is counted at its lower end only.
             n_edges += u128::from(grid.is_free(neighbour) || vertex < neighbour);
         });
     }

@@ -1,4 +1,4 @@
-//! A set of vertices, one bit each.
+//! A bit set of vertices.
 
 /// A set of numbers below a fixed bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ impl BitSet {
         }
     }
 
-    /// Adds a number and says whether it is new.
+    /// Adds a number and returns whether it is new.
     pub(super) fn insert(&mut self, number: u32) -> bool {
         let word = &mut self.words[number as usize / 64];
         let bit = 1 << (number % 64);
@@ -37,7 +37,7 @@ impl BitSet {
         members(self.words.iter().copied())
     }
 
-    /// Number `n` is bit `n % 64` of word `n / 64`.
+    /// The words of the set: number `n` is bit `n % 64` of word `n / 64`.
     pub(super) fn words(&self) -> &[u64] {
         &self.words
     }
@@ -53,7 +53,7 @@ fn members(words: impl Iterator<Item = u64>) -> impl Iterator<Item = u32> {
         .flat_map(|(word_idx, word)| ones(word).map(move |bit| word_idx as u32 * 64 + bit))
 }
 
-/// The places of the ones in a word, ascending.
+/// The positions of the one bits in a word, ascending.
 pub(super) fn ones(mut word: u64) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
         (word != 0).then(|| {

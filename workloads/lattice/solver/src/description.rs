@@ -1,14 +1,14 @@
-//! Lattices that are described, and only built while somebody works on them.
+//! Descriptions of lattices: a lattice is built from its description only while it is in use.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::{Lattice, LatticeError};
 
-/// A lattice in few bytes: its sizes and the ids of what is blocked.
+/// A lattice in few bytes: its sizes and the ids of the blocked vertices.
 ///
-/// A built lattice with blocked vertices costs a bit per vertex; thousands of questions about large
-/// lattices would not fit in memory. Whoever asks for the lattice while another still holds it
-/// gets the same one.
+/// A built lattice with blocked vertices costs a bit per vertex; thousands of large ones would not
+/// fit in memory. While a built lattice is in use, [`LatticeDescription::build`] returns the same
+/// one.
 ///
 /// ```
 /// use swathe_lattice::LatticeDescription;
@@ -21,14 +21,18 @@ use super::{Lattice, LatticeError};
 #[derive(Debug)]
 pub struct LatticeDescription {
     sizes: Vec<u32>,
-    /// Ascending, each once.
+    /// Ascending, without duplicates.
     blocked: Vec<u32>,
     built: Mutex<Weak<Lattice>>,
 }
 
 impl LatticeDescription {
     /// Describes a lattice with `sizes[axis]` vertices along each axis and these vertices blocked;
-    /// naming one twice is no error.
+    /// duplicates are allowed.
+    ///
+    /// # Errors
+    /// If the sizes are invalid, a blocked vertex is outside the lattice, or vertices are blocked
+    /// in a lattice that is too large to be searched.
     pub fn new(sizes: &[u32], blocked: Vec<u64>) -> Result<Self, LatticeError> {
         let open = Lattice::new(sizes)?;
         let mut ids = Vec::with_capacity(blocked.len());
@@ -55,19 +59,22 @@ impl LatticeDescription {
         &self.blocked
     }
 
-    /// Vertices that are blocked.
+    /// The number of blocked vertices.
     pub fn n_blocked(&self) -> u64 {
         self.blocked.len() as u64
     }
 
-    /// Whether a vertex is blocked; ids outside the lattice are not.
+    /// Whether a vertex is blocked; false for ids outside the lattice.
     pub fn is_blocked(&self, vertex: u64) -> bool {
         u32::try_from(vertex).is_ok_and(|id| self.blocked.binary_search(&id).is_ok())
     }
 
-    /// The lattice itself: the one that is in use already, or a new one.
+    /// The built lattice: the one that is already in use, or a new one.
+    ///
+    /// # Errors
+    /// Never in practice: [`LatticeDescription::new`] has checked the sizes and vertices.
     pub fn build(&self) -> Result<Arc<Lattice>, LatticeError> {
-        // Held while building, so that nobody builds the same lattice at the same time.
+        // The lock is held while building, so that two threads do not build the same lattice.
         let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(lattice) = built.upgrade() {
             return Ok(lattice);

@@ -3,17 +3,18 @@
 use super::grid::Grid;
 use super::{LatticeError, MemoryNeed};
 
-/// Free vertices up to which the diameter of a lattice with blocked vertices is computed.
+/// The greatest number of free vertices for which the diameter of a lattice with blocked vertices
+/// is computed.
 pub const N_VERTICES_DIAMETER_MAX: u64 = 100_000;
 
 /// The greatest distance between two free vertices; the lattice must be connected.
 ///
 /// A search from one vertex gives its own eccentricity `e`, and for every other vertex at distance
 /// `d` the bounds `max(d, e - d)` and `e + d`. A vertex whose upper bound does not exceed the
-/// greatest eccentricity seen is never searched from. Searching in turn from the vertex that may
-/// be farthest out and from the one that may be most central usually leaves a few dozen searches;
-/// the answer is exact in any case. The worst
-/// case is one long cycle, all of whose vertices are alike: then each is searched from.
+/// greatest eccentricity seen is never searched from. Searches start alternately from the vertex
+/// that may be farthest out and from the one that may be most central, so a few dozen searches
+/// usually suffice; the answer is exact in any case. The worst case is one long cycle: all its
+/// vertices are alike, and each is searched from.
 pub(super) fn diameter(grid: &Grid, stop: &dyn Fn() -> bool) -> Result<u64, LatticeError> {
     let graph = Graph::new(grid, stop)?;
     let n_vertices = graph.n_vertices();
@@ -38,7 +39,7 @@ pub(super) fn diameter(grid: &Grid, stop: &dyn Fn() -> bool) -> Result<u64, Latt
     Ok(u64::from(diameter))
 }
 
-/// The memory [`diameter`] needs on this lattice.
+/// The memory that [`diameter`] needs on this lattice.
 pub(super) fn diameter_need(grid: &Grid) -> MemoryNeed {
     let n_vertices = grid.n_free();
     let n_ends_max = n_vertices * 2 * grid.axes().len() as u64;
@@ -49,7 +50,8 @@ pub(super) fn diameter_need(grid: &Grid) -> MemoryNeed {
     }
 }
 
-/// The candidate with the greatest upper bound, or the least lower bound; ties go to the other.
+/// The candidate with the greatest upper bound or the least lower bound; the other bound breaks
+/// ties.
 fn pick(candidates: &[u32], low: &[u32], high: &[u32], outward: bool) -> Option<u32> {
     let candidates = candidates.iter().copied();
     if outward {
@@ -59,7 +61,7 @@ fn pick(candidates: &[u32], low: &[u32], high: &[u32], outward: bool) -> Option<
     }
 }
 
-/// The free vertices numbered from 0, with their neighbours in one list.
+/// The free vertices, numbered from 0, with all neighbours in one list.
 struct Graph {
     /// The neighbours of `v` are `ends[starts[v]..starts[v + 1]]`.
     starts: Vec<u32>,
@@ -96,7 +98,7 @@ impl Graph {
     }
 }
 
-/// A breadth-first search over the whole graph, and the distances it found.
+/// A breadth-first search over the whole graph, with the distances it found.
 struct Sweep {
     distances: Vec<u32>,
     queue: Vec<u32>,
@@ -110,14 +112,15 @@ impl Sweep {
         }
     }
 
-    /// The eccentricity of `vertex`.
+    /// Searches from `vertex` and returns its eccentricity.
     fn from(
         &mut self,
         graph: &Graph,
         vertex: u32,
         stop: &dyn Fn() -> bool,
     ) -> Result<u32, LatticeError> {
-        // At most 10^5 vertices take about a millisecond, so that once per search is often enough.
+        // A search of at most 10^5 vertices takes about a millisecond, so one poll per search is
+        // enough.
         if stop() {
             return Err(LatticeError::Interrupted);
         }

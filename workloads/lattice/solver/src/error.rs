@@ -1,14 +1,14 @@
-//! What can be wrong with a lattice or a question about one.
+//! Errors of lattices and of questions about them.
 
 use super::{N_DIMENSIONS_MAX, N_VERTICES_MAX};
 
-/// Why a lattice cannot be made, or a question about it not be answered.
+/// Why a lattice cannot be made, or a question about it cannot be answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LatticeError {
     /// No axes, or more than [`N_DIMENSIONS_MAX`].
     #[error("a lattice has 1 to {N_DIMENSIONS_MAX} dimensions, not {n_dimensions}")]
     Dimensions {
-        /// How many axes were given.
+        /// The number of axes given.
         n_dimensions: usize,
     },
     /// An axis with fewer than 2 vertices.
@@ -22,22 +22,22 @@ pub enum LatticeError {
     /// More than [`N_VERTICES_MAX`] vertices.
     #[error("the lattice has more than {N_VERTICES_MAX} vertices")]
     TooLarge,
-    /// The question needs ids, and 64 bits do not hold them.
+    /// The question needs vertex ids, and they exceed 64 bits.
     #[error("the lattice has {n_vertices} vertices; ids of 64 bits end at 18446744073709551616")]
     NoIds {
         /// Vertices of the lattice.
         n_vertices: u128,
     },
-    /// The question needs a search, and the lattice is too large for it.
+    /// The question needs a search, and the lattice is too large for one.
     #[error(
         "the lattice has {n_vertices} vertices, and a search through them needs {gib} GiB of memory; at most {n_vertices_max} vertices can be searched",
-        // Three bits a vertex: whether it is blocked, and how far it is.
+        // Three bits per vertex: one for blocked or not, two for the distance.
         gib = (n_vertices * 3 / 8) >> 30
     )]
     TooManyVertices {
         /// Vertices of the lattice.
         n_vertices: u128,
-        /// The most that can be walked.
+        /// The greatest number of vertices that can be searched.
         n_vertices_max: u64,
     },
     /// No vertex has this id.
@@ -66,7 +66,7 @@ pub enum LatticeError {
         /// Vertices along the axis.
         size: u32,
     },
-    /// A walk cannot begin or end at a blocked vertex.
+    /// A path cannot begin or end at a blocked vertex.
     #[error("vertex {vertex} is blocked")]
     Blocked {
         /// The vertex.
@@ -80,7 +80,7 @@ pub enum LatticeError {
         /// Words needed.
         n_words_min: u64,
     },
-    /// A distance was found in borrowed memory, but no path of that length under any of the seeds.
+    /// A distance was found in borrowed memory, but no path of that length with any of the seeds.
     #[error(
         "no path of length {length} could be found to prove the distance, with {n_seeds} seeds"
     )]
@@ -90,7 +90,7 @@ pub enum LatticeError {
         /// Seeds tried.
         n_seeds: u32,
     },
-    /// The stop closure said so.
+    /// The `stop` closure returned true.
     #[error("interrupted")]
     Interrupted,
 }

@@ -1,10 +1,10 @@
-//! A lattice small enough to be walked: ids of 32 bits, neighbours, blocked vertices.
+//! A lattice small enough to be searched: 32-bit ids, neighbours, blocked vertices.
 
 use super::LatticeError;
 use super::bits::BitSet;
 use super::pool::{N_WORDS_PER_POLL, zero};
 
-/// The graph beneath a lattice of at most 2^32 vertices.
+/// The graph of a lattice of at most 2^32 vertices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Grid {
     axes: Vec<Axis>,
@@ -13,24 +13,25 @@ pub(super) struct Grid {
     n_blocked: u64,
 }
 
-/// One axis: how many vertices it has and how far apart their ids are.
+/// One axis: its number of vertices, and how far apart the ids of neighbours are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Axis {
     pub(super) size: u32,
     pub(super) stride: u32,
-    /// ⌈2^64 / size⌉: the high half of its product with a 32-bit number is the quotient.
+    /// ⌈2^64 / size⌉: the high half of its product with a 32-bit number is that number divided by
+    /// `size`.
     reciprocal: u64,
 }
 
 impl Grid {
-    /// The sizes must have been validated, and their product be at most 2^32.
+    /// The sizes must be validated, and their product at most 2^32.
     pub(super) fn new(sizes: &[u32]) -> Self {
         let mut stride = 1_u64;
         let mut axes = Vec::with_capacity(sizes.len());
         for &size in sizes.iter().rev() {
             axes.push(Axis {
                 size,
-                // Below 2^32, since at least one factor of two or more is left out.
+                // Below 2^32, because the product leaves out at least one factor of two or more.
                 stride: stride as u32,
                 reciprocal: u64::MAX / u64::from(size) + 1,
             });
@@ -74,7 +75,7 @@ impl Grid {
             .is_none_or(|blocked| !blocked.contains(vertex))
     }
 
-    /// All ones if a vertex is free, else 0: [`Grid::is_free`] where a branch would be a gamble.
+    /// All ones if a vertex is free, else 0: a branchless [`Grid::is_free`] for unpredictable data.
     #[inline]
     pub(super) fn free_mask(&self, vertex: u32) -> u64 {
         u64::from(self.is_free(vertex)).wrapping_neg()
@@ -91,7 +92,7 @@ impl Grid {
         open.chain(blocked.flat_map(|blocked| blocked.absent(self.n_vertices)))
     }
 
-    /// Makes `words` one bit per vertex, set where it is blocked.
+    /// Fills `words` with one bit per vertex, set if it is blocked.
     pub(super) fn write_blocked(
         &self,
         words: &mut Vec<u64>,
@@ -127,7 +128,7 @@ impl Grid {
             .collect()
     }
 
-    /// The number of steps between two vertices if nothing were blocked.
+    /// The number of steps between two vertices if no vertex were blocked.
     pub(super) fn manhattan(&self, a: u32, b: u32) -> u32 {
         self.axes
             .iter()
@@ -138,11 +139,11 @@ impl Grid {
             .sum()
     }
 
-    /// No shortest path has more edges.
+    /// An upper bound of the edges of a shortest path.
     ///
-    /// It visits no free vertex twice. And a straight path that meets a cluster of blocked vertices
-    /// can be led around it through vertices that touch the cluster, if only at a corner; each
-    /// blocked vertex has 3^d - 1 such neighbours.
+    /// A shortest path visits no free vertex twice. And a straight path that meets a cluster of
+    /// blocked vertices can go around it through vertices that touch the cluster, if only at a
+    /// corner; each blocked vertex has 3^d - 1 such neighbours.
     pub(super) fn path_length_max(&self) -> u64 {
         let across: u64 = self.axes.iter().map(|axis| u64::from(axis.size) - 1).sum();
         let n_touching = 3_u64.pow(self.axes.len() as u32) - 1;
@@ -166,7 +167,8 @@ impl Grid {
         }
     }
 
-    /// Like [`Grid::neighbours`], and says whether each is nearer to the goal than `vertex` is.
+    /// Like [`Grid::neighbours`]; `visit` also gets whether the neighbour is nearer to the goal
+    /// than `vertex` is.
     #[inline]
     pub(super) fn neighbours_towards(
         &self,
@@ -188,7 +190,7 @@ impl Grid {
         }
     }
 
-    /// Like [`Grid::neighbours`], without the blocked ones.
+    /// Like [`Grid::neighbours`], without the blocked vertices.
     #[inline]
     pub(super) fn free_neighbours(&self, vertex: u32, mut visit: impl FnMut(u32)) {
         self.neighbours(vertex, |neighbour| {
@@ -200,7 +202,7 @@ impl Grid {
 }
 
 impl Axis {
-    /// `number / size` without a division: exact, since `number · size` is far below 2^64.
+    /// `number / size` without a division: exact, because `number · size` is below 2^64.
     fn quotient(&self, number: u32) -> u32 {
         ((u128::from(number) * u128::from(self.reciprocal)) >> 64) as u32
     }

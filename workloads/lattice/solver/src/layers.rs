@@ -1,22 +1,22 @@
-//! The vertices around one vertex, by distance.
+//! Layers: the vertices around one vertex, counted by distance.
 
 use super::grid::Grid;
 use super::search::{search, search_need};
 use super::{Lattice, LatticeError, MemoryNeed, SearchScratch};
 
-/// Stands in [`Layers::distances`] for a vertex that is blocked or cannot be reached.
+/// The entry in [`Layers::distances`] of a vertex that is blocked or cannot be reached.
 pub const UNREACHABLE: u32 = u32::MAX;
 
-/// How far the vertices of a lattice are from one of them.
+/// The distances of the vertices of a lattice from one of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layers {
-    /// `counts[d]` vertices lie at distance `d`; the first is 1 and none is 0.
+    /// `counts[d]` vertices are at distance `d`; the first count is 1 and none is 0.
     ///
-    /// Vertices have ids of 64 bits, so that 64 bits hold every count.
+    /// Ids have 64 bits, so 64 bits hold every count.
     pub counts: Vec<u64>,
     /// Free vertices that cannot be reached.
     pub n_unreachable: u64,
-    /// If asked for: the distance of each vertex by id, or [`UNREACHABLE`].
+    /// The distance of each vertex by id, or [`UNREACHABLE`]; `None` unless requested.
     pub distances: Option<Vec<u32>>,
 }
 
@@ -27,10 +27,15 @@ impl Layers {
     }
 }
 
-/// Counts the vertices at each distance from one vertex, and on demand lists all distances.
+/// Counts the vertices at each distance from one vertex, and lists all distances if
+/// `with_distances`.
 ///
-/// Where nothing is blocked the counts are the coefficients of a product of one small polynomial
-/// per axis; otherwise a breadth-first search counts.
+/// If no vertex is blocked, the counts are the coefficients of a product of one small polynomial
+/// per axis. Otherwise a breadth-first search counts.
+///
+/// # Errors
+/// If `from` is outside the lattice or blocked, a search or the list of distances is needed in a
+/// lattice that is too large for it, or `stop` returns true.
 pub fn layers(
     lattice: &Lattice,
     from: u64,
@@ -75,14 +80,17 @@ pub fn layers(
     })
 }
 
-/// The memory [`layers`] needs on this lattice.
+/// The memory that [`layers`] needs on this lattice.
+///
+/// # Errors
+/// If a search or the list of distances is needed in a lattice that is too large for it.
 pub fn layers_need(lattice: &Lattice, with_distances: bool) -> Result<MemoryNeed, LatticeError> {
     let mut need = MemoryNeed::default();
     if lattice.n_blocked() > 0 {
         need = search_need(lattice.grid()?.n_vertices());
     }
-    // A list of counts that grows leaves up to half of itself empty, and while it moves, the old
-    // one is there too; the product of polynomials has two lists as well.
+    // A growing list is up to half empty, and while it is reallocated, the old one still exists.
+    // The product of polynomials has two lists as well.
     need.answer_bytes = 3 * 8 * (lattice.path_length_max() + 1).max(4);
     if with_distances {
         need.answer_bytes += 4 * lattice.grid()?.n_vertices();
@@ -90,19 +98,19 @@ pub fn layers_need(lattice: &Lattice, with_distances: bool) -> Result<MemoryNeed
     Ok(need)
 }
 
-/// A distance is a sum of one distance per axis, so that the counts are a product of polynomials.
+/// A distance is a sum of one distance per axis, so the counts are a product of polynomials.
 fn straight_counts(lattice: &Lattice, from: u64) -> Vec<u64> {
     let mut counts: Vec<u64> = vec![1];
     for (size, stride) in lattice.strides() {
         let coordinate = from / stride % size;
-        // So many vertices of the axis lie on either side, one at each distance.
+        // The number of vertices of the axis on either side, one at each distance.
         let sides = [coordinate as usize, (size - 1 - coordinate) as usize];
         let n = counts.len() + sides[0].max(sides[1]);
         let mut product = Vec::with_capacity(n);
         product.extend_from_slice(&counts);
         product.resize(n, 0);
         for n_side in sides {
-            // A window over the counts slides along: those 1 to `n_side` before.
+            // A sliding window sums the counts at 1 to `n_side` positions before.
             let mut sum = 0;
             for (at, total) in product.iter_mut().enumerate().skip(1) {
                 sum += counts.get(at - 1).copied().unwrap_or(0);
@@ -117,7 +125,7 @@ fn straight_counts(lattice: &Lattice, from: u64) -> Vec<u64> {
     counts
 }
 
-/// Row by row along the last axis, with the distance of the other axes added.
+/// Fills row by row along the last axis, adding the distance along the other axes.
 fn straight_distances(
     grid: &Grid,
     from: u32,
@@ -137,7 +145,7 @@ fn straight_distances(
     Ok(distances)
 }
 
-/// In pieces, since filling gigabytes takes longer than a stop may wait.
+/// Filled in pieces, because filling gigabytes takes longer than `stop` may wait.
 fn unreachable_distances(n: usize, stop: &dyn Fn() -> bool) -> Result<Vec<u32>, LatticeError> {
     let mut distances = Vec::with_capacity(n);
     while distances.len() < n {

@@ -1,9 +1,9 @@
-//! Lattices: hypercubic grid graphs, what can be said of them, and the ways through them.
+//! Lattices: hypercubic grid graphs, their figures, and shortest paths through them.
 //!
 //! A lattice has 1 to 10 axes of 2 or more vertices each, at most 10²⁰ (100¹⁰) in all, and an edge
-//! between any two vertices that differ by one along one axis. It is bounded (nothing wraps) and undirected. A vertex's id is
-//! its place in row-major order: the last axis runs fastest. Vertices can be *blocked*, which
-//! removes them and their edges from the graph.
+//! between any two vertices that differ by one along one axis. It is bounded (axes do not wrap) and
+//! undirected. A vertex's id is its position in row-major order: the last axis runs fastest.
+//! Vertices can be *blocked*, which removes them and their edges from the graph.
 //!
 //! | function | what it answers | where nothing is blocked |
 //! |---|---|---|
@@ -12,9 +12,10 @@
 //! | [`layers`] | how many vertices lie at each distance | closed form, up to 2⁶⁴ vertices |
 //! | [`catalytic_path`] | a shortest path, found in borrowed memory | the same algorithm |
 //!
-//! Each has a function beside it that says how much memory it needs, takes a scratch that can be
-//! reused, and polls a `stop` closure every few milliseconds; once that says `true` the answer is
-//! [`LatticeError::Interrupted`]. The methods of [`Lattice`] are the same without scratch and stop.
+//! Beside each function is one that returns how much memory it needs. Each function takes a scratch
+//! that can be reused, and polls a `stop` closure every few milliseconds; if `stop` returns `true`,
+//! the function returns [`LatticeError::Interrupted`]. The methods of [`Lattice`] do the same
+//! without scratch and stop.
 //!
 //! ```
 //! use swathe_lattice::{Lattice, PathAnswer};
@@ -65,9 +66,9 @@ pub const N_DIMENSIONS_MAX: usize = 10;
 /// The most vertices of a lattice: 100¹⁰.
 pub const N_VERTICES_MAX: u128 = 100_u128.pow(10);
 
-/// The most vertices of a lattice that is searched, or in which vertices are blocked.
+/// The most vertices of a lattice that can be searched, or have blocked vertices.
 ///
-/// Up to here an id fits in 32 bits. Of larger lattices there are closed forms alone.
+/// Up to this number an id fits in 32 bits. For larger lattices there are only closed forms.
 pub const N_VERTICES_WALKED_MAX: u64 = 1 << 32;
 
 /// A bounded hypercubic grid graph, possibly with blocked vertices.
@@ -83,21 +84,25 @@ pub const N_VERTICES_WALKED_MAX: u64 = 1 << 32;
 pub struct Lattice {
     sizes: Vec<u32>,
     n_vertices: u128,
-    /// Absent above [`N_VERTICES_WALKED_MAX`].
+    /// `None` above [`N_VERTICES_WALKED_MAX`].
     grid: Option<Grid>,
 }
 
-/// Bytes an algorithm needs beside the lattice itself, at most.
+/// The most bytes that an algorithm needs beside the lattice itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct MemoryNeed {
     /// Working memory, reused between calls.
     pub scratch_bytes: u64,
-    /// The answer handed back.
+    /// The returned answer.
     pub answer_bytes: u64,
 }
 
 impl Lattice {
-    /// A lattice with `sizes[axis]` vertices along each axis and nothing blocked.
+    /// A lattice with `sizes[axis]` vertices along each axis, none of them blocked.
+    ///
+    /// # Errors
+    /// If there are no axes or more than [`N_DIMENSIONS_MAX`], an axis has fewer than 2 vertices,
+    /// or the lattice has more than [`N_VERTICES_MAX`].
     pub fn new(sizes: &[u32]) -> Result<Self, LatticeError> {
         if sizes.is_empty() || sizes.len() > N_DIMENSIONS_MAX {
             return Err(LatticeError::Dimensions {
@@ -124,10 +129,14 @@ impl Lattice {
         })
     }
 
-    /// The same lattice with these vertices blocked as well; naming one twice is no error.
+    /// The same lattice with these vertices blocked too; duplicates are allowed.
     ///
-    /// Blocked vertices cost one bit per vertex of the lattice, so that lattices above
-    /// [`N_VERTICES_WALKED_MAX`] refuse them.
+    /// Blocked vertices cost one bit per vertex of the lattice, so lattices above
+    /// [`N_VERTICES_WALKED_MAX`] cannot have any.
+    ///
+    /// # Errors
+    /// If a vertex is outside the lattice, or the lattice has more than [`N_VERTICES_WALKED_MAX`]
+    /// vertices.
     pub fn with_blocked(
         mut self,
         vertices: impl IntoIterator<Item = u64>,
@@ -147,28 +156,28 @@ impl Lattice {
         &self.sizes
     }
 
-    /// All vertices, blocked ones too.
+    /// All vertices, including blocked ones.
     pub fn n_vertices(&self) -> u128 {
         self.n_vertices
     }
 
-    /// Vertices that are blocked.
+    /// The number of blocked vertices.
     pub fn n_blocked(&self) -> u64 {
         self.grid.as_ref().map_or(0, Grid::n_blocked)
     }
 
-    /// Vertices that are not blocked.
+    /// The number of vertices that are not blocked.
     pub fn n_free(&self) -> u128 {
         self.n_vertices - u128::from(self.n_blocked())
     }
 
-    /// Whether a vertex is blocked; ids outside the lattice are not.
+    /// Whether a vertex is blocked; false for ids outside the lattice.
     pub fn is_blocked(&self, vertex: u64) -> bool {
         let is_blocked = |grid: &Grid| !grid.is_free(vertex as u32);
         self.id(vertex).is_ok() && self.grid.as_ref().is_some_and(is_blocked)
     }
 
-    /// Bytes the lattice itself keeps on the heap.
+    /// The bytes that the lattice itself occupies on the heap.
     pub fn n_bytes(&self) -> u64 {
         size_of_val(self.sizes.as_slice()) as u64 + self.grid.as_ref().map_or(0, Grid::n_bytes)
     }
@@ -182,6 +191,10 @@ impl Lattice {
     /// assert_eq!(lattice.coordinates_of(13)?, [2, 3]);
     /// # Ok::<(), swathe_lattice::LatticeError>(())
     /// ```
+    ///
+    /// # Errors
+    /// If there are not as many coordinates as axes, a coordinate is beyond its axis, or ids would
+    /// exceed 64 bits.
     pub fn vertex_at(&self, coordinates: &[u32]) -> Result<u64, LatticeError> {
         if coordinates.len() != self.sizes.len() {
             return Err(LatticeError::CoordinateCount {
@@ -205,6 +218,9 @@ impl Lattice {
     }
 
     /// The coordinates of the vertex with this id.
+    ///
+    /// # Errors
+    /// If no vertex has this id, or ids would exceed 64 bits.
     pub fn coordinates_of(&self, vertex: u64) -> Result<Vec<u32>, LatticeError> {
         let id = self.id(vertex)?;
         let coordinates = self
@@ -213,22 +229,31 @@ impl Lattice {
         Ok(coordinates.collect())
     }
 
-    /// [`analyze`] in fresh memory and without a stop.
+    /// [`analyze`] with new scratch memory and without a stop.
+    ///
+    /// # Errors
+    /// As [`analyze`].
     pub fn analyze(&self) -> Result<Analysis, LatticeError> {
         analyze(self, &mut SearchScratch::default(), &|| false)
     }
 
-    /// [`shortest_path`] in fresh memory and without a stop.
+    /// [`shortest_path`] with new scratch memory and without a stop.
+    ///
+    /// # Errors
+    /// As [`shortest_path`].
     pub fn path(&self, from: u64, to: u64) -> Result<PathAnswer, LatticeError> {
         shortest_path(self, from, to, &mut SearchScratch::default(), &|| false)
     }
 
-    /// [`layers`] in fresh memory, without the distance of each vertex and without a stop.
+    /// [`layers`] with new scratch memory, without a stop and without the distance of each vertex.
+    ///
+    /// # Errors
+    /// As [`layers`].
     pub fn layers(&self, from: u64) -> Result<Layers, LatticeError> {
         layers(self, from, false, &mut SearchScratch::default(), &|| false)
     }
 
-    /// The part that can be walked, if the lattice is not too large for it.
+    /// The searchable graph, if the lattice is not too large for it.
     fn grid(&self) -> Result<&Grid, LatticeError> {
         self.grid.as_ref().ok_or(LatticeError::TooManyVertices {
             n_vertices: self.n_vertices,
@@ -236,7 +261,7 @@ impl Lattice {
         })
     }
 
-    /// Vertices have ids where 64 bits hold them.
+    /// Fails if vertex ids exceed 64 bits.
     fn check_ids(&self) -> Result<(), LatticeError> {
         match self.n_vertices > u128::from(u64::MAX) + 1 {
             true => Err(LatticeError::NoIds {
@@ -246,7 +271,7 @@ impl Lattice {
         }
     }
 
-    /// A vertex, if it is in the lattice. Where there is a grid it has at most 32 bits.
+    /// The id, if it is in the lattice. If there is a grid, it fits in 32 bits.
     fn id(&self, vertex: u64) -> Result<u64, LatticeError> {
         self.check_ids()?;
         if u128::from(vertex) >= self.n_vertices {
@@ -258,7 +283,7 @@ impl Lattice {
         Ok(vertex)
     }
 
-    /// A vertex from or to which one can walk: within the lattice and not blocked.
+    /// The id, if a path can begin or end there: in the lattice and not blocked.
     fn endpoint(&self, vertex: u64) -> Result<u64, LatticeError> {
         let id = self.id(vertex)?;
         match self.is_blocked(id) {
@@ -267,7 +292,8 @@ impl Lattice {
         }
     }
 
-    /// Of each axis its size and how far apart the ids of neighbours are, where vertices have ids.
+    /// The size of each axis, and how far apart the ids of neighbours along it are. Ids must fit in
+    /// 64 bits.
     fn strides(&self) -> impl Iterator<Item = (u64, u64)> {
         let mut stride = self.n_vertices;
         self.sizes.iter().map(move |&size| {
@@ -276,12 +302,12 @@ impl Lattice {
         })
     }
 
-    /// The edges of the longest shortest path where nothing is blocked.
+    /// The number of edges of the longest shortest path if no vertex is blocked.
     fn across(&self) -> u64 {
         self.sizes.iter().map(|&size| u64::from(size) - 1).sum()
     }
 
-    /// No shortest path has more edges.
+    /// An upper bound of the edges of a shortest path.
     fn path_length_max(&self) -> u64 {
         self.grid
             .as_ref()

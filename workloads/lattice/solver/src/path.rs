@@ -3,7 +3,7 @@
 use super::guided::{guided_distance, guided_need, nearer};
 use super::{Lattice, LatticeError, MemoryNeed, SearchScratch};
 
-/// What became of the search for a path.
+/// The result of the search for a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PathAnswer {
     /// The ids of the vertices of a shortest path, both ends included.
@@ -22,9 +22,14 @@ impl PathAnswer {
     }
 }
 
-/// A shortest path from one vertex to another, the same one on every call.
+/// Finds a shortest path from one vertex to another, the same one on every call.
 ///
-/// Where nothing is blocked it is written down axis by axis; otherwise a search finds it. Ends that are blocked or outside the lattice are errors; that there is no path is an answer.
+/// If no vertex is blocked, the path is written axis by axis; otherwise a search finds it. That
+/// there is no path is an answer, not an error.
+///
+/// # Errors
+/// If an end is blocked or outside the lattice, a search is needed in a lattice that is too large
+/// for it, or `stop` returns true.
 pub fn shortest_path(
     lattice: &Lattice,
     from: u64,
@@ -40,7 +45,7 @@ pub fn shortest_path(
 
     let grid = lattice.grid()?;
     let (from, to) = (from as u32, to as u32);
-    // From the far end, so that following nearer vertices writes the path down forwards.
+    // The search starts at the far end, so that following nearer vertices writes the path forwards.
     let length = guided_distance(grid, to, from, scratch, stop)?;
     let Some(length) = length else {
         return Ok(PathAnswer::NoPath);
@@ -55,7 +60,10 @@ pub fn shortest_path(
     Ok(PathAnswer::Found(vertices))
 }
 
-/// The memory [`shortest_path`] needs on this lattice.
+/// The memory that [`shortest_path`] needs on this lattice.
+///
+/// # Errors
+/// If a search is needed in a lattice that is too large for it.
 pub fn path_need(lattice: &Lattice) -> Result<MemoryNeed, LatticeError> {
     let mut need = MemoryNeed::default();
     if lattice.n_blocked() > 0 {
@@ -65,7 +73,7 @@ pub fn path_need(lattice: &Lattice) -> Result<MemoryNeed, LatticeError> {
     Ok(need)
 }
 
-/// Along the first axis first, then along the second, and so on.
+/// The path along the first axis first, then along the second, and so on.
 fn straight_path(lattice: &Lattice, from: u64, to: u64) -> Vec<u64> {
     let axes = || {
         lattice.strides().map(|(size, stride)| {

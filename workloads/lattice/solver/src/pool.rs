@@ -1,12 +1,12 @@
-//! Vertices waiting to be visited, in little memory however many they are.
+//! A pool of vertices waiting to be visited, in bounded memory.
 
 use super::LatticeError;
 use super::bits::ones;
 
-/// A bag of vertices: a list while they are few, one bit per vertex for what does not fit in it.
+/// A multiset of vertices: a list holds the first ones; further ones spill to one bit per vertex.
 ///
 /// The list holds one vertex in 64. The bits are scanned only after the list has been filled, so
-/// that scanning costs no more than the visits did.
+/// scanning costs no more than the visits did.
 #[derive(Debug, Default)]
 pub(super) struct Pool {
     list: Vec<u32>,
@@ -14,7 +14,7 @@ pub(super) struct Pool {
     bits: Vec<u64>,
     /// How many bits are set.
     n_spilled: u64,
-    /// All words of bits before this one are empty.
+    /// All words of `bits` before this index are zero.
     scan_word_idx: usize,
 }
 
@@ -22,16 +22,16 @@ pub(super) struct Pool {
 pub(super) const N_WORDS_PER_POLL: usize = 1 << 18;
 
 impl Pool {
-    /// The most bytes a pool takes.
+    /// The most bytes that a pool occupies.
     pub(super) fn need_bytes(n_vertices: u64) -> u64 {
         n_vertices.div_ceil(64) * 8 + 4 * list_length_max(n_vertices) as u64
     }
 
-    /// Empties the pool and fits it to a lattice.
+    /// Empties the pool and prepares it for a lattice of this many vertices.
     pub(super) fn reset(&mut self, n_vertices: u64) {
         self.list.clear();
         self.list_length_max = list_length_max(n_vertices);
-        // Stale bits of a search that broke off are zeroed when the first vertex spills.
+        // Stale bits of an interrupted search are zeroed when the first vertex spills.
         self.bits.clear();
         self.n_spilled = 0;
     }
@@ -40,7 +40,7 @@ impl Pool {
         self.list.is_empty() && self.n_spilled == 0
     }
 
-    /// Adds a vertex; one that is in the pool already may be handed out once or twice.
+    /// Adds a vertex. A vertex that is already in the pool may be returned once or twice.
     #[inline]
     pub(super) fn push(
         &mut self,
@@ -50,7 +50,7 @@ impl Pool {
     ) -> Result<(), LatticeError> {
         if self.list.len() < self.list_length_max {
             if self.list.len() == self.list.capacity() {
-                // Doubling, but never beyond what `need_bytes` promises.
+                // The capacity doubles, but never exceeds the bound of `need_bytes`.
                 let room = self.list_length_max - self.list.len();
                 self.list.reserve_exact(self.list.len().max(64).min(room));
             }
@@ -69,7 +69,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Takes some vertex out.
+    /// Removes and returns some vertex.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<u32> {
         if self.list.is_empty() && self.n_spilled > 0 {
@@ -78,7 +78,7 @@ impl Pool {
         self.list.pop()
     }
 
-    /// Moves spilled vertices into the list, which is empty, as far as they fit.
+    /// Moves as many spilled vertices as fit into the empty list.
     fn refill(&mut self) {
         while self.n_spilled > 0 {
             let word = &mut self.bits[self.scan_word_idx];
@@ -95,19 +95,19 @@ impl Pool {
     }
 }
 
-/// At least 64, so that a word of spilled vertices always fits.
+/// At least 64, so that the vertices of one word always fit.
 fn list_length_max(n_vertices: u64) -> usize {
     (n_vertices / 64).max(64) as usize
 }
 
-/// Makes `words` that many zeros, asking now and then whether to go on.
+/// Sets `words` to `n_words` zeros and polls `stop` now and then.
 pub(super) fn zero(
     words: &mut Vec<u64>,
     n_words: usize,
     stop: &dyn Fn() -> bool,
 ) -> Result<(), LatticeError> {
     if words.capacity() < n_words {
-        // Fresh memory is zero already: the system hands it out page by page as it is touched.
+        // A new allocation is zeroed lazily: the system provides zero pages when they are touched.
         *words = Vec::new();
         *words = vec![0; n_words];
         return Ok(());

@@ -1,13 +1,13 @@
-//! Breadth-first search over everything that can be reached from one vertex.
+//! Breadth-first search over all vertices that can be reached from one vertex.
 
 use super::grid::Grid;
 use super::pool::Pool;
 use super::{LatticeError, MemoryNeed};
 
-/// Working memory of the searches, to be reused from one to the next.
+/// Working memory of the searches, which can be reused from one call to the next.
 #[derive(Debug, Default)]
 pub struct SearchScratch {
-    /// One or two bits per vertex: what is known of it.
+    /// One or two bits per vertex: the state of the vertex in the search.
     pub(super) marks: Vec<u64>,
     pub(super) current: Pool,
     pub(super) next: Pool,
@@ -16,7 +16,7 @@ pub struct SearchScratch {
 /// How many vertices are visited between two polls of the stop closure.
 pub(super) const N_VISITS_PER_POLL: u32 = 8192;
 
-/// The scratch of one search: one bit per vertex, and two pools.
+/// The scratch memory of one search: one bit per vertex, and two pools.
 pub(super) fn search_need(n_vertices: u64) -> MemoryNeed {
     MemoryNeed {
         scratch_bytes: n_vertices.div_ceil(64) * 8 + 2 * Pool::need_bytes(n_vertices),
@@ -24,8 +24,8 @@ pub(super) fn search_need(n_vertices: u64) -> MemoryNeed {
     }
 }
 
-/// Calls `visit` with each free vertex that can be reached from `from` and its distance, in the
-/// order of distances, `from` itself first.
+/// Calls `visit` with each free vertex that can be reached from `from` and its distance, in order
+/// of distance, `from` itself first.
 pub(super) fn search(
     grid: &Grid,
     from: u32,
@@ -39,7 +39,7 @@ pub(super) fn search(
         current,
         next,
     } = scratch;
-    // Blocked vertices are closed from the beginning, so that one look decides.
+    // Blocked vertices are closed from the start, so that a single test decides.
     grid.write_blocked(closed, stop)?;
     current.reset(n_vertices);
     next.reset(n_vertices);
@@ -70,7 +70,7 @@ pub(super) fn search(
     Ok(())
 }
 
-/// Closes a vertex and says whether it was open.
+/// Closes a vertex and returns whether it was open.
 #[inline]
 fn close(closed: &mut [u64], vertex: u32) -> bool {
     let word = &mut closed[vertex as usize / 64];

@@ -31,7 +31,7 @@ use super::{
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LatticeWorkload;
 
-/// A question about a lattice.
+/// A question about a lattice: one problem of the workload.
 #[derive(Clone, Debug)]
 pub struct Query {
     /// The lattice.
@@ -47,21 +47,21 @@ pub enum Operation {
     Analyze,
     /// See [`shortest_path`].
     Path {
-        /// Where it begins.
+        /// The vertex where the path begins.
         from: u64,
-        /// Where it ends.
+        /// The vertex where the path ends.
         to: u64,
     },
     /// See [`layers`].
     Layers {
         /// The vertex in the middle.
         from: u64,
-        /// Whether the distance of each vertex is wanted as well.
+        /// Whether the distance of each vertex is listed too.
         with_distances: bool,
     },
 }
 
-/// The answer to a [`Query`], of the same kind as its [`Operation`].
+/// The answer to a [`Query`]; its variant corresponds to the [`Operation`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
     /// To [`Operation::Analyze`].
@@ -75,33 +75,33 @@ pub enum Answer {
 /// Why a question has no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QueryError {
-    /// The lattice cannot be made, or the question cannot be asked of it.
+    /// The lattice is invalid, or the question cannot be answered on it.
     #[error(transparent)]
     Lattice(#[from] LatticeError),
-    /// Part of the question is text that means nothing.
+    /// A part of the question cannot be parsed.
     #[error("{field} has {text:?}, which is not {expected}")]
     Text {
         /// The part of the question.
         field: &'static str,
-        /// What stands there, shortened.
+        /// The text of that part, shortened.
         text: String,
-        /// What should stand there.
+        /// What the text should be.
         expected: &'static str,
     },
-    /// All distances were asked for, and are more than one row of a table holds.
+    /// All distances are requested, and they are more than one row of a table holds.
     #[error(
         "the distances of {n_vertices} vertices are more than a row holds: at most {n_vertices_max}"
     )]
     TooManyDistances {
         /// Vertices of the lattice.
         n_vertices: u128,
-        /// The most whose distances fit.
+        /// The most vertices whose distances fit.
         n_vertices_max: u64,
     },
 }
 
 impl Operation {
-    /// The word users know it by.
+    /// The name that users know.
     pub fn name(&self) -> &'static str {
         NAMES[self.number() as usize]
     }
@@ -124,12 +124,12 @@ impl Operation {
 
 const NAMES: [&str; 4] = ["analyze", "path", "layers", "layers"];
 
-/// The size of a question about a lattice that need not be built.
+/// The size of a question, computed without building its lattice.
 ///
-/// The shape's last extent is the number of blocked vertices; those before are the lattice's, the
-/// outer ones folded together beyond three. The class tells the operation and the number of axes.
-/// Lattices too large to be searched have classes of their own, and one extent: the vertices of the
-/// longest path.
+/// The shape's last extent is the number of blocked vertices. The extents before it are those of
+/// the lattice; beyond three axes, the outer ones are multiplied into one. The class encodes the
+/// operation and the number of axes. Lattices too large to be searched have classes of their own
+/// and one extent: the number of vertices of the longest path.
 pub fn query_size(sizes: &[u32], n_blocked: u64, operation: &Operation) -> Size {
     let n_vertices = sizes
         .iter()
@@ -161,7 +161,7 @@ pub fn query_size(sizes: &[u32], n_blocked: u64, operation: &Operation) -> Size 
 
 const N_OPERATIONS: u32 = NAMES.len() as u32;
 
-/// Classes of lattices too large to be searched count their axes from here.
+/// Classes of lattices too large to be searched start at this number of axes.
 const FIRST_LARGE: u32 = N_DIMENSIONS_MAX as u32 + 1;
 
 impl Workload for LatticeWorkload {
@@ -242,7 +242,7 @@ impl Workload for LatticeWorkload {
     }
 }
 
-/// A value in a message: long lists are cut.
+/// A value in a message; long lists are truncated.
 fn text(value: &impl fmt::Debug) -> String {
     const N_CHARS_MAX: usize = 200;
     let mut text = format!("{value:?}");
@@ -253,13 +253,13 @@ fn text(value: &impl fmt::Debug) -> String {
     text
 }
 
-/// What a size says of a lattice.
+/// What a size reveals about a lattice.
 struct Extent {
     operation_number: u32,
     n_axes: u64,
     n_vertices: u64,
     n_blocked: u64,
-    /// No two vertices are farther apart where nothing is blocked.
+    /// The greatest distance between two vertices if no vertex is blocked.
     across_max: u64,
 }
 
@@ -278,8 +278,8 @@ impl Extent {
         let n_axes = u64::from(n_axes);
         let (n_blocked, axes) = shape.extents().split_last().unwrap_or((&0, &[]));
         let n_folded = n_axes.saturating_sub(axes.len() as u64);
-        // Of axes that are folded together only the number and the product are known: the sum is
-        // greatest where all but one have two vertices.
+        // Of folded axes only the number and the product are known. Their sum is greatest if all
+        // but one have two vertices.
         let (folded, plain) = axes.split_at(usize::from(n_folded > 0));
         let folded_max = match folded {
             [n_vertices] => (u64::from(*n_vertices) >> n_folded) - 1 + n_folded,
@@ -298,14 +298,15 @@ impl Extent {
         }
     }
 
-    /// The memory of the algorithms' own need functions, from the size alone.
+    /// The memory need by the algorithms' own need functions, from the size alone.
     fn need(&self) -> Need {
         let mut need = Need {
             lane_bytes: LANE_BYTES,
             scratch_bytes: 0,
             solution_bytes: size_of::<Answer>() as u64,
         };
-        // All distances of what is too large to be searched are refused.
+        // In a lattice too large to be searched, an analysis is in closed form, and requests for
+        // all distances are rejected.
         if self.n_vertices > N_VERTICES_WALKED_MAX && matches!(self.operation_number, 0 | 3) {
             return need;
         }
@@ -324,7 +325,7 @@ impl Extent {
             0 => need.scratch_bytes += self.diameter_bytes(),
             1 => need.solution_bytes += 8 * n_path_max,
             with_distances => {
-                // Room to grow, and the old list while the new one is filled.
+                // Spare capacity, and the old list while it is reallocated.
                 need.solution_bytes += 3 * 8 * n_path_max.max(4);
                 if with_distances == 3 {
                     need.solution_bytes += 4 * n_vertices;
@@ -334,7 +335,7 @@ impl Extent {
         need
     }
 
-    /// See `Grid::path_length_max`, which knows the lattice itself.
+    /// Like `Grid::path_length_max`, which has the lattice itself.
     fn path_length_max(&self) -> u64 {
         let n_touching = 3_u64.pow(self.n_axes as u32) - 1;
         let around = n_touching.saturating_mul(self.n_blocked);
@@ -351,7 +352,7 @@ impl Extent {
     }
 }
 
-/// A query, its lattice without the blocked ones, and ten axes.
+/// A query, its lattice without the bits of blocked vertices, and ten axes.
 const LANE_BYTES: u64 = (size_of::<Query>() + size_of::<Lattice>() + 10 * 32 + 64) as u64;
 
 #[cfg(test)]
@@ -367,7 +368,8 @@ mod tests {
         }
     }
 
-    /// The needs by size are those of the algorithms, which are tested against measured peaks.
+    /// The needs by size cover the needs of the algorithms, which are tested against measured
+    /// peaks.
     #[test]
     fn needs_by_size_cover_the_algorithms_needs() {
         let path = Operation::Path { from: 0, to: 1 };

@@ -1,4 +1,4 @@
-//! The memory each algorithm says it needs, against the peak measured by a counting allocator.
+//! The memory that each algorithm predicts, compared with the peak of a counting allocator.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -9,24 +9,24 @@ use swathe_lattice::{
     catalytic_path, layers, layers_need, path_need, shortest_path,
 };
 
-/// The system's allocator, with a count of the bytes in use and of their peak.
+/// The system allocator, with a count of the bytes in use and of their peak.
 struct Counting;
 
 static IN_USE: AtomicU64 = AtomicU64::new(0);
 static PEAK: AtomicU64 = AtomicU64::new(0);
 
-// SAFETY: every call is handed on to the system's allocator unchanged.
+// SAFETY: every call is passed on to the system allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let in_use = IN_USE.fetch_add(layout.size() as u64, Relaxed) + layout.size() as u64;
         PEAK.fetch_max(in_use, Relaxed);
-        // SAFETY: the caller keeps `alloc`'s contract.
+        // SAFETY: the caller guarantees `alloc`'s contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         IN_USE.fetch_sub(layout.size() as u64, Relaxed);
-        // SAFETY: the caller keeps `dealloc`'s contract.
+        // SAFETY: the caller guarantees `dealloc`'s contract.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -41,10 +41,10 @@ fn peak_bytes(work: impl FnOnce()) -> u64 {
     PEAK.load(Relaxed) - before
 }
 
-/// One test, since the allocator counts for all threads together.
+/// A single test, because the allocator counts for all threads together.
 #[test]
 fn needs_cover_the_measured_peaks() {
-    // A cube with scattered vertices blocked, and a maze of corridors.
+    // A cube with scattered blocked vertices, and a maze of corridors.
     let scattered = (0..40_u64.pow(3)).filter(|id| id % 7 == 3);
     let cube = Lattice::new(&[40; 3])
         .unwrap()

@@ -1,4 +1,4 @@
-//! `swathe ot`: transport between frames, many pairs at a time.
+//! `swathe ot`: solves transport between frames, many pairs at a time.
 
 mod problem;
 mod show;
@@ -97,7 +97,7 @@ fn solve(flags: &OtRunFlags) -> Result<Code, CliError> {
     run_command(&pair_run, &source, run, provenance, rows, nothing)
 }
 
-/// The table or series, with columns that can stand beside the results.
+/// Opens a table or series, and checks that no column has the name of a result column.
 fn open(path: &Path) -> Result<PairInput, CliError> {
     let opened = interrupt::while_reading(|| PairInput::open(path)).and_then(|input| {
         let reserved = input
@@ -115,7 +115,7 @@ fn open(path: &Path) -> Result<PairInput, CliError> {
     opened.map_err(|error| CliError::usage(error.to_string()).hint(error.hint()))
 }
 
-/// Looks at the frames that this run or shard needs; none if it was interrupted.
+/// Surveys the frames that this run or shard needs; `None` if interrupted.
 fn survey_frames(
     input: &PairInput,
     cache: &FrameCache,

@@ -1,4 +1,4 @@
-//! The part of `swathe demo` with pairs of frames.
+//! The part of `swathe demo` that solves pairs of frames.
 
 use std::path::Path;
 
@@ -15,7 +15,8 @@ pub(crate) const DEMO: Demo = Demo {
     close: |_| Ok(None),
 };
 
-/// Forty masks of embryos and their successors, in frames of many shapes, and the table of pairs.
+/// Writes forty masks of embryos with their successors, in frames of many shapes, and the table of
+/// pairs.
 fn make(folder: &Path) -> std::io::Result<()> {
     let mut random = 0x12D7_B215_48C0_8F6B;
     let mut table = "pair_id,stage,src,tgt,um_per_px\n".to_owned();

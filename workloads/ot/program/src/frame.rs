@@ -1,8 +1,8 @@
 //! Frames: images of mass or of labels, from NumPy files, PNG, TIFF and run-length-encoded masks.
 //!
-//! A frame is named by its file and, where a file holds many, by its part: `stack.npz:t03`,
-//! `movie.tif:3` (pages count from 0), `masks.csv:17`. Reading one keeps the box around its live
-//! pixels only; sizes that a file declares are claims until its bytes have borne them out.
+//! A frame is named by its file and, if the file holds several, by its part: `stack.npz:t03`,
+//! `movie.tif:3` (pages count from 0), `masks.csv:17`. Reading a frame keeps only the box around
+//! its live pixels. Sizes that a file declares are not trusted before its bytes confirm them.
 //!
 //! ```
 //! use swathe_ot_program::frame::{FrameFiles, FrameRef};
@@ -46,18 +46,18 @@ use mask::decode_mask;
 use swathe_formats::npz::Npz;
 use tiff_file::TiffFile;
 
-/// Where a frame is: a file, and which part of it.
+/// The place of a frame: a file, and a part of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FrameRef {
     /// The file.
     pub path: PathBuf,
-    /// A member, a page or a mask's id, in files that hold many frames.
+    /// A member, a page or the id of a mask, in files that hold several frames.
     pub part: Option<String>,
 }
 
 impl FrameRef {
-    /// Takes a name such as `a.png` or `stack.npz:t03` apart. Only names of files that can hold
-    /// many frames have parts, so that a colon elsewhere is an ordinary character.
+    /// Parses a name such as `a.png` or `stack.npz:t03`. Only formats that can hold several frames
+    /// have parts; elsewhere a colon is an ordinary character.
     pub fn parse(text: &str) -> FrameRef {
         let split = text.rsplit_once(':').filter(|(file, _)| {
             matches!(
@@ -77,7 +77,7 @@ impl FrameRef {
         }
     }
 
-    /// The frame's name from `folder` on, if it is in there.
+    /// The frame's name, relative to `folder` if the file is in it.
     pub fn name_in(&self, folder: &Path) -> String {
         let path = self.path.strip_prefix(folder).unwrap_or(&self.path);
         let frame = FrameRef {
@@ -87,7 +87,7 @@ impl FrameRef {
         frame.to_string()
     }
 
-    /// The same frame with its path taken from `folder` on.
+    /// The same frame, with its path resolved relative to `folder`.
     pub fn in_folder(mut self, folder: &Path) -> FrameRef {
         self.path = folder.join(self.path);
         self
@@ -104,7 +104,7 @@ impl fmt::Display for FrameRef {
     }
 }
 
-/// The formats of frames, told by the file's name.
+/// The formats of frames, recognised by the file's extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// One NumPy array.
@@ -120,7 +120,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format of a file of this name, if frames come in it.
+    /// The format of a file of this name; `None` if it is not a format of frames.
     pub fn of(path: &Path) -> Option<Format> {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         Some(match extension.as_str() {
@@ -134,7 +134,7 @@ impl Format {
     }
 }
 
-/// Reads frames; files that hold many are opened once.
+/// Reads frames. Files that hold several frames stay open between reads.
 #[derive(Debug, Default)]
 pub struct FrameFiles {
     archives: Opened<Npz>,
@@ -143,7 +143,10 @@ pub struct FrameFiles {
 }
 
 impl FrameFiles {
-    /// The height and width that a frame declares, without its pixels.
+    /// The height and width that a frame declares; reads no pixels.
+    ///
+    /// # Errors
+    /// If the file, its header or the part cannot be used.
     pub fn shape(&self, frame: &FrameRef) -> Result<Shape, FrameError> {
         match self.format(frame)? {
             Format::Npy => numpy::shape(&frame.path),
@@ -154,7 +157,10 @@ impl FrameFiles {
         }
     }
 
-    /// Reads a frame: its pixels, or of a label image 1 where the label is and 0 elsewhere.
+    /// Reads a frame: its pixels or, with a label, 1 where a pixel has this value and 0 elsewhere.
+    ///
+    /// # Errors
+    /// If the file or the part cannot be used, or a pixel is not a valid mass.
     pub fn read(&self, frame: &FrameRef, label: Option<f64>) -> Result<LiveFrame, FrameError> {
         let builder = |shape: Shape| LiveBuilder::new(shape, label);
         match self.format(frame)? {
@@ -173,6 +179,9 @@ impl FrameFiles {
     }
 
     /// How many frames a TIFF file has.
+    ///
+    /// # Errors
+    /// If the file is not a valid TIFF file.
     pub fn n_pages(&self, path: &Path) -> Result<usize, FrameError> {
         let frame = FrameRef {
             path: path.to_owned(),
@@ -183,12 +192,15 @@ impl FrameFiles {
     }
 
     /// A table of masks.
+    ///
+    /// # Errors
+    /// If the file is not a valid table of masks.
     pub fn masks(&self, path: &Path) -> Result<Arc<MaskTable>, FrameError> {
         self.tables
             .get(path, || MaskTable::read(path).map_err(FrameError::from))
     }
 
-    /// The format of a file that is there and not empty.
+    /// The format of a file. Fails if the file does not exist or is empty.
     fn format(&self, frame: &FrameRef) -> Result<Format, FrameError> {
         let format = Format::of(&frame.path).ok_or(FrameError::UnknownFormat)?;
         let metadata = std::fs::metadata(&frame.path).map_err(FrameError::of_io)?;
@@ -216,8 +228,8 @@ impl FrameFiles {
     }
 }
 
-/// Files that stay open, the one used last at the end. A folder can have more files than a
-/// process may have open.
+/// Files that stay open, the most recently used at the end. Their number is limited, because a
+/// folder can have more files than a process may have open.
 #[derive(Debug)]
 struct Opened<T>(Mutex<Vec<(PathBuf, Arc<T>)>>);
 
@@ -230,7 +242,8 @@ impl<T> Default for Opened<T> {
 impl<T> Opened<T> {
     const N_OPEN_MAX: usize = 16;
 
-    /// The lock is held while a file is opened: its directory should be read once.
+    /// Returns the open file, or opens it. The lock is held meanwhile, so that a file's directory
+    /// is read only once.
     fn get(
         &self,
         path: &Path,
@@ -249,14 +262,14 @@ impl<T> Opened<T> {
     }
 }
 
-/// Opens a file and asks for its length.
+/// Opens a file and returns it with its length.
 fn open(path: &Path) -> Result<(File, u64), FrameError> {
     let file = regular_file::open(path).map_err(FrameError::of_io)?;
     let n_bytes = file.metadata().map_err(FrameError::of_io)?.len();
     Ok((file, n_bytes))
 }
 
-/// What a decoder does with damaged bytes is an error of the file, also where it panics.
+/// Runs a decoder. If the decoder panics on damaged bytes, that becomes an error of the file.
 fn guarded<T>(decode: impl FnOnce() -> Result<T, FrameError>) -> Result<T, FrameError> {
     let decoded = swathe::guarded(decode);
     decoded.unwrap_or_else(|_| {

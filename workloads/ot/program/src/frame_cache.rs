@@ -1,4 +1,4 @@
-//! The frame cache: a frame is read once however many pairs use it, as far as memory allows.
+//! The frame cache: as far as memory allows, a frame is read once even if several pairs use it.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,8 +9,8 @@ use swathe_ot::Shape;
 
 use crate::frame::{FrameError, FrameFiles, FrameRef, LiveFrame};
 
-/// Frames that were read, reserved from the run's budget and given back as soon as somebody
-/// needs the memory for more than speed.
+/// A cache of frames. Its memory is reserved from the run's budget; all frames are evicted as soon
+/// as a worker waits for memory.
 pub struct FrameCache {
     inner: Arc<Inner>,
     _gives_way: ReclaimerGuard,
@@ -22,21 +22,21 @@ struct Inner {
     label: Option<f64>,
     budget: Budget,
     kept_bytes_max: u64,
-    /// A place for each frame; its lock is held while the frame is read, so that nobody else
-    /// reads it too.
-    places: Vec<Mutex<Option<Kept>>>,
+    /// A place for each frame. Its lock is held while the frame is read, so that no other thread
+    /// reads the same frame.
+    places: Vec<Mutex<Option<CachedFrame>>>,
     order: Mutex<Order>,
     n_reads: AtomicU64,
 }
 
-struct Kept {
+struct CachedFrame {
     frame: Arc<LiveFrame>,
-    /// When it was used last.
+    /// Time of the last use.
     tick: u64,
     _reservation: Reservation,
 }
 
-/// The kept frames, longest unused first.
+/// The cached frames, least recently used first.
 #[derive(Default)]
 struct Order {
     frame_by_tick: BTreeMap<u64, usize>,
@@ -45,8 +45,8 @@ struct Order {
 }
 
 impl FrameCache {
-    /// A cache for these frames. Of the budget it keeps a quarter at most, so that filling it and
-    /// giving way do not take turns.
+    /// A cache for these frames. It holds at most a quarter of the budget, so that the run does not
+    /// alternate between filling and evicting it.
     pub fn new(
         files: Arc<FrameFiles>,
         frames: Vec<FrameRef>,
@@ -81,11 +81,23 @@ impl FrameCache {
     }
 
     /// The height and width that a frame declares.
+    ///
+    /// # Errors
+    /// If the header of the frame cannot be read.
+    ///
+    /// # Panics
+    /// If there is no frame of this number.
     pub fn shape(&self, number: usize) -> Result<Shape, FrameError> {
         self.inner.files.shape(&self.inner.frames[number])
     }
 
     /// A frame, from memory or from its file.
+    ///
+    /// # Errors
+    /// If the frame cannot be read.
+    ///
+    /// # Panics
+    /// If there is no frame of this number.
     pub fn get(&self, number: usize) -> Result<Arc<LiveFrame>, FrameError> {
         let inner = &*self.inner;
         let mut place = lock(&inner.places[number]);
@@ -102,15 +114,15 @@ impl FrameCache {
         Ok(frame)
     }
 
-    /// How often a file was read.
+    /// Number of times that a frame was read from its file.
     pub fn n_reads(&self) -> u64 {
         self.inner.n_reads.load(Ordering::Relaxed)
     }
 }
 
 impl Inner {
-    /// Makes room for a frame and reserves it; none if there is no room.
-    fn keep(&self, number: usize, frame: &Arc<LiveFrame>) -> Option<Kept> {
+    /// Reserves memory for a frame, evicting others if needed; `None` if that is not possible.
+    fn keep(&self, number: usize, frame: &Arc<LiveFrame>) -> Option<CachedFrame> {
         let n_bytes = frame.n_bytes();
         if n_bytes > self.kept_bytes_max {
             return None;
@@ -123,7 +135,7 @@ impl Inner {
         let reservation = loop {
             match self.budget.try_reserve(n_bytes) {
                 Ok(reservation) => break reservation,
-                // Somebody waits for memory: a cache must not take it away.
+                // A worker waits for memory, and the cache must not take it.
                 Err(_) if self.budget.is_short() => return None,
                 Err(_) if self.drop_oldest() => {}
                 Err(_) => return None,
@@ -133,22 +145,22 @@ impl Inner {
         let tick = order.next_tick();
         order.frame_by_tick.insert(tick, number);
         order.kept_bytes += n_bytes;
-        Some(Kept {
+        Some(CachedFrame {
             frame: Arc::clone(frame),
             tick,
             _reservation: reservation,
         })
     }
 
-    fn touch(&self, number: usize, kept: &mut Kept) {
+    fn touch(&self, number: usize, kept: &mut CachedFrame) {
         let mut order = lock(&self.order);
         order.frame_by_tick.remove(&kept.tick);
         kept.tick = order.next_tick();
         order.frame_by_tick.insert(kept.tick, number);
     }
 
-    /// Drops the frame that was not used for longest; false if there is none to drop. Frames
-    /// whose place somebody holds are in use and passed over: waiting for them could be for ever.
+    /// Evicts the least recently used frame; false if there is none to evict. Frames whose place is
+    /// locked are in use and skipped: waiting for the lock could deadlock.
     fn drop_oldest(&self) -> bool {
         let numbers: Vec<usize> = lock(&self.order).frame_by_tick.values().copied().collect();
         for number in numbers {
@@ -175,7 +187,7 @@ impl Order {
     }
 }
 
-/// Nothing panics half-way through a change.
+/// Locks a mutex. Poisoning is ignored, because no change can panic half-way.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -224,7 +236,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let budget = Budget::new(4 * 2000);
         let cache = cache(folder.path(), 3, &budget);
-        // Room for two.
+        // The cache has room for two frames.
         for number in [0, 1, 0, 2, 0, 2] {
             cache.get(number).unwrap();
         }

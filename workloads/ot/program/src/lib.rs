@@ -1,5 +1,5 @@
-//! The command `swathe ot`: frames of many formats, pairs of them, the table, maps and pictures of
-//! what became of them, and the section of the page.
+//! The command `swathe ot`: reads frames of many formats and pairs of frames, writes the table,
+//! maps and pictures of the results, and adds a section to the run's page.
 
 mod command;
 mod demo;
@@ -21,7 +21,7 @@ use clap::{Args as _, FromArgMatches as _};
 use swathe_command::program::Program;
 use swathe_run::kind::RunKind;
 
-/// What the workload adds to its runs.
+/// What this workload adds to a run.
 pub static KIND: RunKind = RunKind {
     title: "Optimal transport between frames",
     scripts: &[include_str!("page/assets/ot.js")],
@@ -32,7 +32,7 @@ pub static KIND: RunKind = RunKind {
     ..RunKind::plain("ot")
 };
 
-/// The command.
+/// The command `swathe ot`.
 pub static PROGRAM: Program = Program {
     kind: &KIND,
     settings: &[

@@ -1,8 +1,8 @@
-//! The page of a transport run: its pairs as a table, a close look at some of them, and how
-//! figures change along series.
+//! The page of a transport run: a table of its pairs, details of some pairs, and figures along
+//! series.
 //!
-//! Nothing is solved again for it. While a worker has the maps of a pair in memory it makes a small
-//! view of some of them ([`PairView`]); everything else is in the tables.
+//! Nothing is solved again for the page. Workers write a small view ([`PairView`]) of some pairs
+//! while the maps are in memory; everything else comes from the tables.
 
 mod choice;
 mod pair_columns;
@@ -23,10 +23,10 @@ pub(crate) use view::PairView;
 pub(crate) use view_files::ViewFiles;
 use view_files::Views;
 
-/// More rows than anybody pages through; all of them are in the table.
+/// The most rows on a page. The table file has all rows.
 const N_ROWS_MAX: usize = 20_000;
 
-/// How the residual of the only pair of a run fell, in some lines.
+/// The residual curve of a run's only pair, as a few lines of text.
 pub(crate) fn residual_lines(run: &Path) -> Result<Vec<String>, FolderError> {
     const N_LINES: usize = 12;
     let views = Views::read(run, &RunJson::read(run)?);
@@ -51,8 +51,8 @@ pub(crate) fn residual_lines(run: &Path) -> Result<Vec<String>, FolderError> {
     Ok(lines)
 }
 
-/// What `S.pages.ot` shows, from the files of a run folder; null if the run was interrupted before
-/// it had a table.
+/// The data that `S.pages.ot` shows, from the files of a run folder; null if the run was
+/// interrupted before it had a table.
 pub(crate) fn data(run: &Path) -> Result<Value, FolderError> {
     if !run.join(pair_columns::TABLE).exists() {
         return Ok(Value::Null);
@@ -63,7 +63,7 @@ pub(crate) fn data(run: &Path) -> Result<Value, FolderError> {
     let columns = PairColumns::read(run, N_ROWS_MAX, &viewed)?;
     let series = series_columns::of(&columns.carried);
     let n_views_all = run_json.identity.n_problems.min(N_VIEWS_MAX);
-    // Views of other shards' pairs lie in the same folder.
+    // The folder also holds the views of other shards' pairs.
     let views_shown: Map<String, Value> = views
         .by_row
         .into_iter()

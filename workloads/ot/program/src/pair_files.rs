@@ -1,4 +1,4 @@
-//! Maps and couplings of pairs, a file each beside the table.
+//! Files of maps and couplings beside the table, one per pair.
 
 use std::collections::HashSet;
 use std::fs;
@@ -20,7 +20,7 @@ use swathe_run::store::run_folder::{Checksum, FolderError, RowFile, TableFile, m
 /// How maps are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldsFormat {
-    /// Not at all.
+    /// Maps are not written.
     None,
     /// An `.npz` file with an array of the frame's shape for each map.
     Npz,
@@ -28,24 +28,24 @@ pub enum FieldsFormat {
     Parquet,
 }
 
-/// Writes the files of pairs into a run folder, whole or not at all.
+/// Writes the files of pairs into a run folder, each atomically.
 #[derive(Clone, Debug)]
 pub struct PairFiles {
     folder: PathBuf,
     fields: FieldsFormat,
     with_coupling: bool,
-    /// Whether numbers are f64 and not f32.
+    /// Whether numbers are written as f64; otherwise as f32.
     is_double: bool,
     trouble: FirstWriteError,
     views: ViewFiles,
 }
 
-/// The first error of a file that cannot be written: the run ends with it.
+/// The first error of writing a file. It ends the run.
 #[derive(Clone, Debug, Default)]
 pub struct FirstWriteError(Arc<Mutex<Option<Arc<FolderError>>>>);
 
 impl FirstWriteError {
-    /// The error, if there is one.
+    /// Takes the error, if there is one.
     pub fn take(&self) -> Option<Arc<FolderError>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -65,7 +65,7 @@ const FIELDS_FOLDER: &str = "fields";
 const COUPLING_FOLDER: &str = "coupling";
 
 impl PairFiles {
-    /// Memory that writing takes besides what is written.
+    /// Bytes that writing takes besides the data itself.
     pub const STAGE_BYTES: u64 = 1 << 20;
 
     /// Files in the run folder `folder`.
@@ -95,19 +95,22 @@ impl PairFiles {
         self.with_coupling
     }
 
-    /// Where an error is noted that ends the run.
+    /// The record of the first write error.
     pub fn trouble(&self) -> FirstWriteError {
         self.trouble.clone()
     }
 
-    /// Where small views of some pairs go, for the page of the run.
+    /// The files of small views, for the page of the run.
     pub(crate) fn views(&self) -> &ViewFiles {
         &self.views
     }
 
-    /// Makes the folders and removes whatever an earlier process left of these pairs: files that
-    /// are half written, and whole ones whose pairs were never committed. Files of other pairs may
-    /// be another shard's, and are left alone.
+    /// Makes the folders and removes files of these pairs that an earlier process left: partly
+    /// written files, and complete files whose pairs were never committed. Files of other pairs
+    /// stay, because they may belong to another shard.
+    ///
+    /// # Errors
+    /// If a folder cannot be made or is a link, or a file cannot be removed.
     pub fn prepare(&self, ids: &mut dyn Iterator<Item = &str>) -> Result<(), FolderError> {
         let mut folders = Vec::new();
         if self.wants_fields() {
@@ -141,21 +144,24 @@ impl PairFiles {
         Ok(())
     }
 
-    /// Makes sure that files that were given their names keep them if the power fails.
+    /// Syncs the folders, so that the names of complete files survive a power failure.
     pub fn sync(&self) {
         for (is_wanted, folder) in [
             (self.wants_fields(), FIELDS_FOLDER),
             (self.with_coupling, COUPLING_FOLDER),
         ] {
-            // Where folders cannot be synced, nothing is lost by going on.
+            // Some systems cannot sync folders; the run continues without.
             if is_wanted && let Ok(folder) = fs::File::open(self.folder.join(folder)) {
                 let _ = folder.sync_all();
             }
         }
     }
 
-    /// Writes the maps of a pair and returns the file, from the run folder on. The maps cover the
-    /// live box of `geometry`; off it everything is NaN.
+    /// Writes the maps of a pair and returns the file, relative to the run folder. The maps cover
+    /// the live box of `geometry`; off it everything is NaN.
+    ///
+    /// # Errors
+    /// If the file cannot be written. The first such error is also recorded for the run.
     pub fn write_fields(
         &self,
         id: &str,
@@ -186,7 +192,10 @@ impl PairFiles {
         }
     }
 
-    /// Writes the listed entries of a pair's plan and returns the file, from the run folder on.
+    /// Writes the listed entries of a pair's plan and returns the file, relative to the run folder.
+    ///
+    /// # Errors
+    /// If the file cannot be written. The first such error is also recorded for the run.
     pub fn write_coupling(&self, id: &str, links: &[Link]) -> Result<RowFile, Arc<FolderError>> {
         let relative = format!("{COUPLING_FOLDER}/{}.parquet", file_stem(id));
         let path = self.folder.join(&relative);
@@ -229,7 +238,8 @@ impl PairFiles {
         }
     }
 
-    /// Arrays of the frame's shape, row by row: the frame may be much larger than its live box.
+    /// Writes arrays of the frame's shape, row by row: the frame may be much larger than its live
+    /// box, so it is never in memory as a whole.
     fn write_npz(&self, path: &Path, geometry: &Geometry, fields: &Fields) -> io::Result<Checksum> {
         let system_error = |error: NpzError| match error {
             NpzError::Io(error) => error,
@@ -263,7 +273,7 @@ impl PairFiles {
         Checksum::of(path)
     }
 
-    /// The rows of a frame with a map of its live box in it.
+    /// Writes the rows of a frame, with the map in its live box and NaN elsewhere.
     fn write_map(
         &self,
         geometry: &Geometry,
@@ -296,7 +306,7 @@ impl PairFiles {
         Ok(())
     }
 
-    /// A row for each pixel that is live in either frame.
+    /// Writes a row for each pixel that is live in at least one of the frames.
     fn write_rows(
         &self,
         path: &Path,
@@ -355,10 +365,11 @@ impl PairFiles {
     }
 }
 
-/// The name of a pair's file without its extension: bytes outside `[A-Za-z0-9_-]`, and a dot at
-/// the beginning, are percent-encoded. A name too long for a file is cut and closed by a hash.
+/// The name of a pair's file without its extension: bytes outside `[A-Za-z0-9_.-]`, and a dot at
+/// the beginning, are percent-encoded. A name that is too long for a file is cut, and a hash is
+/// appended.
 pub fn file_stem(id: &str) -> String {
-    /// File systems allow 255 bytes; a temporary name has some thirty more than the name.
+    /// File systems allow 255 bytes, and a temporary name is about thirty bytes longer.
     const N_BYTES_MAX: usize = 200;
     let mut stem = String::with_capacity(id.len());
     for (at, byte) in id.bytes().enumerate() {

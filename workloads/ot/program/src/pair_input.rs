@@ -1,8 +1,8 @@
-//! Pairs of frames: a table of them, or the neighbours of a series.
+//! Pairs of frames, from a table of pairs or from neighbours in a series.
 //!
 //! A table (CSV or Parquet) has the columns `pair_id`, `src` and `tgt`; its other columns are
 //! carried to the output. A series is a folder of frames, a TIFF file of many pages or a CSV table
-//! of masks: every frame makes a pair with the next.
+//! of masks: every frame forms a pair with the next.
 
 mod carried;
 mod error;
@@ -25,16 +25,16 @@ use swathe_formats::described_field::{PATH_UNIT, measured};
 
 use crate::frame::{Format, FrameFiles, FrameRef};
 
-/// The pairs of a run and where their frames are. Nothing of a frame has been read.
+/// The pairs of a run and the places of their frames. No frame has been read yet.
 #[derive(Debug)]
 pub struct PairInput {
     /// The pairs, in input order.
     pub pairs: Vec<NamedPair>,
-    /// Every frame once, however many pairs use it.
+    /// Every frame once, even if several pairs use it.
     pub frames: Vec<FrameRef>,
-    /// Columns of the table that go to the output as they are.
+    /// Columns of the table that are carried unchanged to the output.
     pub carried: Vec<CarriedColumn>,
-    /// The table, if there is one: it is an input besides the frames.
+    /// The table, if there is one. It counts as an input like the frames.
     pub table: Option<PathBuf>,
     /// The files that are open already.
     pub files: Arc<FrameFiles>,
@@ -43,20 +43,24 @@ pub struct PairInput {
 /// Two frames under a name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NamedPair {
-    /// What its author calls it.
+    /// Its name in the input.
     pub id: String,
     /// Number of the frame that mass comes from.
     pub source: usize,
     /// Number of the frame that mass goes to.
     pub target: usize,
-    /// Width of the source's pixels, where the table says it.
+    /// Width of the source's pixels in µm, if the input has it.
     pub source_um_per_px: Option<f64>,
-    /// Width of the target's pixels, where the table says it.
+    /// Width of the target's pixels in µm, if the input has it.
     pub target_um_per_px: Option<f64>,
 }
 
 impl PairInput {
-    /// Drops all pairs but these; frames that no pair uses any more are not read.
+    /// Keeps only the pairs at these places, which must ascend. Frames that no pair uses any more
+    /// will not be read.
+    ///
+    /// # Panics
+    /// If a place is beyond the last pair.
     pub fn keep(&mut self, chosen: &[usize]) {
         let mut numbers = chosen.iter().copied().peekable();
         let mut at = 0;
@@ -72,6 +76,9 @@ impl PairInput {
     }
 
     /// Opens a table or a series.
+    ///
+    /// # Errors
+    /// If the path cannot be read, or is not a valid table of pairs or series of frames.
     pub fn open(path: &Path) -> Result<PairInput, PairInputError> {
         let metadata = std::fs::metadata(path).map_err(|source| PairInputError::Read {
             path: path.to_owned(),
@@ -95,7 +102,7 @@ impl PairInput {
     }
 }
 
-/// Collects pairs, with every frame once and every id once.
+/// Collects pairs; deduplicates frames and rejects duplicate ids.
 #[derive(Default)]
 struct Collector {
     pairs: Vec<NamedPair>,
@@ -115,7 +122,7 @@ impl Collector {
         number
     }
 
-    /// Adds a pair that stands at `row` of its table.
+    /// Adds the pair at `row` of its table.
     fn pair(&mut self, path: &Path, row: u64, pair: NamedPair) -> Result<(), PairInputError> {
         if pair.id.is_empty() {
             return Err(PairInputError::NoId {
@@ -135,7 +142,8 @@ impl Collector {
         Ok(())
     }
 
-    /// The names of the frames, from `folder` on, stand before the columns that are carried.
+    /// Makes the input. The columns `src` and `tgt`, with paths relative to `folder`, come before
+    /// the carried columns.
     fn finish(
         self,
         folder: &Path,

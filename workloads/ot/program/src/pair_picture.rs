@@ -1,5 +1,5 @@
 //! A picture of a solved pair for a slide: both frames, where mass moved, appeared and vanished,
-//! and how fast it was.
+//! and how fast it moved.
 
 mod figure;
 mod histogram;
@@ -16,7 +16,7 @@ use layout::{Layout, layout};
 use scale::Length;
 use swathe_run::canvas::{Canvas, Color, Rect, Text};
 
-/// All that the picture of a pair shows.
+/// The content of a pair's picture.
 ///
 /// ```
 /// use swathe_ot_program::pair_picture::PairPicture;
@@ -44,11 +44,11 @@ pub struct PairPicture<'a> {
     pub pair_id: &'a str,
     /// Where mass was.
     pub source: &'a Frame,
-    /// Where it is next; of the source's shape.
+    /// Where mass is next; of the source's shape.
     pub target: &'a Frame,
     /// The maps, on the original frame.
     pub fields: &'a Fields,
-    /// What the solver found.
+    /// The figures of the solution.
     pub figures: PairFigures,
     /// Entropic blur ε that was used.
     pub epsilon: f64,
@@ -56,7 +56,7 @@ pub struct PairPicture<'a> {
     pub relaxation: f64,
 }
 
-/// The figures of a solution that stand above its picture.
+/// The figures of a solution that are printed above its picture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PairFigures {
     /// How the solve ended.
@@ -92,12 +92,12 @@ const INK: Color = Color::rgb(38, 38, 46);
 const QUIET: Color = Color::rgb(105, 105, 115);
 /// Edges of panels.
 const RULE: Color = Color::rgb(205, 205, 212);
-/// Blue and orange of Okabe and Ito's palette, apart for all kinds of colour vision.
+/// Blue and orange of Okabe and Ito's palette, which differ for all kinds of colour vision.
 const SOURCE: Color = Color::rgb(0, 114, 178);
 const TARGET: Color = Color::rgb(230, 140, 0);
 /// Where both frames have mass: neutral, so that differences stand out.
 const BOTH: Color = Color::rgb(172, 174, 184);
-/// What needs attention.
+/// Text that needs attention.
 const ALARM: Color = Color::rgb(190, 30, 45);
 
 impl PairPicture<'_> {
@@ -117,7 +117,7 @@ impl PairPicture<'_> {
     fn header(&self, canvas: &mut Canvas, layout: &Layout) {
         let left = layout.margin_px;
         let room = layout.w_px as f64 - 2.0 * left;
-        // A long name is smaller before it is cut.
+        // A long name is set in a smaller size before it is cut.
         let sizes = [38.0, 32.0, 27.0].map(|size_px| Text::of_size(size_px).bold());
         let fits = |style: &&Text| style.width_px(self.pair_id) <= room;
         let title = *sizes.iter().find(fits).unwrap_or(&sizes[2]);
@@ -150,7 +150,7 @@ impl PairPicture<'_> {
         )
     }
 
-    /// Shares of the source's mass, except created: of the target's.
+    /// Shares of the source's mass, except for created mass: a share of the target's.
     fn masses_line(&self) -> String {
         let figures = &self.figures;
         let source = figures.mass_transported + figures.mass_destroyed;
@@ -192,7 +192,7 @@ fn caption(canvas: &mut Canvas, image: Rect, words: &str) {
     canvas.text((image.x, image.y - 16.0), words, &style, INK);
 }
 
-/// Words in the middle of a panel that has nothing to show.
+/// A message in the middle of a panel that has nothing to show.
 fn nothing(canvas: &mut Canvas, image: Rect, words: &str) {
     let style = Text::of_size(24.0).centred();
     let middle = (image.x + image.w / 2.0, image.y + image.h / 2.0);

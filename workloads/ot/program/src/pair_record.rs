@@ -10,7 +10,7 @@ use crate::pair_picture::PairFigures;
 use swathe_formats::npz::{Npz, NpzError};
 use swathe_run::store::table_reader::{TableReader, number_column, string_column};
 
-/// What the table says of a pair.
+/// A pair's row of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairRecord {
     /// Its figures.
@@ -19,19 +19,19 @@ pub struct PairRecord {
     pub epsilon: f64,
     /// Price ρ of creating and destroying mass that was used.
     pub relaxation: f64,
-    /// Where its maps are, from the run folder on, if they were kept.
+    /// The file of its maps, relative to the run folder; `None` if they were not kept.
     pub fields_path: Option<String>,
 }
 
-/// Why a pair's record cannot be had.
+/// Why a pair's record cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum PairRecordError {
     /// The run has no such pair.
     #[error("the run has no pair {id:?}")]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         id: String,
-        /// The pairs whose names are most like it.
+        /// The most similar names of pairs.
         nearest: Vec<String>,
     },
     /// The pair has no solution.
@@ -69,13 +69,16 @@ pub enum PairRecordError {
         n_values: usize,
         /// The frame's shape.
         shape: Shape,
-        /// How many it needs.
+        /// How many values it needs.
         n_wanted: usize,
     },
 }
 
 impl PairRecord {
     /// Finds a pair by its name in the folder of a finished run.
+    ///
+    /// # Errors
+    /// If the run has no such pair, the pair failed, or a table cannot be read.
     pub fn find(run: &Path, id: &str) -> Result<PairRecord, PairRecordError> {
         let path = run.join("pairs.parquet");
         let mut found = None;
@@ -120,6 +123,9 @@ impl PairRecord {
 }
 
 /// Reads the maps of a pair from the `.npz` file that a run wrote.
+///
+/// # Errors
+/// If the file cannot be read, or a map does not fit the shape.
 pub fn read_maps(path: &Path, shape: Shape) -> Result<Fields, PairRecordError> {
     let maps = |source| PairRecordError::Maps {
         path: path.to_owned(),
@@ -205,7 +211,7 @@ fn record(batch: &RecordBatch, at: usize) -> Result<PairRecord, String> {
     })
 }
 
-/// Passes some columns of a table on, a few rows at a time.
+/// Passes some columns of a table to `take`, a few rows at a time.
 fn for_batches(
     path: &Path,
     names: &[&str],
@@ -219,10 +225,10 @@ fn for_batches(
     })
 }
 
-/// The names most like a word.
+/// The names most similar to a word.
 struct Near<'a> {
     word: &'a str,
-    /// Best first: how many characters must change, and the name.
+    /// Best first: the edit distance, and the name.
     best: Vec<(usize, String)>,
 }
 
@@ -250,7 +256,8 @@ impl<'a> Near<'a> {
     }
 }
 
-/// How many characters must be changed, added or taken away to make one word of another.
+/// The edit distance (Levenshtein) of two words: the number of characters to change, insert or
+/// delete.
 fn n_changes(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

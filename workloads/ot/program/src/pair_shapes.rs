@@ -1,4 +1,4 @@
-//! The shapes that pairs were solved in, as their table tells.
+//! The shapes that pairs were solved in, from the table of a run.
 
 use std::path::Path;
 
@@ -9,6 +9,9 @@ use swathe_run::store::run_folder::FolderError;
 use swathe_run::store::table_reader::{TableReader, number_column};
 
 /// The shape of every solved pair of a run, in the order of its rows: the crop, after pooling.
+///
+/// # Errors
+/// If the table of pairs cannot be read.
 pub fn pair_shapes(run: &Path) -> Result<Vec<Shape>, FolderError> {
     const NAMES: [&str; 3] = ["crop_h", "crop_w", "pool"];
     let mut shapes = Vec::new();

@@ -1,5 +1,5 @@
-//! The survey of pairs: how large every frame is and where its mass lies, learnt without keeping
-//! the frames.
+//! The survey of pairs: reads how large every frame is and where its mass lies, without keeping the
+//! frames in memory.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,13 +13,13 @@ use crate::frame::FrameError;
 use crate::frame_cache::FrameCache;
 use swathe_run::store::run_folder::{InputFile, on_threads};
 
-/// What is known of the frames of a run.
+/// The result of a survey of a run's frames.
 #[derive(Debug)]
 pub struct PairSurvey {
-    /// Of each frame: its outline, or why there is none. Frames that no pair of this run needs
-    /// have none either.
+    /// For each frame: its outline, or the error of reading it; `None` for frames that no pair of
+    /// this run or shard needs.
     pub outlines: Vec<Option<Result<Outline, Arc<FrameError>>>>,
-    /// The files that were read, as they were.
+    /// The files that were read, with their checksums.
     pub inputs: Vec<InputFile>,
 }
 
@@ -28,11 +28,11 @@ pub struct PairSurvey {
 pub struct Outline {
     /// Height and width of the frame.
     pub shape: Shape,
-    /// The box around its live pixels; none if it is empty.
+    /// The box around its live pixels; `None` if it has none.
     pub live: Option<PixelBox>,
 }
 
-/// Outlines from an earlier survey of the same run, by the contents of the file and the part.
+/// Outlines from an earlier survey of the same run, by the file's checksum and the part.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KnownOutlines {
     label: Option<f64>,
@@ -47,21 +47,21 @@ struct KnownOutline {
     outline: Outline,
 }
 
-/// How a survey is made.
+/// Settings of a survey.
 pub struct SurveySettings<'a> {
-    /// Whether the boxes of live pixels are wanted, or shapes are enough.
+    /// Whether to find the boxes of live pixels; otherwise shapes are enough.
     pub wants_boxes: bool,
-    /// What was learnt before.
+    /// Outlines from an earlier survey.
     pub known: &'a KnownOutlines,
-    /// Frames looked at at once.
+    /// Number of frames surveyed at once.
     pub n_threads: usize,
     /// A frame that needs more memory than this is not read.
     pub memory_bytes: u64,
-    /// Ends the survey.
+    /// Ends the survey early.
     pub stop: &'a Stop,
 }
 
-/// Looks at every frame that is `needed`, and notes the contents of every file. None if it was
+/// Surveys every frame that is `needed` and computes the checksum of every file. `None` if it was
 /// stopped.
 pub fn survey(
     cache: &FrameCache,
@@ -129,7 +129,8 @@ fn outline(
     })
 }
 
-/// A file that cannot be read has contents of its own, so that it is noticed if it appears later.
+/// The checksum of a file. A file that cannot be read has a special checksum, so that a later run
+/// notices when the file becomes readable.
 fn fingerprint(path: &Path) -> InputFile {
     InputFile::of(path).unwrap_or_else(|_| InputFile {
         name: path.display().to_string(),
@@ -141,7 +142,7 @@ fn fingerprint(path: &Path) -> InputFile {
 impl KnownOutlines {
     const FILE_NAME: &str = "survey.json";
 
-    /// What a run's folder remembers; nothing if there is nothing, or not of this label.
+    /// Reads the outlines in a run folder; empty if there are none for this label.
     pub fn read(folder: &Path, label: Option<f64>) -> KnownOutlines {
         let text = std::fs::read(folder.join(Self::FILE_NAME)).unwrap_or_default();
         let known: Option<KnownOutlines> = serde_json::from_slice(&text).ok();
@@ -150,7 +151,7 @@ impl KnownOutlines {
             .unwrap_or_default()
     }
 
-    /// The file that remembers a survey, and its contents.
+    /// The path and the contents of the file that stores a survey.
     pub fn file(
         folder: &Path,
         label: Option<f64>,
@@ -181,7 +182,7 @@ impl KnownOutlines {
     }
 }
 
-/// Does something for every number on several threads; none if it was stopped.
+/// Calls `work` for every number below `n` on several threads; `None` if it was stopped.
 fn in_parallel<T: Send>(
     n: usize,
     settings: &SurveySettings<'_>,

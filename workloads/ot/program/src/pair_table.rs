@@ -18,10 +18,11 @@ use crate::pair_workload::PairAnswer;
 pub use columns::is_result_column;
 use columns::{Column, Value, columns};
 use swathe_formats::described_field::{described, mark_values, measured};
+use swathe_run::store::row_numbers::RowNumbers;
 use swathe_run::store::rows::Rows;
 use swathe_run::store::run_folder::{FolderError, RowFile, write_file};
 
-/// Transport results as rows: what a pair is called, what was found, where its maps are.
+/// Transport results as rows: the pair's name, carried columns, figures, and the files of its maps.
 pub struct PairRows {
     pairs: Arc<Vec<NamedPair>>,
     carried: Vec<CarriedColumn>,
@@ -31,22 +32,22 @@ pub struct PairRows {
     columns: Vec<Column>,
     builders: Vec<Builder>,
     ids: StringBuilder,
-    /// The pairs of the rows that wait.
+    /// The pairs of the rows that are not committed yet.
     indices: Vec<u64>,
-    /// The files of the rows that wait.
+    /// The files of the rows that are not committed yet.
     row_files: Vec<RowFile>,
     n_bytes: usize,
     n_unconverged: u64,
     residual_max: f64,
 }
 
-/// What is remembered of the frames, beside the table.
+/// What the file of known outlines is written from.
 pub struct OutlineStore {
     /// The frames.
     pub cache: Arc<FrameCache>,
-    /// What was learnt of them.
+    /// Their survey.
     pub survey: Arc<PairSurvey>,
-    /// The label that makes masks of them.
+    /// The label whose pixels form the masks.
     pub label: Option<f64>,
     /// The folder of this run or shard.
     pub folder: std::path::PathBuf,
@@ -111,8 +112,8 @@ impl Value {
     }
 }
 
-/// The columns that `values_hash` is over. The list only grows at its end, and a column that is renamed
-/// keeps its place.
+/// The columns that `values_hash` covers. New columns go to the end of the list, and a renamed
+/// column keeps its place.
 const VALUES: &[&str] = &[
     "status",
     "iterations",
@@ -158,10 +159,10 @@ impl Rows for PairRows {
         self.pairs[index].id.clone()
     }
 
-    fn begin(&mut self, problems: &[u64]) -> Result<(), FolderError> {
+    fn begin(&mut self, problems: &RowNumbers) -> Result<(), FolderError> {
         let mut ids = problems
             .iter()
-            .map(|&index| self.pairs[index as usize].id.as_str());
+            .map(|index| self.pairs[index as usize].id.as_str());
         self.files.prepare(&mut ids)?;
         self.files.views().prepare(problems)?;
         if let Some(memory) = self.memory.take() {
@@ -178,7 +179,8 @@ impl Rows for PairRows {
         let FolderError::Write { path, source } = &*error else {
             return None;
         };
-        // The failed pair has the error too; the system's number is what both need.
+        // The failed pair shares the error, and `io::Error` cannot be cloned: a new one is made
+        // from the system's error number.
         let source = match source.raw_os_error() {
             Some(number) => std::io::Error::from_raw_os_error(number),
             None => std::io::Error::new(source.kind(), source.to_string()),
@@ -211,7 +213,7 @@ impl Rows for PairRows {
             self.residual_max = self.residual_max.max(answer.solution.residual);
         }
         for file in [&answer.fields, &answer.coupling].into_iter().flatten() {
-            // In the table, and with its checksum in the manifest.
+            // The path counts twice: in the table, and with its checksum in the manifest.
             self.n_bytes += 2 * file.path.len() + size_of::<RowFile>() + file.seal.blake3.len();
             self.row_files.push(file.clone());
         }
@@ -255,7 +257,7 @@ impl Rows for PairRows {
     }
 
     fn take(&mut self) -> Vec<ArrayRef> {
-        // Before the part is announced: a row promises the files it names.
+        // Before the part is committed: the files that a row names must exist.
         self.files.sync();
         self.n_bytes = 0;
         let indices = UInt64Array::from(std::mem::take(&mut self.indices));

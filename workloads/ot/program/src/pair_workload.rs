@@ -1,5 +1,5 @@
-//! Pairs of a run: where they come from, and what becomes of their solutions on the worker that
-//! found them (figures, views for the page, maps in files).
+//! Pairs of a run: how workers load them, and what a worker makes of a solution (figures, a view
+//! for the page, files of maps).
 
 use std::sync::Arc;
 
@@ -17,34 +17,34 @@ use crate::pair_input::NamedPair;
 use crate::pair_survey::{Outline, PairSurvey};
 use swathe_run::store::run_folder::{FolderError, RowFile};
 
-/// The pairs of a run: what is solved of them, and what becomes of each solution.
+/// The pairs of a run, with the settings of the solver and the files that solutions are written to.
 pub struct PairRun {
     transport: Transport,
     files: PairFiles,
     pairs: Arc<Vec<NamedPair>>,
-    /// For frames of which the table does not say it.
+    /// Width of a pixel, for frames of which the input does not give it.
     um_per_px: Option<f64>,
 }
 
-/// What the table says of a pair.
+/// The finished result of a pair: the content of its row.
 #[derive(Clone, Debug)]
 pub struct PairAnswer {
-    /// The figures; maps and coupling are in their files.
+    /// The figures. Maps and coupling have been moved to files.
     pub solution: Solution,
     /// The figures of the displacement field.
     pub summary: Option<Summary>,
-    /// Width of a pixel, where it is known.
+    /// Width of a pixel in µm, if known.
     pub um_per_px: Option<f64>,
-    /// The maps, from the run folder on.
+    /// The file of the maps, relative to the run folder.
     pub fields: Option<RowFile>,
-    /// The coupling, from the run folder on.
+    /// The file of the coupling, relative to the run folder.
     pub coupling: Option<RowFile>,
 }
 
-/// Why a pair has no answer.
+/// Why a pair has no result.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum PairFailure {
-    /// One of its frames is of no use.
+    /// One of its frames cannot be used.
     #[error("{kind}: {side} {frame}: {error}", kind = error.kind())]
     Frame {
         /// Which of the two.
@@ -54,7 +54,7 @@ pub enum PairFailure {
         /// What is wrong with it.
         error: Arc<FrameError>,
     },
-    /// The solver refuses it.
+    /// The solver failed.
     #[error("{kind}: {0}", kind = .0.kind())]
     Solver(Failure),
     /// Its maps cannot be written; the run ends.
@@ -69,8 +69,8 @@ impl From<Failure> for PairFailure {
 }
 
 impl PairRun {
-    /// Solves by these settings; maps are kept while they are summarised, whatever is written.
-    /// `um_per_px` is for frames of which the table does not say it.
+    /// A run with these settings. The solver always makes maps, because they are summarised even if
+    /// they are not written. `um_per_px` is for frames of which the input does not give it.
     pub fn new(
         settings: Settings,
         files: PairFiles,
@@ -89,12 +89,12 @@ impl PairRun {
         }
     }
 
-    /// What is solved, and how exactly.
+    /// The settings of the solver.
     pub fn settings(&self) -> &Settings {
         &self.transport.settings
     }
 
-    /// The pairs as problems of a run.
+    /// The pairs as a source of problems for the engine.
     pub fn source(
         &self,
         cache: Arc<FrameCache>,
@@ -114,7 +114,7 @@ impl PairRun {
                 let outline = |side, number: usize| match &survey.outlines[number] {
                     Some(Ok(outline)) => Ok(*outline),
                     Some(Err(error)) => Err(failed(&size_cache, side, number, error)),
-                    // Pairs of other shards are never asked for.
+                    // The engine never requests pairs of other shards.
                     None => Err(PairFailure::Solver(Failure::Stopped)),
                 };
                 let source = outline(Side::Source, pair.source)?;
@@ -148,13 +148,13 @@ impl PairRun {
         )
     }
 
-    /// The width of a pair's pixels, where it is known.
+    /// The width of a pair's pixels in µm, if known.
     fn um_per_px(&self, pair: &NamedPair) -> Option<f64> {
         let known = pair.source_um_per_px.or(self.um_per_px);
         known.or(pair.target_um_per_px)
     }
 
-    /// Keeps a small view of a pair for the page of the run.
+    /// Writes the small view of a pair for the page of the run.
     fn view(&self, row: usize, pair: &Pair, solution: &Solution, summary: Option<&Summary>) {
         let view = PairView::of(
             row as u64,
@@ -167,7 +167,8 @@ impl PairRun {
         self.files.views().write(&view);
     }
 
-    /// Writes maps and coupling, in pixels of the original frame; the coupling is taken out.
+    /// Writes maps and coupling, in pixels of the original frame, and removes the coupling from the
+    /// solution.
     fn write(
         &self,
         id: &str,
@@ -177,7 +178,7 @@ impl PairRun {
         let mut fields_file = None;
         if self.files.wants_fields() {
             let written = swathe::timed("write fields", || {
-                // Of a pair that is empty altogether there is nothing to lay back.
+                // A pair without maps gets empty ones.
                 let fields = lift(solution, &pair.source, &pair.target).unwrap_or_default();
                 self.files.write_fields(id, &solution.geometry, &fields)
             });
@@ -202,8 +203,8 @@ impl Finish for PairRun {
         &self.transport
     }
 
-    /// The solution's maps are gone when the answer is handed over, but are laid back on the frame's
-    /// own pixels before.
+    /// Finishing drops the solution's maps, but before that it holds them a second time, in pixels
+    /// of the frame.
     fn need(&self, size: &Size, solving: Need) -> Need {
         let pool = self.settings().pool as u64;
         let lifted = 7 * size_of::<f64>() as u64 * size.shape.volume() * pool * pool;
@@ -218,7 +219,7 @@ impl Finish for PairRun {
         }
     }
 
-    /// Summarises a solution and writes what is too large for the table.
+    /// Summarises a solution and writes its maps and coupling to files.
     fn finish(
         &self,
         row: usize,
@@ -254,7 +255,7 @@ fn failed(cache: &FrameCache, side: Side, number: usize, error: &Arc<FrameError>
     }
 }
 
-/// Where pairs go on their frames.
+/// How the work grids of pairs are placed on their frames.
 #[derive(Clone)]
 struct Placing {
     crop: Crop,
@@ -263,7 +264,7 @@ struct Placing {
 }
 
 impl Placing {
-    /// The work grid of a pair, or why it has none.
+    /// The work grid of a pair.
     fn place(
         &self,
         pair: &NamedPair,

@@ -6,24 +6,24 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use swathe_ot::Shape;
-use swathe_ot::synth::{Dice, Series};
+use swathe_ot::synth::{Rng, Series};
 
 use swathe_formats::atomic_file::AtomicFile;
 
 /// What to write.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeriesFiles {
-    /// How many series.
+    /// Number of series.
     pub n_series: usize,
-    /// Frames in each.
+    /// Number of frames in each series.
     pub n_frames: usize,
-    /// Shape of all frames; none: each series has one of its own.
+    /// Shape of all frames; if `None`, each series has its own.
     pub shape: Option<Shape>,
     /// The same seed gives the same files.
     pub seed: u64,
 }
 
-/// Shapes of series when none is asked for.
+/// Shapes of series if no shape is given.
 const SHAPES: [(usize, usize); 6] = [
     (96, 192),
     (128, 256),
@@ -38,7 +38,7 @@ const UM_PER_PX: [f64; 3] = [0.325, 0.65, 1.3];
 /// Why series could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum SeriesFilesError {
-    /// There is a table already, and it would be overwritten.
+    /// The table already exists and would be overwritten.
     #[error("{} is there already", path.display())]
     Exists {
         /// The table.
@@ -49,7 +49,7 @@ pub enum SeriesFilesError {
     Write {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -60,8 +60,11 @@ impl SeriesFiles {
         self.n_series * self.n_frames.saturating_sub(1)
     }
 
-    /// Writes all frames, then the table `pairs.csv`, and returns the table's path. `done` is told
-    /// after each series how many are written.
+    /// Writes all frames, then the table `pairs.csv`, and returns the table's path. `done` is
+    /// called after each series with the number of series written so far.
+    ///
+    /// # Errors
+    /// If the folder already has a table, or a file or folder cannot be written.
     pub fn write(
         &self,
         folder: &Path,
@@ -76,7 +79,7 @@ impl SeriesFiles {
             self.write_series(folder, index, &mut rows)?;
             done(index + 1);
         }
-        // The table comes last: when it is there, all that it names is there.
+        // The table comes last: if it exists, all files that it names exist.
         write_whole(&table, rows.as_bytes())?;
         Ok(table)
     }
@@ -87,8 +90,8 @@ impl SeriesFiles {
         index: usize,
         rows: &mut String,
     ) -> Result<(), SeriesFilesError> {
-        // Each series has dice of its own, so that it does not depend on how many there are.
-        let mut dice = Dice::new(Dice::new(self.seed).bits() ^ index as u64);
+        // Each series has its own generator, so that it does not depend on the number of series.
+        let mut dice = Rng::new(Rng::new(self.seed).bits() ^ index as u64);
         let (h_px, w_px) = SHAPES[dice.below(SHAPES.len())];
         let shape = self.shape.unwrap_or(Shape::new(h_px, w_px));
         let um_per_px = UM_PER_PX[dice.below(UM_PER_PX.len())];
@@ -185,7 +188,7 @@ mod tests {
         assert_eq!(one, again);
         let other = write("other", SeriesFiles { seed: 6, ..small() });
         assert_ne!(one, other);
-        // A series is the same however many follow it.
+        // A series does not depend on how many series follow it.
         let fewer = write(
             "fewer",
             SeriesFiles {

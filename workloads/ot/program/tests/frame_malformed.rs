@@ -1,5 +1,5 @@
-//! Frames that are cut short, changed at random or lie about their size: an error or an answer,
-//! never a panic, never more memory than the file can account for.
+//! Frames that are truncated, changed at random or declare a wrong size: reading them gives an
+//! error or an answer, never a panic, and never takes more memory than the file's size justifies.
 
 use std::fs::{self, File};
 use std::io::Cursor;
@@ -74,7 +74,7 @@ fn npz_bytes() -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
-/// A sound file of every format.
+/// A valid file of every format.
 fn sound() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("a.png", png_bytes(png::BitDepth::Eight)),
@@ -103,7 +103,7 @@ fn read(folder: &Path, name: &str, bytes: &[u8]) -> Result<LiveFrame, FrameError
     FrameFiles::default().read(&FrameRef { path, part: None }, None)
 }
 
-/// Caught panics should not fill the screen, nor count as memory.
+/// Silences caught panics: their messages would fill the screen and count as memory.
 fn hush_the_decoders() {
     static HUSHED: Once = Once::new();
     HUSHED.call_once(|| {
@@ -120,7 +120,7 @@ fn hush_the_decoders() {
     });
 }
 
-/// What decoders hold whatever the image is: windows, tables, buffers of the reader.
+/// Memory that decoders hold for any image: windows, tables, buffers of the reader.
 const HELD_BYTES: usize = 1 << 20;
 
 #[test]
@@ -146,7 +146,7 @@ fn cut_at_every_byte() {
         for n in 0..bytes.len() {
             let (cut, peak) = peak_bytes(|| read(folder.path(), name, &bytes[..n]));
             assert!(peak < HELD_BYTES, "{name} cut at {n}: {peak} bytes");
-            // What is lost may be no part of the image: a trailer, the last line's end.
+            // The lost bytes may not belong to the image: a trailer, or the end of the last line.
             if let Ok(frame) = cut {
                 assert_eq!(frame, whole, "{name} cut at {n}");
             }
@@ -165,7 +165,7 @@ proptest! {
             bytes[at as usize % n] = byte;
         }
         let (_, peak) = peak_bytes(|| read(folder.path(), name, &bytes));
-        // LZW may make 2731 bytes of one, which are decoded, made numbers of and cropped.
+        // LZW may decode one byte to 2731, which are then converted to numbers and cropped.
         prop_assert!(peak < HELD_BYTES + 32 * 2731 * n, "{} held {} bytes", name, peak);
     }
 }
@@ -173,7 +173,7 @@ proptest! {
 #[test]
 fn sizes_that_no_data_bear_out_are_refused_at_once() {
     let folder = tempfile::tempdir().unwrap();
-    // A PNG header that claims 60,000 × 60,000 pixels, its checksum right.
+    // A PNG header that claims 60,000 × 60,000 pixels, with a valid checksum.
     let mut huge = png_bytes(png::BitDepth::Eight);
     huge[16..20].copy_from_slice(&60_000u32.to_be_bytes());
     huge[20..24].copy_from_slice(&60_000u32.to_be_bytes());
@@ -246,7 +246,7 @@ fn pages_tiles_and_colours() {
     assert_eq!(frame.whole().density, expected);
 }
 
-/// A TIFF file with one 8-bit tile of 16 × 16, of which the image fills 9 × 13, made by hand.
+/// A hand-made TIFF file with one 8-bit tile of 16 × 16, of which the image fills 9 × 13.
 fn tiled_tiff() -> Vec<u8> {
     const TILE: usize = 16;
     let mut tile = vec![0u8; TILE * TILE];

@@ -1,5 +1,5 @@
-//! Milliseconds of processor time per pair on one thread, mean of several, for the settings
-//! people run. `cargo run --release -p swathe-ot --example bench [-- --only 256x512] [--runs 10]
+//! Milliseconds of processor time per pair on one thread, the mean of several runs, for usual
+//! settings. `cargo run --release -p swathe-ot --example bench [-- --only 256x512] [--runs 10]
 //! [--dump DIR]`: `--only` keeps the lines that contain a text, `--dump` writes the pairs as raw f64
 //! (`a_<rows>_<n>.bin`, `b_<rows>_<n>.bin`, unit mass), for other programs to read.
 
@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             .position(|a| a == name)
             .and_then(|at| args.get(at + 1))
     };
-    // The scheduler counts in ticks of milliseconds: the mean of several runs is finer.
+    // The scheduler counts in ticks of milliseconds; the mean of several runs is finer than a tick.
     let dump = option("--dump");
     let n_runs: u32 = option("--runs").map_or(Ok(10), |n| n.parse())?;
     let only = option("--only").map_or("", String::as_str);
@@ -74,8 +74,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Time this thread had on a processor, so that other programs do not count; where the system
-/// does not say, the time on the clock.
+/// Processor time of this thread, which excludes other programs; wall time where the system does
+/// not report it.
 fn processor_time() -> Duration {
     static START: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
     let said = std::fs::read_to_string("/proc/thread-self/schedstat").ok();

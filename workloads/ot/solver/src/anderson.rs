@@ -1,11 +1,14 @@
+//! Anderson acceleration of the sweeps, and the memory of its history.
+
 use crate::blur::{GridSide, LANES, Row, fit};
 use crate::pyramid::Level;
 use crate::simd::compiled_per_path;
 use swathe::Simd;
 
-/// Anderson's acceleration of a fixed-point iteration (type II): the next iterate is the
+/// Anderson acceleration of a fixed-point iteration (type II): the next iterate is the
 /// combination of the last few images whose combined residual is least, in the norm weighted by
-/// mass. The history is kept in f32: it only proposes a step, the iteration itself decides.
+/// mass. The history is kept in f32: it only proposes a step, and the iteration measures the
+/// residual of that step in full precision.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Anderson {
     depth: usize,
@@ -14,22 +17,22 @@ pub(crate) struct Anderson {
     n_stored: usize,
     next_slot: usize,
     has_before: bool,
-    /// Whether the history is that of a coarser level, laid out for this one.
+    /// Whether the history comes from a coarser level and was laid out for this one.
     is_carried: bool,
-    /// For each slot the differences of weighted residuals, then those of images; and after all
-    /// slots the last residual. The slot to be written next holds the residual before.
+    /// Each slot holds differences of weighted residuals, then differences of images. The last
+    /// residual follows after all slots. The slot that is written next holds the previous residual.
     history: Vec<Row<f32>>,
     gram: Vec<f64>,
 }
 
-/// The deepest history.
+/// The greatest depth of the history.
 pub(crate) const DEPTH_MAX: usize = 20;
 
-/// At most so many steps are carried from a level to the next finer one.
+/// The most steps that are carried from a level to the next finer one.
 const CARRIED_MAX: usize = 8;
 
-/// The depth for panels of so many rows: a long history cuts the tail of iteration counts, but on
-/// large grids it is most of the memory.
+/// The depth of the history for panels of `n_rows` rows. A long history saves iterations on hard
+/// pairs, but on large grids it takes most of the memory.
 pub(crate) fn depth_for(n_rows: usize) -> usize {
     match n_rows * LANES {
         0..=20_000 => DEPTH_MAX,
@@ -39,13 +42,13 @@ pub(crate) fn depth_for(n_rows: usize) -> usize {
     }
 }
 
-/// Rows of f32 that a history over panels of `n_rows` takes.
+/// Rows of f32 in a history of this depth over panels of `n_rows` rows.
 pub(crate) fn history_rows(depth: usize, n_rows: usize) -> usize {
     (2 * depth + 1) * n_rows
 }
 
 impl Anderson {
-    /// Makes room for the history of every level.
+    /// Allocates enough for the history of the largest level.
     pub(crate) fn reserve(&mut self, levels: &[Level]) {
         let rows = |level: &Level| {
             let n_rows = level.source.n_rows();
@@ -55,7 +58,7 @@ impl Anderson {
         self.is_carried = false;
     }
 
-    /// Begins an iteration: with what was carried here, or without history.
+    /// Begins an iteration: with the history carried from the coarser level, or without history.
     pub(crate) fn start(&mut self, depth: usize, n_rows: usize) {
         if !(self.is_carried && self.n_rows == n_rows) {
             self.reset(depth, n_rows);
@@ -63,17 +66,18 @@ impl Anderson {
         self.is_carried = false;
     }
 
-    /// Lays out the last few steps of a coarse level for the next finer one: modes that were slow
-    /// there are slow here too, and are known from the second sweep on.
+    /// Lays out the last few steps of a coarse level for the next finer one. Modes that converge
+    /// slowly on the coarse level also do on the fine one, so the fine level can use these steps
+    /// from its second sweep on.
     pub(crate) fn carry(&mut self, path: Simd, coarse: &GridSide, fine: &GridSide) {
         let (n_coarse, n_fine) = (self.n_rows, fine.n_rows());
         let (depth_coarse, depth) = (self.depth, depth_for(n_fine));
-        // The slot to be written next holds a residual, not a difference.
+        // The slot that is written next holds a residual, not a difference.
         let n_whole = self.n_stored.min(depth_coarse - 1);
         let n_kept = n_whole.min(CARRIED_MAX).min(depth - 1);
         let next_slot = self.next_slot;
         let total = history_rows(depth, n_fine);
-        // The steps are moved out of the way of those they become.
+        // The fine steps overwrite the front of the history, so the coarse ones move to its end.
         let n_moved = 2 * n_kept * n_coarse;
         let (front, moved) = self.history[..total].split_at_mut(total - n_moved);
         if front.len() < (2 * depth_coarse * n_coarse).max(2 * n_kept * n_fine) {
@@ -110,7 +114,7 @@ impl Anderson {
         (self.has_before, self.is_carried) = (false, true);
     }
 
-    /// Starts over with a history of at most `depth` panels of `n_rows`.
+    /// Starts with an empty history of at most `depth` panels of `n_rows`.
     pub(crate) fn reset(&mut self, depth: usize, n_rows: usize) {
         (self.depth, self.n_rows) = (depth.min(DEPTH_MAX), n_rows);
         self.forget();
@@ -123,8 +127,8 @@ impl Anderson {
         (self.n_stored, self.next_slot, self.has_before) = (0, 0, false);
     }
 
-    /// The history's memory, of at least so many rows, for another use. It only grows: a smaller
-    /// level does not give back what a larger one will need.
+    /// Lends the history's memory, at least `n_rows` rows, for another use. The memory never
+    /// shrinks: a small level keeps what the next larger level will need.
     pub(crate) fn lend(&mut self, n_rows: usize) -> &mut [Row<f32>] {
         if self.history.len() < n_rows {
             fit(&mut self.history, n_rows, [0.0; LANES]);
@@ -132,8 +136,8 @@ impl Anderson {
         &mut self.history
     }
 
-    /// Takes the next step, given an iterate, its image and the image before (of use only after
-    /// the first step). Finishing it gives the next iterate.
+    /// Computes the next step from an iterate, its image and the previous image (read only after
+    /// the first step). [`Step::finish`] then writes the next iterate.
     pub(crate) fn step(
         &mut self,
         path: Simd,
@@ -159,7 +163,7 @@ impl Anderson {
                 self.gram[j * DEPTH_MAX + slot] = product;
             }
         }
-        // What was carried here waits for the second sweep: the first one smooths.
+        // The first sweep on a level only smooths, so carried steps are used from the second on.
         let mut by = [0.0; DEPTH_MAX];
         if self.has_before {
             for j in 0..self.n_stored {
@@ -182,7 +186,7 @@ impl Anderson {
     }
 }
 
-/// What is to be subtracted from an image.
+/// A combination of stored differences to subtract from an image.
 pub(crate) struct Step<'a> {
     slots: &'a [Row<f32>],
     n_rows: usize,
@@ -196,7 +200,8 @@ impl Step<'_> {
     }
 }
 
-/// Solves (G + ridge)·y = rhs by Cholesky's factorisation; zero if G is not positive.
+/// Solves (G + ridge)·y = rhs by Cholesky factorisation. Returns zeros if G + ridge is not
+/// positive definite.
 fn least_squares(gram: &[f64], n: usize, rhs: &[f64; DEPTH_MAX]) -> [f64; DEPTH_MAX] {
     let mut a = [[0.0; DEPTH_MAX]; DEPTH_MAX];
     let trace: f64 = (0..n).map(|i| gram[i * DEPTH_MAX + i]).sum();
@@ -243,7 +248,7 @@ compiled_per_path! {
 }
 
 compiled_per_path! {
-    /// `dr` holds the residual before, and becomes the difference.
+    /// On entry `dr` holds the previous residual; it becomes the difference of residuals.
     fn differences(
         residual: &[Row<f32>],
         image: &[Row<f64>],
@@ -267,7 +272,8 @@ compiled_per_path! {
 compiled_per_path! {
     fn dot(a: &[Row<f32>], b: &[Row<f32>]) -> f64 {
         let mut sum = [0.0_f64; LANES];
-        // f32 sums of sixteen rows, then f64: accurate, and twice as fast as f64 throughout.
+        // Sixteen rows are summed in f32, these sums in f64: accurate, and twice as fast as f64
+        // throughout.
         for (a, b) in a.chunks(16).zip(b.chunks(16)) {
             let mut part = [0.0_f32; LANES];
             for (a, b) in a.iter().zip(b) {
@@ -291,7 +297,7 @@ compiled_per_path! {
         n_rows: usize,
         by: &[f64; DEPTH_MAX],
     ) {
-        // Blocks that stay in cache while all steps are subtracted.
+        // Works in blocks that stay in cache while all steps are subtracted.
         for start in (0..x.len()).step_by(64) {
             let end = (start + 64).min(x.len());
             let out = &mut x[start..end];

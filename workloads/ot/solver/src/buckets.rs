@@ -1,9 +1,11 @@
+//! Bucket shapes for a set of work grids.
+
 use crate::shape::Shape;
 
-/// At most `n_buckets_max` bucket shapes for work grids of these shapes, smallest first, chosen
-/// so that padding every grid to the smallest bucket that holds it takes the least volume. Every
-/// grid fits in one of them. What goes in are the work shapes that a union crop gives
-/// ([`place`](crate::place)); what comes out is for [`Crop::Bucketed`](crate::Crop::Bucketed).
+/// Chooses at most `n_buckets_max` bucket shapes, smallest first, for work grids of these shapes.
+/// Every grid fits in a bucket, and padding every grid to the smallest bucket that holds it takes
+/// the least total volume. `work` holds the work shapes of a union crop
+/// ([`place`](crate::place)); the result is for [`Crop::Bucketed`](crate::Crop::Bucketed).
 ///
 /// ```
 /// use swathe_ot::{Shape, auto_buckets};
@@ -34,11 +36,11 @@ pub fn auto_buckets(work: &[Shape], n_buckets_max: usize) -> Vec<Shape> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::synth::Dice;
+    use crate::synth::Rng;
 
     #[test]
     fn every_grid_fits_and_little_is_padding() {
-        let mut dice = Dice::new(5);
+        let mut dice = Rng::new(5);
         let grids: Vec<Shape> = (0..2000)
             .map(|_| {
                 let side = 16.0 * dice.between(0.0, 3.0).exp2();

@@ -1,3 +1,5 @@
+//! The listed entries of the plan.
+
 use crate::blur::{DEAD, Row};
 use crate::failure::Failure;
 use crate::problem::Problem;
@@ -7,11 +9,11 @@ use crate::solution::Link;
 use crate::stop_latch::StopLatch;
 use crate::sweep::Regime;
 
-/// Side of the squares of target pixels that are judged together.
+/// Side of the squares of target pixels that share one bound.
 const TILE_PX: usize = 8;
 
-/// Lists entries of the plan P(p, q) = 2^(φ_p + γ_q − c|p − q|²)·a_p·b_q without forming it:
-/// squares of target pixels whose largest possible entry is too small are passed over.
+/// Lists entries of the plan P(p, q) = 2^(φ_p + γ_q − c|p − q|²)·a_p·b_q without forming the plan:
+/// squares of target pixels whose largest possible entry is too small are skipped.
 pub(crate) fn links(
     problem: &Problem,
     settings: &Settings,
@@ -89,10 +91,10 @@ pub(crate) fn links(
     Ok(all)
 }
 
-/// Logarithm of an entry of the plan, or of what a target pixel gives to it, and the pixel (y, x).
+/// Logarithm of an entry of the plan, or of a target pixel's factor of it, and the pixel (y, x).
 type Entry = (f64, u32, u32);
 
-/// Largest first, then in reading order.
+/// Sorts entries: largest first, equal ones in reading order.
 fn sort(found: &mut [Entry]) {
     found.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
 }
@@ -106,7 +108,7 @@ struct Tile {
 }
 
 impl Tile {
-    /// No entry between a source pixel and this square is larger.
+    /// An upper bound of the entries between a source pixel and this square.
     fn bound(&self, y: usize, x: usize, c: f64) -> f64 {
         let gap = |v: usize, start: usize| {
             if v < start {

@@ -5,12 +5,12 @@ use std::array::from_fn;
 use crate::simd::compiled_per_path;
 use swathe::Simd;
 
-/// Rows that are transformed side by side: a sum waits for its last addition, eight of them do not.
+/// Rows that are transformed together: eight independent sums hide the latency of an addition.
 const N_LANES: usize = 8;
 type Lanes = [f64; N_LANES];
 
-/// The orthonormal cosine transform (DCT-II) of rows of one length: even lengths are split in
-/// two by Lee's recursion, what is left of odd length is folded in the middle and summed.
+/// The orthonormal cosine transform (DCT-II) of rows of one length. Even lengths are split in two
+/// by Lee's recursion; the remaining odd length is folded in the middle and summed.
 #[derive(Clone, Debug)]
 pub(crate) struct Dct {
     n: usize,
@@ -34,7 +34,7 @@ impl Dct {
             twiddles.push((0..m / 2).map(|i| 2.0 * angle(i, m).cos()).collect());
             m /= 2;
         }
-        // A cosine has one of 4m values: m² of them need not be computed each.
+        // All m² cosines are among these 4m values.
         let wave: Vec<f64> = (0..4 * m)
             .map(|j| (std::f64::consts::PI * j as f64 / (2 * m) as f64).cos())
             .collect();
@@ -50,7 +50,7 @@ impl Dct {
         }
     }
 
-    /// Transforms some rows in place: element `i` of all of them is `block[i]`.
+    /// Transforms `N_LANES` rows in place: `block[i]` holds element `i` of every row.
     fn transform(&self, block: &mut [Lanes], scratch: &mut Vec<Lanes>) {
         scratch.clear();
         scratch.resize(self.n, [0.0; N_LANES]);
@@ -80,7 +80,7 @@ impl Dct {
 }
 
 compiled_per_path! {
-    /// Sums and, times the twiddles, differences of what lies opposite.
+    /// Sums of opposite elements, and their differences times the twiddles.
     fn fold(twiddle: &[f64], block: &[Lanes], folded: &mut [Lanes]) {
         let n = block.len();
         let (sums, differences) = folded.split_at_mut(n / 2);
@@ -95,7 +95,8 @@ compiled_per_path! {
 }
 
 compiled_per_path! {
-    /// Puts the coefficients of both halves in order; the odd half holds sums of neighbouring ones.
+    /// Interleaves the coefficients of both halves. The odd half holds sums of neighbouring
+    /// coefficients, which are separated here.
     fn weave(halves: &[Lanes], block: &mut [Lanes]) {
         let (even, odd) = halves.split_at(halves.len() / 2);
         let mut before = [0.0; N_LANES];
@@ -110,12 +111,12 @@ compiled_per_path! {
     }
 }
 
-/// Coefficients that are summed side by side, each element of the row being read once for all.
+/// Coefficients that are summed together, so that each element of the row is read once for all.
 const N_WAVES: usize = 4;
 
 compiled_per_path! {
-    /// The coefficients of a row of odd length. Even waves are the same on both sides of the middle
-    /// and odd ones opposite, so half of the products do.
+    /// The coefficients of a row of odd length. Even waves are symmetric about the middle and odd
+    /// waves antisymmetric, so half of the products are enough.
     fn sum_odd(waves: &[f64], block: &mut [Lanes], folded: &mut [Lanes]) {
         let n = block.len();
         let half = n / 2;
@@ -130,7 +131,7 @@ compiled_per_path! {
         for parity in 0..2 {
             let side = &folded[parity * half..(parity + 1) * half];
             for first in (parity..n).step_by(2 * N_WAVES) {
-                // Beyond the last one it is summed again and left out.
+                // Beyond the last coefficient, the last one is summed again and discarded below.
                 let last = n - 1 - (n - 1 + parity) % 2;
                 let wave: [&[f64]; N_WAVES] = from_fn(|j| {
                     let k = (first + 2 * j).min(last);
@@ -164,7 +165,7 @@ pub(crate) fn transform_image(image: &mut [f64], rows: &Dct, columns: &Dct) {
     along(image, columns, (h, w), (w, 1));
 }
 
-/// Transforms along an axis, some lines at a time; an axis is its extent and its stride.
+/// Transforms along an axis, `N_LANES` lines at a time. An axis is (extent, stride).
 fn along(image: &mut [f64], dct: &Dct, axis: (usize, usize), across: (usize, usize)) {
     let (mut block, mut scratch) = (vec![[0.0; N_LANES]; axis.0], Vec::new());
     for first in (0..across.0).step_by(N_LANES) {

@@ -1,3 +1,5 @@
+//! The descent: iterations from coarse grids and large ε to the full grid and the final ε.
+
 use crate::anderson::{Anderson, depth_for};
 use crate::blur::{DEAD, GridSide, LANES, Real, Row, first_half, fit, refill, second_half};
 use crate::failure::Failure;
@@ -11,8 +13,8 @@ use crate::stop_latch::StopLatch;
 use crate::sweep::{Engine, Regime, SweepPanels, half_sweep, sweep};
 use swathe::Simd;
 
-/// How far the potential came. It is left in `scratch.state.phi`, at full resolution, and the γ
-/// that is exact for it in `scratch.state.panels.gamma`.
+/// How a descent ended. The potential φ at full resolution is left in `scratch.state.phi`, and the
+/// γ that is exact for φ in `scratch.state.panels.gamma`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Descent {
     pub iterations: usize,
@@ -22,7 +24,7 @@ pub(crate) struct Descent {
     pub used_f64: bool,
 }
 
-/// The iterate and its companions; memory is kept from solve to solve.
+/// The iterate and the panels of the iteration. Memory is reused from solve to solve.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct State {
     /// The potential of the source, bits of ε, zero on dead pixels.
@@ -31,11 +33,11 @@ pub(crate) struct State {
     pub anderson: Anderson,
     /// The image of the iterate of least residual.
     pub best_image: Vec<Row<f64>>,
-    /// The image of the iterate before.
+    /// The image of the previous iterate.
     pub image_before: Vec<Row<f64>>,
-    /// What to go back to when a new attempt fails.
+    /// The iterate to return to when another attempt fails.
     kept: Vec<Row<f64>>,
-    /// How far every sweep of this descent came.
+    /// The residuals of the sweeps of this descent.
     pub residuals: Residuals,
 }
 
@@ -51,36 +53,37 @@ impl State {
     }
 }
 
-/// Below this tolerance f32 tiles cannot be trusted to get there.
+/// Below this tolerance f32 tiles may not reach the residual.
 const F32_TOLERANCE: f64 = 1e-6;
 /// A level is left for the next finer one when ε reaches this many of its px².
 const EPSILON_PER_PX2: f64 = 0.3;
-/// The first ε, as part of the squared length of the live box.
+/// The first ε, as a fraction of the squared length of the live box.
 const EPSILON_START: f64 = 0.1;
 /// ε is multiplied by this from stage to stage.
 const EPSILON_STEP: f64 = 0.3;
-/// A stage of annealing is left after this many sweeps, or at this residual.
+/// A stage of annealing ends after this many sweeps or at this residual.
 const STAGE_SWEEPS: usize = 2;
 const STAGE_RESIDUAL: f64 = 0.05;
-/// Below this a residual that does not fall is held up by rounding, not by a bad start.
+/// A residual below this that stops falling is limited by rounding, not by a bad start.
 const ROUNDING_RESIDUAL: f64 = 1e-5;
-/// Sweeps on a coarse level at the final ε.
+/// The most sweeps on a coarse level at its last ε.
 const COARSE_SWEEPS: usize = 300;
-/// Up to this many bits per px² a level is smooth enough for its history to be of use to the
-/// next finer one.
+/// Up to this many bits per px² a level is smooth enough for the next finer level to use its
+/// history.
 const CARRY_BITS: f64 = 0.4;
 
-/// Where a descent begins, if not far up.
+/// A potential to start from, instead of the coarse levels.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Start<'a> {
     /// The potential of the source on the live box, row by row, bits of ε.
     pub phi: &'a [f64],
-    /// Sweeps that led there at the final ε, and before.
+    /// Sweeps that led there: at the final ε, and before it.
     pub iterations: usize,
     pub iterations_coarse: usize,
 }
 
-/// Solves the unit problem: from coarse to fine while ε falls, or from where it was brought.
+/// Solves the unit problem: from coarse to fine with falling ε or, with `start`, from the given
+/// potential at the final ε.
 pub(crate) fn descend(
     problem: &Problem,
     pair: &Pair,
@@ -96,7 +99,7 @@ pub(crate) fn descend(
         single,
         double,
     } = scratch;
-    // The images are of use only until the levels are built, as these panels are only after.
+    // These panels are free until the levels are built, so they hold the images meanwhile.
     let lent = [
         &mut state.best_image,
         &mut state.image_before,
@@ -124,7 +127,7 @@ pub(crate) fn descend(
     if first.converged || first.iterations >= n_max {
         return Ok(first);
     }
-    // f32 no longer makes progress: go on from its best iterate in f64.
+    // f32 no longer makes progress: continue in f64 from its best iterate.
     let level = &pyramid.levels()[0];
     let regime = Regime::new(problem.epsilon, problem.relaxation);
     let goal = Goal {
@@ -151,9 +154,9 @@ impl Descent {
     }
 }
 
-/// Where the iteration got stuck: anneals again on the full grid, more slowly and solving every
-/// stage, as very sharp kernels need; then iterates until the sweeps run out. The best iterate at
-/// the final ε is what remains.
+/// Continues an iteration that got stuck. Anneals again on the full grid, with smaller steps and
+/// solving every stage, as very sharp kernels need; then iterates until the sweeps run out. Keeps
+/// the best iterate at the final ε.
 #[allow(clippy::too_many_arguments)]
 fn persist<T: Real>(
     path: Simd,
@@ -260,9 +263,9 @@ fn begin<T: Real>(
     Ok(so_far.then(more, problem))
 }
 
-/// The residual to go for.
+/// The residual to iterate to.
 fn aim<T: Real>(problem: &Problem) -> f64 {
-    // f32 residuals are off by a few 1e-8: aim a little lower than what is promised.
+    // f32 residuals are off by a few 1e-8, so f32 iterates to slightly below the tolerance.
     if T::N_ROWS == f32::N_ROWS {
         0.97 * problem.tolerance
     } else {
@@ -285,8 +288,8 @@ fn walk<T: Real>(
     let mut epsilon = (EPSILON_START * longest * longest).max(problem.epsilon);
     let px2 = |l: usize| levels[l].px * levels[l].px;
     let floor = |l: usize| EPSILON_PER_PX2 * px2(l);
-    // A pooled pixel stands for a square of pixels. Where in the square mass starts, and where it
-    // ends, varies by px²/12 each, which adds to the kernel's own variance of ε/2.
+    // A pooled pixel stands for a square of pixels. The positions in the square where mass starts
+    // and where it ends have variance px²/12 each, which adds to the kernel's own variance of ε/2.
     let last_epsilon = |l: usize| problem.epsilon + (px2(l) - px2(0)) / 3.0;
     let mut l = levels.len() - 1;
     while l > 0 && floor(l) > epsilon {
@@ -314,7 +317,7 @@ fn walk<T: Real>(
                     n_max,
                     gives_up: true,
                 },
-                // Slow modes are smooth: they are removed here or, dearly, on the fine grid.
+                // Slow modes are smooth, and removing them here is cheaper than on the fine grid.
                 (true, _) => Goal {
                     residual: aim,
                     n_max: COARSE_SWEEPS,
@@ -353,7 +356,8 @@ fn walk<T: Real>(
         let regime = Regime::new(epsilon, problem.relaxation);
         let fine = &levels[l - 1];
         if gamma_is_exact {
-            // Of the squares at both ends only those of the target are left.
+            // φ is evaluated at fine source pixels, so only the spread within the target's coarse
+            // pixels remains: half of the surplus in ε.
             let next = last_epsilon(l - 1);
             let between = 0.5 * (epsilon + next);
             rescale(&mut state.panels.gamma, &level.target, epsilon / between);
@@ -374,7 +378,7 @@ fn walk<T: Real>(
     }
 }
 
-/// f = ε·(φ + lean) is kept while ε changes.
+/// Rescales φ for a changed ε so that f = ε·(φ + lean) stays the same.
 fn rescale(phi: &mut [Row<f64>], side: &GridSide, by: f64) {
     let Some(lean) = side.lean() else {
         phi.iter_mut().flatten().for_each(|phi| *phi *= by);
@@ -389,12 +393,12 @@ fn rescale(phi: &mut [Row<f64>], side: &GridSide, by: f64) {
     }
 }
 
-/// When an iteration at one ε ends.
+/// When the iteration at one ε ends.
 #[derive(Clone, Copy, Debug)]
 struct Goal {
     residual: f64,
     n_max: usize,
-    /// Whether it ends when the residual no longer falls.
+    /// Whether the iteration also ends when the residual no longer falls.
     gives_up: bool,
 }
 
@@ -404,9 +408,9 @@ struct Iterated {
     residual: f64,
 }
 
-/// Iterates at one ε on one level. `state.phi` becomes the iterate that has the residual
-/// returned: the last one, or the image of the best if the goal was not reached and the last was
-/// worse. `state.panels` holds its γ and its image.
+/// Iterates at one ε on one level. `state.phi` becomes the iterate whose residual is returned: the
+/// last iterate or, if the goal was not reached and the last iterate is not the best, the image of
+/// the best iterate. `state.panels` holds the γ and the image of `state.phi`.
 fn iterate<T: Real>(
     path: Simd,
     level: &Level,
@@ -434,7 +438,7 @@ fn iterate<T: Real>(
     for panel in [&mut *best_image, &mut *image_before] {
         fit(panel, n_rows, [0.0; LANES]);
     }
-    // The image of the best iterate is mostly the one before too: then it is kept only there.
+    // Usually the best iterate is the previous one; its image is then kept in `image_before` only.
     let mut best_is_before = false;
     let mut has_best = false;
     let mut best_residual = f64::INFINITY;
@@ -482,12 +486,12 @@ fn iterate<T: Real>(
             return ended(residual);
         }
         if !(residual < 3.0 * safeguard) && has_best {
-            // Acceleration led astray: back to the image of the best iterate, without history.
+            // Acceleration made it worse: return to the image of the best iterate, without history.
             n_restarts += 1;
             n_restarts_low += usize::from(low);
             phi.copy_from_slice(best);
             safeguard *= 1.5;
-            // After twenty such turns in a row, a while of plain sweeps and a shorter history.
+            // After every twenty restarts: fifty plain sweeps, then a shorter history.
             if n_restarts % 20 == 0 {
                 depth = (depth / 2).max(3);
                 plain_until = it + 50;
@@ -509,8 +513,8 @@ fn iterate<T: Real>(
             Some(step) => step.finish(path, &panels.image, image_before),
             None => image_before.copy_from_slice(&panels.image),
         }
-        // The next iterate stands where the image before did, the image becomes the image
-        // before, and the old iterate's memory takes the image to come.
+        // The next iterate was written to `image_before`: it becomes `phi`, the image becomes
+        // `image_before`, and the old iterate's memory will hold the next image.
         std::mem::swap(phi, image_before);
         std::mem::swap(&mut panels.image, image_before);
         if improved {
@@ -519,9 +523,10 @@ fn iterate<T: Real>(
     }
 }
 
-/// Carries φ to the next finer level by its canonical extension: −τ·LSE(γ + log b) of the coarse
-/// level, evaluated at the centres of the fine pixels, a quarter of a coarse pixel off its own.
-/// Nothing is interpolated, so masks cannot leak. `state.panels.gamma` must be exact for φ.
+/// Moves φ to the next finer level by its canonical extension: −τ·LSE(γ + log b) of the coarse
+/// level, evaluated at the centres of the fine pixels, which are a quarter of a coarse pixel off
+/// the coarse centres. Nothing is interpolated, so no value crosses the edge of a mask.
+/// `state.panels.gamma` must be exact for φ.
 fn prolong<T: Real>(
     path: Simd,
     coarse: &Level,
@@ -538,7 +543,7 @@ fn prolong<T: Real>(
         gamma,
         between,
     } = &mut state.panels;
-    // What was best on the coarse level is of no use any more: its memory is.
+    // The best image of the coarse level is no longer needed, so its memory is reused.
     let out = &mut state.best_image;
     refill(out, side.n_rows(), [0.0; LANES]);
     let (from, to) = (&coarse.target, &coarse.source);

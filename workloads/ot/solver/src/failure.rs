@@ -1,8 +1,10 @@
+//! Why a pair cannot be solved.
+
 use crate::shape::Shape;
 use std::fmt;
 
-/// Why a pair has no solution. Every variant carries the values that explain it; the words for
-/// users and the hints are made at the edge.
+/// Why a pair has no solution. Every variant carries the values that explain it; the commands turn
+/// them into messages with hints.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Failure {
     /// A pixel is NaN, infinite or negative.
@@ -22,9 +24,9 @@ pub enum Failure {
     /// The number of values is not height × width.
     #[error("a frame of {shape} needs {} values, not {n_values}", shape.n_px())]
     WrongLength {
-        /// The shape that was claimed.
+        /// The declared shape.
         shape: Shape,
-        /// How many values came.
+        /// How many values were given.
         n_values: usize,
     },
     /// The two frames have different shapes.
@@ -43,7 +45,7 @@ pub enum Failure {
         /// Pixel width of the target.
         target_um: f64,
     },
-    /// Balanced transport (relaxation = ∞) of unequal raw masses has no plan.
+    /// Balanced transport (relaxation = ∞) between unequal raw masses has no solution.
     #[error("balanced transport of unequal masses: {mass_src} and {mass_tgt}")]
     UnequalMasses {
         /// Total of the source frame.
@@ -77,7 +79,7 @@ pub enum Failure {
         /// What it must be.
         rule: &'static str,
     },
-    /// The caller asked to stop.
+    /// The caller requested a stop.
     #[error("stopped")]
     Stopped,
 }

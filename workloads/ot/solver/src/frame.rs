@@ -1,3 +1,5 @@
+//! Frames and pairs of frames: the inputs of the solver.
+
 use crate::failure::{Failure, PixelFault, Side};
 use crate::geometry::Geometry;
 use crate::shape::Shape;
@@ -10,12 +12,15 @@ pub struct Frame {
     pub shape: Shape,
     /// Mass per pixel, row by row.
     pub density: Vec<f64>,
-    /// Width of a pixel, where it is known.
+    /// Width of a pixel in µm, if known.
     pub um_per_px: Option<f64>,
 }
 
 impl Frame {
     /// A frame of `h_px` × `w_px` pixels.
+    ///
+    /// # Errors
+    /// [`Failure::WrongLength`] if the number of values is not `h_px` × `w_px`.
     ///
     /// ```
     /// let frame = swathe_ot::Frame::new(2, 3, vec![0.0, 1.0, 0.0, 0.0, 1.0, 1.0])?;
@@ -43,12 +48,12 @@ impl Frame {
         self
     }
 
-    /// The sum of all pixels. Zeros add nothing, so padding cannot change a bit of it.
+    /// The sum of all pixels. Adding zeros is exact, so padding does not change a bit of the sum.
     pub fn mass(&self) -> f64 {
         self.density.iter().sum()
     }
 
-    /// Checks every pixel and names the first bad one.
+    /// Fails with the first pixel that is NaN, infinite or negative.
     pub(crate) fn check(&self, side: Side) -> Result<(), Failure> {
         let bad = |v: &f64| !(*v >= 0.0 && *v < f64::INFINITY);
         let Some(at) = self.density.iter().position(bad) else {
@@ -76,11 +81,11 @@ impl Frame {
 /// Two frames of one shape: where mass was, and where it is next.
 #[derive(Clone, Debug)]
 pub struct Pair {
-    /// Where mass comes from. Shared, since a frame of a series belongs to two pairs.
+    /// Where mass comes from. Shared, because a frame of a series belongs to two pairs.
     pub source: Arc<Frame>,
     /// Where mass goes to.
     pub target: Arc<Frame>,
-    /// Where the frames were cut out of larger ones; `None`: they are whole.
+    /// Where the frames were cut out of larger ones; `None` if they are whole.
     pub cut: Option<Geometry>,
 }
 
@@ -94,9 +99,9 @@ impl Pair {
         }
     }
 
-    /// A pair of which only the live box of this geometry is at hand: nothing outside of it takes
-    /// part, and a frame of which an embryo fills a tenth takes a tenth of the memory. The answer is
-    /// that of the whole frames, bit for bit.
+    /// A pair of frames that were cut to the live box of this geometry. Only pixels in this box
+    /// take part in a solve, so the solution equals that of the whole frames bit for bit, and a
+    /// frame whose live box fills a tenth of it takes a tenth of the memory.
     pub fn cut(
         source: impl Into<Arc<Frame>>,
         target: impl Into<Arc<Frame>>,

@@ -1,10 +1,12 @@
+//! Where the work grid of a pair lies in its frames, and how results are mapped back.
+
 use crate::failure::Failure;
 use crate::frame::Frame;
 use crate::shape::{PixelBox, Shape};
 use crate::solution::{Fields, Solution};
 
-/// How the work grid is cut out of the frame. No choice changes a bit of the answer: the solver
-/// itself works on the box of live pixels; the work grid says what a padded launch holds.
+/// How the work grid is cut out of the frame. The choice does not change a bit of the answer: the
+/// solver works on the box of live pixels, and the work grid is only the shape of a padded launch.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Crop {
@@ -15,7 +17,7 @@ pub enum Crop {
     },
     /// The whole frame.
     Fixed,
-    /// As `Union`, then padded, centred, to the smallest bucket that holds it.
+    /// Like `Union`, then padded to the smallest bucket that holds the box, with the box centred.
     Bucketed {
         /// How far the box is grown, within the frame.
         padding_px: usize,
@@ -24,7 +26,7 @@ pub enum Crop {
     },
 }
 
-/// Where the work grid of a pair lies, so that every map can be laid back on the frame.
+/// Where the work grid of a pair lies in the frame; used to map results back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Geometry {
     /// Shape of the original frame.
@@ -39,7 +41,8 @@ pub struct Geometry {
     pub pad_y_px: usize,
     /// Empty columns left of the crop, in work pixels.
     pub pad_x_px: usize,
-    /// The box around the live pixels of both frames, which the solver works on; `None`: empty.
+    /// The box around the live pixels of both frames, which the solver works on; `None` if no pixel
+    /// is live.
     pub live: Option<PixelBox>,
 }
 
@@ -50,7 +53,8 @@ impl Geometry {
             .map_or(Shape::new(0, 0), |live| pooled_shape(live.shape, self.pool))
     }
 
-    /// Where the live box begins in a frame of this shape: the whole one, or one cut to the box.
+    /// Where the live box begins in a frame of this shape: the whole frame, or a frame that was cut
+    /// to the box.
     fn live_start(&self, shape: Shape) -> (usize, usize) {
         match self.live {
             Some(live) if shape == self.frame => (live.y0_px, live.x0_px),
@@ -62,7 +66,10 @@ impl Geometry {
 /// Places the work grid for two whole frames of one shape.
 ///
 /// # Errors
-/// If no bucket holds it.
+/// If the crop is bucketed and no bucket holds the grid.
+///
+/// # Panics
+/// If `pool` is 0.
 pub fn place(
     source: &Frame,
     target: &Frame,
@@ -79,11 +86,13 @@ pub fn place(
     place_live(source.shape, live, crop, pool)
 }
 
-/// Places the work grid for frames of this shape of which only the box around the live pixels of
-/// both is known.
+/// Places the work grid for two frames of this shape, given the box around the live pixels of both.
 ///
 /// # Errors
-/// If no bucket holds it.
+/// If the crop is bucketed and no bucket holds the grid.
+///
+/// # Panics
+/// If `pool` is 0.
 pub fn place_live(
     frame: Shape,
     live: Option<PixelBox>,
@@ -119,13 +128,16 @@ pub fn place_live(
 
 /// Cuts the live box out of a frame and sums squares of `pool` pixels. The squares are anchored
 /// at the live box, so that neither padding nor the crop moves them.
+///
+/// # Panics
+/// If the frame does not contain the live box.
 pub fn pool_live(frame: &Frame, geometry: &Geometry) -> Vec<f64> {
     let mut pooled = vec![0.0; geometry.live_work().n_px()];
     pool_live_into(frame, geometry, &mut pooled);
     pooled
 }
 
-/// The same into memory that is there already; what is beyond the last pixel is left alone.
+/// Like [`pool_live`], into existing memory; elements beyond the last pixel are not touched.
 pub(crate) fn pool_live_into(frame: &Frame, geometry: &Geometry, pooled: &mut [f64]) {
     let Some(live) = geometry.live else {
         return;
@@ -143,9 +155,10 @@ pub(crate) fn pool_live_into(frame: &Frame, geometry: &Geometry, pooled: &mut [f
     }
 }
 
-/// Lays a solution's maps back on the frames as they were given: velocities are scaled from work pixels by
-/// the solver already, masses of a pooled square are shared out in proportion to the frame's own.
-/// Off the supports everything is NaN.
+/// Maps a solution's fields back to the pixels of the given frames; `None` if the solution has no
+/// fields. Every pixel of a pooled square gets the square's velocity, which is in frame pixels
+/// already. Masses and costs are divided among the pixels in proportion to their own mass. Off the
+/// supports everything is NaN.
 ///
 /// ```
 /// use swathe_ot::{Frame, Pair, Settings, lift, solve};
@@ -157,6 +170,9 @@ pub(crate) fn pool_live_into(frame: &Frame, geometry: &Geometry, pooled: &mut [f
 /// assert!(fields.velocity_yx_px[3][1].is_nan());
 /// # Ok::<(), swathe_ot::Failure>(())
 /// ```
+///
+/// # Panics
+/// If a frame does not contain the live box of the solution.
 pub fn lift(solution: &Solution, source: &Frame, target: &Frame) -> Option<Fields> {
     let fields = solution.fields.as_ref()?;
     let geometry = &solution.geometry;

@@ -1,9 +1,9 @@
-//! Transport on a graphics processor: many pairs swept together, in log domain, by kernels that
-//! keep a logarithm as a whole number and an f32 part.
+//! Transport on a graphics processor: many pairs swept together, in the log domain, by kernels that
+//! store a logarithm as an integer and an f32 fraction.
 //!
-//! The device brings the potential of each lane to where its residual is small; the CPU's own
-//! solver goes on from there. It finds the residual in its own arithmetic, sweeps again should that
-//! be needed, and makes all outputs, so that an answer is the CPU's in everything but the way to it.
+//! The device sweeps until the residual of each lane's potential is small; the CPU solver continues
+//! from this potential. It computes the residual in its own arithmetic, sweeps again if needed, and
+//! makes all outputs. Only the path to the potential differs from a solve on the CPU alone.
 
 mod kernel;
 mod launch;
@@ -25,13 +25,14 @@ use launch::{Ended, Lanes, device_bytes, n_lanes_max};
 
 /// The most pixels of a lane.
 const N_PX_MAX: usize = 256 * 512;
-/// The least ε of a frame one unit long: below, f32 sums are no longer good enough and plain
-/// sweeps too many.
+/// The least ε for a frame one unit long. Below it, f32 sums are not accurate enough and plain
+/// sweeps converge too slowly.
 const EPSILON_MIN: f64 = 1e-3;
-/// Below this tolerance f32 sums cannot be trusted to get there.
+/// Below this tolerance f32 sums may not reach the residual.
 const TOLERANCE_MIN: f64 = 1e-6;
 
-/// The shape in which a pair with a work grid of this size can be launched.
+/// The shape in which a pair with a work grid of this size can be launched; `None` if these
+/// settings or this size do not suit the kernels.
 pub(crate) fn form(size: &Size, settings: &Settings) -> Option<swathe::Shape> {
     let shape = shape_of(&size.shape)?;
     let longest = shape.h_px.max(shape.w_px);
@@ -40,7 +41,7 @@ pub(crate) fn form(size: &Size, settings: &Settings) -> Option<swathe::Shape> {
         relaxation,
         ..
     } = *settings;
-    // The longer side in cost units. With a scale of the frame's own it is at most one.
+    // The longer side in cost units; at most one with the automatic scale.
     let length = match settings.coord_scale {
         CoordScale::Auto => 1.0,
         CoordScale::Fixed(scale) => scale * (settings.pool * longest) as f64,
@@ -68,7 +69,7 @@ pub(crate) fn need(size: &Size) -> Need {
     }
 }
 
-/// Solves pairs together.
+/// Solves the pairs of one launch.
 pub(crate) fn solve(
     settings: &Settings,
     gpu: &Gpu,
@@ -111,7 +112,7 @@ pub(crate) fn solve(
     Ok(lanes.into_iter().flatten().collect())
 }
 
-/// What only the frames tell: why a lane is not for the device.
+/// Why the device cannot solve a lane, as far as only the loaded frames show it.
 fn misfit(problem: &Problem, padded: Shape) -> Option<String> {
     if !padded.holds(problem.shape) {
         return Some(format!("{} does not fit into {padded}", problem.shape));
@@ -121,7 +122,7 @@ fn misfit(problem: &Problem, padded: Shape) -> Option<String> {
         .then(|| format!("residual {tolerance:.1e} of unit masses is beyond f32"))
 }
 
-/// The CPU goes on from where the device came to, mostly for one sweep, and makes the outputs.
+/// Continues on the CPU from the device's potential, usually for one sweep, and makes the outputs.
 fn finish(
     problem: &Problem,
     pair: &Pair,

@@ -1,5 +1,5 @@
-//! The slow reference: the same problem solved plainly, in f64 and natural logarithms, on the
-//! whole frame. Nothing here shares code with the solver. [`Grid::evaluate`] judges any pair of
+//! The slow reference: the same problem solved without tricks, in f64 and natural logarithms, on
+//! the whole frame. It shares no code with the solver. [`Grid::evaluate`] evaluates any pair of
 //! potentials exactly, [`Grid::solve`] is the textbook separable iteration, and
 //! [`Grid::solve_dense`] is Newton's method on the dense dual, for a dozen pixels a side.
 
@@ -7,7 +7,7 @@ use crate::frame::Pair;
 use crate::settings::{CoordScale, Reference, Settings};
 use crate::shape::Shape;
 
-/// The problem on the whole frame, exactly as it is stated.
+/// The problem on the whole frame, without crop, pooling or scaling to unit masses.
 #[derive(Clone, Debug)]
 pub struct Grid {
     /// Shape of the frame.
@@ -22,7 +22,7 @@ pub struct Grid {
     pub epsilon: f64,
     /// Price of creating and destroying mass; may be infinite.
     pub relaxation: f64,
-    /// The measure that entropy is taken against.
+    /// The reference measure of the entropy.
     pub reference: Reference,
 }
 
@@ -37,7 +37,7 @@ pub struct Duals {
     pub residual: f64,
 }
 
-/// What a pair of potentials is worth.
+/// The plan of a pair of potentials, evaluated.
 #[derive(Clone, Debug)]
 pub struct Evaluation {
     /// First marginal of the plan.
@@ -103,7 +103,7 @@ impl Grid {
             let all = self.log_sum(&logs, eps);
             all.iter().zip(&sums).map(|(l, s)| (l - s).exp()).collect()
         };
-        // Coordinates start at one here, since the logarithm of zero is of no use.
+        // Coordinates start at one here, because the weights enter by their logarithms.
         let mean_y = weighted(&|y, _| y + 1.0);
         let mean_x = weighted(&|_, x| x + 1.0);
         let square = weighted(&|y, x| (y + 1.0).powi(2) + (x + 1.0).powi(2));
@@ -131,7 +131,7 @@ impl Grid {
         }
     }
 
-    /// The residual alone.
+    /// The residual of a pair of potentials, without the other figures.
     pub fn residual_of(&self, f: &[f64], g: &[f64]) -> f64 {
         let eps = self.epsilon;
         let marginal = |potential: &[f64], m: &[f64], other: &[f64], other_m: &[f64]| -> Vec<f64> {
@@ -480,8 +480,9 @@ impl Dense {
                     hessian[i * size + n + j] += p;
                 }
             }
-            // Balanced duals may be shifted against each other, and plans may fall apart into
-            // pieces: a ridge far below the diagonal keeps the factorisation going.
+            // The Hessian is singular if the problem is balanced (a constant can move from f to
+            // g) or if the plan has separate components. A ridge far below the diagonal keeps the
+            // factorisation possible.
             for k in 0..size {
                 hessian[k * size + k] *= 1.0 + 1e-13;
                 hessian[k * size + k] += 1e-300;
@@ -501,7 +502,7 @@ impl Dense {
                     .map(|(d, s)| d + length * s)
                     .collect();
                 let value = self.value(&next, eps);
-                // Near the top the value is flat to rounding; the gradient decides there.
+                // Near the maximum the value is constant up to rounding, so the gradient decides.
                 let flat = slope.abs() < 1e-13 * (1.0 + before.abs());
                 let better = value >= before + 1e-4 * length * slope;
                 if better || (flat && value.is_finite()) {
@@ -521,7 +522,7 @@ impl Dense {
     }
 }
 
-/// Solves a symmetric positive definite system by Cholesky's factorisation.
+/// Solves a symmetric positive definite system by Cholesky factorisation.
 fn solve_spd(mut a: Vec<f64>, rhs: &[f64]) -> Option<Vec<f64>> {
     let n = rhs.len();
     for j in 0..n {
@@ -530,7 +531,7 @@ fn solve_spd(mut a: Vec<f64>, rhs: &[f64]) -> Option<Vec<f64>> {
             let left = a[i * n + j] - dot;
             if i == j {
                 if !(left > 0.0) {
-                    // A direction without curvature: leave it alone.
+                    // A direction without curvature gets no step.
                     a[j * n + j] = f64::INFINITY;
                 } else {
                     a[j * n + j] = left.sqrt();

@@ -1,3 +1,5 @@
+//! The solution from the final potentials: figures, maps, potentials and entries of the plan.
+
 use crate::blur::{LANES, MomentRows, Real, Row, fit, moment_sums};
 use crate::coupling::links;
 use crate::descent::{Descent, State};
@@ -15,7 +17,7 @@ use crate::sweep::{Engine, Regime, SweepPanels};
 use std::f64::consts::LN_2;
 use swathe::Simd;
 
-/// Everything the solution reports, from the potentials that the descent left.
+/// Computes the solution from the potentials that the descent left in `scratch`.
 pub(crate) fn outputs(
     problem: &Problem,
     settings: &Settings,
@@ -32,7 +34,7 @@ pub(crate) fn outputs(
     } = scratch;
     let level = &pyramid.levels()[0];
     let n_rows = level.source.n_blocks * level.target.n_lanes;
-    // Histories and images of the descent are of no use any more: their memory is.
+    // The descent is over, so the memory of its history and images is reused here.
     let State {
         phi,
         panels,
@@ -59,7 +61,7 @@ pub(crate) fn outputs(
     })
 }
 
-/// Where an answer is measured.
+/// The inputs of [`measure`] that are the same for both number types.
 type Place<'a> = (Simd, &'a Problem, &'a Settings, &'a Descent, &'a Level);
 
 fn measure<T: Real>(
@@ -167,7 +169,7 @@ fn measure<T: Real>(
     );
     watch.check()?;
     let shift = problem.potential_shift(problem.mass_b);
-    // γ is exact for φ, so the second marginal is what the relaxation makes of the target.
+    // γ is exact for φ, so the second marginal is the relaxed target mass.
     for block in 0..b.n_blocks {
         let rows = b.rows_of(block);
         let (mass, lean) = (
@@ -268,7 +270,7 @@ compiled_per_path! {
     }
 }
 
-/// Sums over one side's pixels.
+/// Totals over the pixels of one side.
 #[derive(Clone, Copy, Debug, Default)]
 struct Account {
     /// Natural logarithm of plan scale per mass.
@@ -301,7 +303,7 @@ impl Account {
     }
 }
 
-/// The answer when a side is empty: nothing is transported.
+/// The solution of a pair with an empty side: nothing is transported.
 pub(crate) fn empty_outputs(problem: &Problem, pair: &Pair, settings: &Settings) -> Solution {
     let status = match (problem.mass_src > 0.0, problem.mass_tgt > 0.0) {
         (true, _) => Status::EmptyTarget,
@@ -327,7 +329,7 @@ pub(crate) fn empty_outputs(problem: &Problem, pair: &Pair, settings: &Settings)
             destroyed: laid_out(source, problem.mass_a),
         }
     });
-    // The reference measure of an empty side is zero, so only the relaxation is paid for.
+    // The reference measure of an empty side is zero, so the objective is the relaxation's alone.
     let mass = problem.mass_a + problem.mass_b;
     Solution {
         status,

@@ -1,14 +1,16 @@
+//! Preparation of a pair: checks, crop, pooling and scaling to unit masses.
+
 use crate::failure::{Failure, Side};
 use crate::frame::{Frame, Pair};
 use crate::geometry::{Geometry, place, pool_live_into};
 use crate::settings::{CoordScale, Reference, Settings};
 use crate::shape::Shape;
 
-/// A pair made ready: checked, cropped to its live box, pooled, and scaled to unit masses.
+/// A prepared pair: checked, cropped to its live box, pooled, and scaled to unit masses.
 ///
-/// Raw masses A and B need no solver of their own: with P = c·P′ and
-/// c = (AB)^((ε+ρ)/(ε+2ρ)) for the product measure, (AB)^(ρ/(ε+2ρ)) for the counting measure,
-/// the mass terms of the objective cancel and P′ solves the problem of unit masses.
+/// Raw masses A and B reduce to unit masses: with P = c·P′ and c = (AB)^((ε+ρ)/(ε+2ρ)) for the
+/// product measure, (AB)^(ρ/(ε+2ρ)) for the counting measure, the mass terms of the objective
+/// cancel, and P′ solves the problem of unit masses.
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
     pub geometry: Geometry,
@@ -32,7 +34,7 @@ pub(crate) struct Problem {
     pub tolerance: f64,
 }
 
-/// Checks a pair and makes it ready to solve.
+/// Checks a pair and prepares it for the solver.
 pub(crate) fn prepare(pair: &Pair, settings: &Settings) -> Result<Problem, Failure> {
     settings.check()?;
     let (source, target) = (&*pair.source, &*pair.target);
@@ -61,7 +63,7 @@ pub(crate) fn prepare(pair: &Pair, settings: &Settings) -> Result<Problem, Failu
     let both_live = mass_src > 0.0 && mass_tgt > 0.0;
     let (epsilon, relaxation) = (settings.epsilon, settings.relaxation);
     if relaxation == f64::INFINITY && !settings.normalize && both_live {
-        // Sums of the same pixels in another order differ by rounding; that is not a difference.
+        // Sums of the same pixels in another order differ by rounding, which is accepted here.
         let difference = (mass_src - mass_tgt).abs();
         if difference > 1e-9 * mass_src.max(mass_tgt) {
             return Err(Failure::UnequalMasses { mass_src, mass_tgt });
@@ -120,7 +122,8 @@ impl Problem {
         }
     }
 
-    /// What a potential of the unit problem lacks to be one of the problem itself, cost units.
+    /// The constant to add to a potential of the unit problem to get one of the problem itself, in
+    /// cost units.
     pub(crate) fn potential_shift(&self, mass: f64) -> f64 {
         if self.relaxation.is_finite() {
             -self.relaxation * (self.plan_scale / mass).ln()

@@ -1,3 +1,5 @@
+//! The problem at several resolutions.
+
 use crate::blur::{GridSide, LANES, ReferenceMass, Row, fit};
 use crate::frame::Pair;
 use crate::problem::Problem;
@@ -13,7 +15,7 @@ pub(crate) struct Level {
     pub px: f64,
 }
 
-/// The problem at all resolutions, finest first; memory is kept from solve to solve.
+/// The problem at all resolutions, finest first. Memory is reused from solve to solve.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pyramid {
     levels: Vec<Level>,
@@ -22,13 +24,13 @@ pub(crate) struct Pyramid {
 
 /// No level is narrower than this.
 const SIDE_MIN: usize = 16;
-/// Frames with so few pairs of live pixels per pixel of their box are solved as lists: then a sum
-/// over all pairs takes no longer than one over the grid.
+/// Frames with at most this many pairs of live pixels per pixel of their box are solved as lists: a
+/// sum over all pairs then takes no longer than a sum over the grid.
 const LISTED_PAIRS_PER_PX: usize = 8;
 
 impl Pyramid {
-    /// Builds the levels: pixels are summed two by two, anchored at the live box. The images of
-    /// both sides, and how many live pixels went into each of theirs, pass through `lent`.
+    /// Builds the levels: squares of two by two pixels are summed, anchored at the live box. `lent`
+    /// is memory for the images of both sides and for their counts of live pixels.
     pub(crate) fn set(&mut self, problem: &Problem, pair: &Pair, lent: [&mut Vec<Row<f64>>; 4]) {
         let counting = problem.reference == Reference::Counting;
         let (mut shape, mut px) = (problem.shape, problem.work_px);
@@ -90,7 +92,7 @@ impl Pyramid {
         }
     }
 
-    /// One level, of lists.
+    /// Builds a single level from lists of pixels.
     fn set_lists(&mut self, a: &[f64], b: &[f64], problem: &Problem) {
         let counting = problem.reference == Reference::Counting;
         let n_px = problem.shape.n_px();
@@ -126,7 +128,7 @@ pub(crate) fn next_shape(shape: Shape) -> Option<Shape> {
     (half.h_px.min(half.w_px) >= SIDE_MIN).then_some(half)
 }
 
-/// Sums pixels two by two, in place: a sum never comes to lie on a pixel still to be read.
+/// Sums squares of two by two pixels, in place: a sum never overwrites a pixel that is read later.
 fn halve(image: &mut [f64], shape: Shape, half: Shape) {
     for y in 0..half.h_px {
         for x in 0..half.w_px {
@@ -135,7 +137,7 @@ fn halve(image: &mut [f64], shape: Shape, half: Shape) {
     }
 }
 
-/// How many of the pixels two by two are live.
+/// Counts the live pixels of every square of two by two.
 fn count_live(image: &[f64], shape: Shape, half: Shape, out: &mut [f64]) {
     for y in 0..half.h_px {
         for x in 0..half.w_px {

@@ -1,12 +1,13 @@
-/// How the residual fell, from sweep to sweep: what a convergence curve is drawn from.
+//! The residuals of a solve, sweep by sweep.
+
+/// The residual after each sweep: the points of a convergence curve.
 ///
-/// The solver looks at its residual after every sweep anyway; this only writes it down. However
-/// long a solve takes, there are [`Residuals::N_POINTS_MAX`] points at most: once there would be
-/// more, every second one goes.
+/// The solver computes the residual after every sweep anyway; this type records it. A history has
+/// at most [`Residuals::N_POINTS_MAX`] points: when it is full, every second point is dropped.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Residuals {
     points: Vec<(u32, f64)>,
-    /// One in so many sweeps is kept.
+    /// Every `step`-th sweep is kept.
     step: u32,
     n_sweeps: u32,
     n_before: u32,
@@ -14,15 +15,15 @@ pub struct Residuals {
 }
 
 impl Residuals {
-    /// The most points that are kept.
+    /// The most points of a history.
     pub const N_POINTS_MAX: usize = 200;
 
-    /// Bytes that a full history holds.
+    /// Bytes of a full history.
     pub(crate) const BYTES_MAX: usize = Residuals::N_POINTS_MAX * size_of::<(u32, f64)>();
 
-    /// Sweeps and the residuals after them, divided by the larger mass as that of the solution is.
-    /// Sweeps count from 1 over all grids and stages, the coarse ones first; the last is always
-    /// there.
+    /// Sweeps and the residuals after them, divided by the larger mass as the solution's residual
+    /// is. Sweeps count from 1 over all grids and stages, the coarse ones first. The last sweep is
+    /// always included.
     pub fn points(&self) -> Vec<(u32, f64)> {
         let mut points = self.points.clone();
         if self.n_sweeps > 0 && points.last().is_none_or(|(n, _)| *n < self.n_sweeps()) {
@@ -31,20 +32,21 @@ impl Residuals {
         points
     }
 
-    /// All sweeps, those of which nothing is known included.
+    /// Number of all sweeps, including those without a recorded residual.
     pub fn n_sweeps(&self) -> u32 {
         self.n_before + self.n_sweeps
     }
 
-    /// Sweeps at the beginning that another device made: it does not tell their residuals.
+    /// Number of sweeps at the beginning that ran on another device, which does not record
+    /// residuals.
     pub fn n_before(&self) -> u32 {
         self.n_before
     }
 
-    /// Forgets everything; so many sweeps were made elsewhere.
+    /// Starts a new history after `n_before` sweeps on another device.
     pub(crate) fn start(&mut self, n_before: usize) {
         self.points.clear();
-        // The last point may come on top.
+        // `points` adds the last sweep to these.
         self.points.reserve_exact(Residuals::N_POINTS_MAX - 1);
         *self = Residuals {
             points: std::mem::take(&mut self.points),
@@ -53,7 +55,7 @@ impl Residuals {
         };
     }
 
-    /// Notes the residual after one more sweep.
+    /// Records the residual after one more sweep.
     pub(crate) fn push(&mut self, residual: f64) {
         let is_kept = self.n_sweeps.is_multiple_of(self.step);
         self.n_sweeps += 1;
@@ -68,7 +70,7 @@ impl Residuals {
                 at % 2 == 1
             });
             self.step *= 2;
-            // Those that are left are the first of `step` each; this one may not be.
+            // The remaining points are at multiples of the new `step`; this sweep may not be.
             if !(self.n_sweeps - 1).is_multiple_of(self.step) {
                 return;
             }
@@ -76,7 +78,7 @@ impl Residuals {
         self.points.push((self.n_sweeps(), residual));
     }
 
-    /// The last sweep was undone: the solver went back to an iterate of this residual.
+    /// Replaces the last residual: the solver returned to an earlier iterate with this residual.
     pub(crate) fn amend(&mut self, residual: f64) {
         self.last = residual;
         let n_sweeps = self.n_sweeps();
@@ -85,7 +87,7 @@ impl Residuals {
         }
     }
 
-    /// In the units of the solution: `scale` of the plan, per `mass`.
+    /// The history in the solution's units: times the plan's `scale`, divided by `mass`.
     pub(crate) fn scaled(&self, scale: f64, mass: f64) -> Residuals {
         let scaled = |residual: f64| residual * scale / mass;
         let points = self.points.iter();
@@ -135,7 +137,7 @@ mod tests {
             assert_eq!(points.last(), Some(&(n_sweeps, f64::from(n_sweeps))));
             assert!(points.iter().all(|&(n, r)| f64::from(n) == r));
             let gaps: Vec<u32> = points.windows(2).map(|w| w[1].0 - w[0].0).collect();
-            // Evenly spaced but for the last.
+            // All gaps but the last are equal.
             let even = gaps.len().saturating_sub(1);
             assert!(gaps[..even].iter().all(|gap| *gap == gaps[0]), "{n_sweeps}");
         }

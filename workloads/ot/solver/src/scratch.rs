@@ -1,3 +1,5 @@
+//! The working memory of a solver thread, and how much of it a pair needs.
+
 use crate::anderson::{depth_for, history_rows};
 use crate::blur::{LANES, Row, SEGMENT_MAX, SEGMENT_MIN};
 use crate::descent::State;
@@ -31,12 +33,12 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Empty memory, for the best instructions of this machine.
+    /// Empty memory, for the best instruction set of this machine.
     pub fn new() -> Scratch {
         Scratch::for_path(Simd::detect())
     }
 
-    /// Empty memory, for chosen instructions.
+    /// Empty memory, for the given instruction set.
     pub fn for_path(path: Simd) -> Scratch {
         Scratch {
             path,
@@ -47,7 +49,7 @@ impl Scratch {
         }
     }
 
-    /// The instructions it solves with.
+    /// The instruction set it solves with.
     pub fn path(&self) -> Simd {
         self.path
     }
@@ -67,19 +69,19 @@ impl Default for Scratch {
     }
 }
 
-/// What a pair needs at most, in bytes, beside its two frames.
+/// The most memory a pair needs besides its two frames, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Need {
-    /// The solver's own memory, kept for the next pair.
+    /// The solver's own memory, reused for the next pair.
     pub scratch_bytes: usize,
-    /// What is held beside it only while the pair is solved.
+    /// Further memory that is held only while the pair is solved.
     pub pair_bytes: usize,
-    /// The solution, until it is dropped.
+    /// The memory of the solution.
     pub solution_bytes: usize,
 }
 
 impl Need {
-    /// All of it.
+    /// The sum of all three.
     pub fn total_bytes(&self) -> usize {
         self.scratch_bytes
             .saturating_add(self.pair_bytes)
@@ -87,8 +89,8 @@ impl Need {
     }
 }
 
-/// The memory a pair with a live box of this shape (in work pixels) needs at most. It is reached
-/// when every pixel of the box is live in both frames.
+/// The most memory that a pair with a live box of this shape (in work pixels) needs. The maximum is
+/// reached when every pixel of the box is live in both frames.
 ///
 /// ```
 /// use swathe_ot::{Settings, Shape, need};
@@ -104,15 +106,15 @@ pub fn need(live: Shape, settings: &Settings) -> Need {
     let mut level = Some(live);
     while let Some(shape) = level {
         let (source, target) = panel_rows(shape);
-        // Mass and its logarithm; on the coarse levels of the counting measure the lean too.
+        // Mass and its logarithm; on coarse levels with the counting measure also the lean.
         let n_panels = if counting && shape != live { 3 } else { 2 };
         sides += n_panels * (source + target) * wide;
         history = history.max(history_rows(depth_for(source), source) * size_of::<Row<f32>>());
         level = next_shape(shape);
     }
     let (source, target) = panel_rows(live);
-    // The iterate, its image, the image before, the best one and what a new attempt may go back
-    // to; the other potential; and what lies between two passes.
+    // The iterate, its image, the previous image, the best image and the iterate that a new attempt
+    // may return to; the other potential; and the memory between two passes.
     let panels = 5 * source + target + source.max(target) + 2 * (line + LANES);
     let engines = match settings.precision {
         Precision::F32 => engine_bytes(line, size_of::<f32>()),
@@ -121,7 +123,7 @@ pub fn need(live: Shape, settings: &Settings) -> Need {
             engine_bytes(line, size_of::<f32>()) + engine_bytes(line, size_of::<f64>())
         }
     };
-    // Lists of pixels take no more than panels, except for the end of their last block.
+    // Lists of pixels take no more than panels, except for the unused end of their last block.
     let list_end = LANES * (9 * wide + history_rows(depth_for(0), 1) * size_of::<Row<f32>>());
     let maps = if settings.fields { 5 } else { 0 } + if settings.potentials { 2 } else { 0 };
     let (links, listing) = coupling_bytes(n_px, settings);
@@ -148,8 +150,8 @@ fn panel_rows(shape: Shape) -> (usize, usize) {
     )
 }
 
-/// Kernels and tiles for lines of at most so many pixels, by the size of a number. Their vectors
-/// grow by doubling.
+/// Bytes of kernels and tiles for lines of at most `line` pixels and numbers of `number` bytes.
+/// The factor 2 is there because their vectors grow by doubling.
 fn engine_bytes(line: usize, number: usize) -> usize {
     let table = 4 * line + 8 * SEGMENT_MAX;
     let kernels = 8 * table * number;
@@ -159,7 +161,7 @@ fn engine_bytes(line: usize, number: usize) -> usize {
     2 * (kernels + tiles + maxima)
 }
 
-/// The list of links, and what making it takes beside.
+/// Bytes of the list of links, and of the memory that making the list takes besides.
 fn coupling_bytes(n_px: usize, settings: &Settings) -> (usize, usize) {
     let n_links = match settings.coupling {
         Coupling::None => return (0, 0),
@@ -170,8 +172,8 @@ fn coupling_bytes(n_px: usize, settings: &Settings) -> (usize, usize) {
                 relaxation,
                 ..
             } = settings;
-            // Entries of at least this mass cannot be more than the plan's mass divided by it.
-            // The counting measure, n² in all, draws the plan's mass above 1.
+            // The number of entries of at least this mass is at most the plan's mass divided by it.
+            // The counting measure has a total of n², which raises the plan's mass above 1.
             let power = match settings.reference {
                 Reference::Product => 0.0,
                 Reference::Counting => 2.0 * epsilon / (epsilon + 2.0 * relaxation),
@@ -185,7 +187,7 @@ fn coupling_bytes(n_px: usize, settings: &Settings) -> (usize, usize) {
         }
     };
     let links = n_links.saturating_mul(size_of::<Link>());
-    // Target pixels by squares; the list of a threshold grows by doubling.
+    // Target pixels by squares; with a threshold the list grows by doubling.
     let squares = 2 * n_px.div_ceil(4) * 64 + (1 << 14);
     let growth = match settings.coupling {
         Coupling::Threshold(_) => links.saturating_mul(2),

@@ -1,3 +1,5 @@
+//! Settings of a solve.
+
 use crate::failure::Failure;
 use crate::geometry::Crop;
 
@@ -15,9 +17,9 @@ use crate::geometry::Crop;
 pub struct Settings {
     /// Entropic blur ε, in the unit of the cost.
     pub epsilon: f64,
-    /// Price ρ of creating and destroying mass, in the unit of the cost; infinite: balanced.
+    /// Price ρ of creating and destroying mass, in the unit of the cost; balanced if infinite.
     pub relaxation: f64,
-    /// The measure that entropy is taken against.
+    /// The reference measure of the entropy.
     pub reference: Reference,
     /// The factor from pixels to cost units.
     pub coord_scale: CoordScale,
@@ -25,7 +27,7 @@ pub struct Settings {
     pub normalize: bool,
     /// Where to stop: L1 residual of both marginals, divided by the larger mass.
     pub tolerance: f64,
-    /// Sweeps at full resolution before the solver gives up.
+    /// The most sweeps at full resolution.
     pub max_iterations: usize,
     /// Arithmetic of the tiles.
     pub precision: Precision,
@@ -62,7 +64,10 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Checks every range and names the first setting outside its own.
+    /// Checks that every setting is within its range.
+    ///
+    /// # Errors
+    /// [`Failure::BadSetting`] for the first setting outside its range.
     pub fn check(&self) -> Result<(), Failure> {
         let bad = |name, value, rule| Err(Failure::BadSetting { name, value, rule });
         if !(self.epsilon > 0.0 && self.epsilon.is_finite()) {
@@ -113,7 +118,7 @@ pub enum Reference {
 pub enum CoordScale {
     /// 1 / max(height, width) of the frame before any crop or pooling.
     Auto,
-    /// As given.
+    /// The given factor.
     Fixed(f64),
 }
 
@@ -121,7 +126,7 @@ pub enum CoordScale {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
-    /// f32, and f64 where the tolerance asks for it or f32 stops making progress.
+    /// f32, and f64 where the tolerance requires it or f32 stops making progress.
     Auto,
     /// f32 throughout; residuals below about 1e-6 may be out of reach.
     F32,
@@ -129,15 +134,14 @@ pub enum Precision {
     F64,
 }
 
-/// Which entries of the plan are listed. The list stays short by construction: the plan is
-/// never held as a whole.
+/// Which entries of the plan are listed. The whole plan is never in memory.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Coupling {
-    /// None.
+    /// No entries.
     None,
-    /// The largest k of every source pixel.
+    /// The k largest entries of every source pixel.
     TopK(usize),
-    /// Those of at least this mass (problem units).
+    /// Entries of at least this mass (problem units).
     Threshold(f64),
 }

@@ -1,3 +1,5 @@
+//! Shapes of grids and boxes of pixels.
+
 use std::fmt;
 
 /// Height and width of a grid of pixels.
@@ -25,7 +27,7 @@ impl Shape {
         self.h_px * self.w_px
     }
 
-    /// Whether `other` fits inside.
+    /// Whether `other` fits inside this shape.
     pub const fn holds(self, other: Shape) -> bool {
         other.h_px <= self.h_px && other.w_px <= self.w_px
     }
@@ -59,7 +61,7 @@ impl PixelBox {
         self.x0_px + self.shape.w_px
     }
 
-    /// The smallest box around both.
+    /// The smallest box that contains both boxes.
     pub fn union(self, other: PixelBox) -> PixelBox {
         let (y0_px, x0_px) = (self.y0_px.min(other.y0_px), self.x0_px.min(other.x0_px));
         let (y1_px, x1_px) = (

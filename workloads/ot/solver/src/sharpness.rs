@@ -1,3 +1,5 @@
+//! How far a plan blurs: the spread of the mass of one source pixel.
+
 use crate::frame::Frame;
 use crate::geometry::pool_live;
 use crate::solution::Solution;
@@ -5,10 +7,10 @@ use crate::solution::Solution;
 /// How far the plan spreads the mass of one source pixel, in px: the root of the mean, over the
 /// transported mass, of the squared distance from a pixel's mean destination.
 ///
-/// It is what ε blurs: far from borders it is √ε divided by the coordinate scale, and motion finer
-/// than it cannot be told. With μ the plan's first marginal and v the displacement,
-/// blur² = (⟨P, |p − q|²⟩ − Σ μ|v|²) / Σ μ, so that no plan is needed. `None` if the maps were not
-/// kept or nothing is transported.
+/// This blur is the effect of ε: far from borders it is √ε divided by the coordinate scale. Motion
+/// finer than the blur cannot be resolved. With μ the plan's first marginal and v the displacement,
+/// blur² = (⟨P, |p − q|²⟩ − Σ μ|v|²) / Σ μ, so the plan itself is not needed. `None` if the maps
+/// were not kept or nothing is transported.
 ///
 /// ```
 /// use swathe_ot::{Pair, Settings, Shape, blur_px, solve, synth};
@@ -25,7 +27,7 @@ pub fn blur_px(solution: &Solution, source: &Frame) -> Option<f64> {
     if !(solution.mass_transported > 0.0) {
         return None;
     }
-    // Problem units: the source's total may have been divided out.
+    // Converts input mass to problem units: frames may have been normalised.
     let mass = solution.mass_transported + solution.mass_destroyed;
     let per_input = mass / solution.mass_src;
     let pixels = pool_live(source, &solution.geometry);
@@ -37,7 +39,7 @@ pub fn blur_px(solution: &Solution, source: &Frame) -> Option<f64> {
         .map(|((a, destroyed), [vy, vx])| (a * per_input - destroyed) * (vy * vy + vx * vx))
         .sum();
     let variance = (solution.cost_px2 - moved) / solution.mass_transported;
-    // Rounding may leave a single pixel's zero a little below it.
+    // Rounding can make the zero variance of a single pixel slightly negative.
     Some(variance.max(0.0).sqrt())
 }
 

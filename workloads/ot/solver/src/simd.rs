@@ -1,8 +1,8 @@
-//! Inner loops compiled for several instruction sets. All paths give the same bits: every loop works
-//! on sixteen lanes in one order and fuses every multiply-add.
+//! Inner loops compiled for several instruction sets. All paths give the same bits: every loop
+//! works on sixteen lanes in one order and fuses every multiply-add.
 
-/// Defines a function once and compiles its body twice: with AVX2 and FMA, and plainly. The
-/// first argument of the function is the [`swathe::Simd`] that picks between them.
+/// Defines a function once and compiles its body twice: with AVX2 and FMA, and for the baseline
+/// instruction set. The function's first argument, a [`swathe::Simd`], selects one of the two.
 macro_rules! compiled_per_path {
     ($(#[$meta:meta])* $vis:vis fn $name:ident $(<$($g:ident: $bound:path),+>)? ($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block) => {
         $(#[$meta])*
@@ -19,7 +19,7 @@ macro_rules! compiled_per_path {
                     plain $(::<$($g),+>)? ($($arg),*)
                 }
                 if path.has_avx2() {
-                    // SAFETY: a path says AVX2 only if the processor was found to have it and FMA.
+                    // SAFETY: `has_avx2` is true only if this processor has AVX2 and FMA.
                     return unsafe { avx2 $(::<$($g),+>)? ($($arg),*) };
                 }
             }

@@ -1,7 +1,9 @@
+//! The solution of a pair.
+
 use crate::geometry::Geometry;
 use crate::residuals::Residuals;
 
-/// What became of a pair.
+/// The solution of a pair.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Solution {
     /// How the solve ended.
@@ -12,7 +14,7 @@ pub struct Solution {
     pub iterations_coarse: usize,
     /// L1 residual of both marginals divided by the larger mass.
     pub residual: f64,
-    /// How the residual fell.
+    /// The residual after each sweep.
     pub residuals: Residuals,
     /// Whether the last sweeps ran in f64.
     pub used_f64: bool,
@@ -20,7 +22,7 @@ pub struct Solution {
     pub cost: f64,
     /// Transport cost in px².
     pub cost_px2: f64,
-    /// The whole minimised value.
+    /// The minimised value.
     pub objective: f64,
     /// Total of the source frame, input units.
     pub mass_src: f64,
@@ -36,13 +38,14 @@ pub struct Solution {
     pub mass_created_clamped: f64,
     /// Σ max(a − μ̂, 0).
     pub mass_destroyed_clamped: f64,
-    /// The factor from pixels to cost units that was used (of an unpooled pixel).
+    /// The factor from (unpooled) pixels to cost units that was used.
     pub coord_scale: f64,
     /// Where the work grid lies in the frame.
     pub geometry: Geometry,
-    /// The maps, if asked for and if a side is live.
+    /// The maps, if [`Settings::fields`](crate::Settings::fields) is set.
     pub fields: Option<Fields>,
-    /// The potentials, if asked for and if both sides are live.
+    /// The potentials, if [`Settings::potentials`](crate::Settings::potentials) is set and both
+    /// sides have mass.
     pub potentials: Option<Potentials>,
     /// The listed entries of the plan.
     pub coupling: Vec<Link>,
@@ -56,11 +59,11 @@ pub enum Status {
     Converged,
     /// The iterations ran out; the best iterate is reported with its residual.
     MaxIterations,
-    /// No mass to move: everything in the target was created.
+    /// The source has no mass: all of the target was created.
     EmptySource,
-    /// Nowhere to go: everything in the source was destroyed.
+    /// The target has no mass: all of the source was destroyed.
     EmptyTarget,
-    /// Nothing at all.
+    /// Neither frame has mass.
     BothEmpty,
 }
 
@@ -77,7 +80,8 @@ impl Status {
     }
 }
 
-/// Maps over a grid, row-major: the live box of the work grid, or the frame after lifting.
+/// Maps over a grid, row-major: the live box of the work grid, or the frame after
+/// [`lift`](crate::lift).
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Fields {
     /// Mean displacement (y, x) of the mass of each source pixel; NaN off the support.
@@ -99,7 +103,7 @@ pub struct Potentials {
     pub g: Vec<f64>,
 }
 
-/// One entry of the plan, in pixels of the original frame (of the first pixel of a pooled cell).
+/// One entry of the plan, in pixels of the original frame (for a pooled cell: its first pixel).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Link {
     /// Row of the source pixel.
@@ -110,6 +114,6 @@ pub struct Link {
     pub tgt_y_px: u32,
     /// Column of the target pixel.
     pub tgt_x_px: u32,
-    /// Mass on the way, problem units.
+    /// Mass that moves from the source pixel to the target pixel, problem units.
     pub mass: f64,
 }

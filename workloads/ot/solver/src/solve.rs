@@ -1,3 +1,5 @@
+//! Solving one pair, and many pairs on all cores.
+
 use crate::descent::descend;
 use crate::failure::Failure;
 use crate::frame::Pair;
@@ -23,12 +25,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// assert!((solution.cost_px2 - 4.0).abs() < 1e-4);
 /// # Ok::<(), swathe_ot::Failure>(())
 /// ```
+///
+/// # Errors
+/// If the settings, the frames or their combination are not valid; see [`Failure`].
 pub fn solve(pair: &Pair, settings: &Settings) -> Result<Solution, Failure> {
     solve_with(pair, settings, &mut Scratch::new(), &|| false)
 }
 
-/// Solves one pair in memory that is kept for the next. `stop` is asked every few hundred
-/// microseconds of work; once it says so, the pair fails with [`Failure::Stopped`].
+/// Solves one pair in memory that is reused for the next pair. `stop` is polled every few hundred
+/// microseconds of work.
+///
+/// # Errors
+/// As [`solve`], and [`Failure::Stopped`] once `stop` returns true.
 pub fn solve_with(
     pair: &Pair,
     settings: &Settings,
@@ -48,8 +56,8 @@ pub fn solve_with(
     })
 }
 
-/// Solves many pairs on all cores. Each pair has its own outcome, in the order of the input, the
-/// same bits whatever the number of threads; one failure spares the rest.
+/// Solves many pairs on all cores. Each pair has its own result, in input order, with the same bits
+/// for any number of threads. A failing pair does not affect the others.
 ///
 /// ```
 /// use swathe_ot::{Frame, Pair, Settings, solve_all};
@@ -78,7 +86,7 @@ pub fn solve_all(pairs: &[Pair], settings: &Settings) -> Vec<Result<Solution, Fa
         }
     };
     let mut solved: Vec<_> = std::thread::scope(|scope| {
-        // A thread that the system refuses is done without: this one does what is left.
+        // If the system refuses a thread, fewer threads share the work: this one always works.
         let threads: Vec<_> = (1..n_threads)
             .map_while(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok())
             .collect();

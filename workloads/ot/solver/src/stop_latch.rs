@@ -1,31 +1,33 @@
+//! The caller's stop request.
+
 use crate::failure::Failure;
 use std::cell::Cell;
 
-/// The caller's wish to stop, remembered once it was heard.
+/// Polls the caller's stop request and latches it: once requested, a stop stays requested.
 pub(crate) struct StopLatch<'a> {
     stop: &'a dyn Fn() -> bool,
-    heard: Cell<bool>,
+    is_stopped: Cell<bool>,
 }
 
 impl<'a> StopLatch<'a> {
     pub(crate) fn new(stop: &'a dyn Fn() -> bool) -> StopLatch<'a> {
         StopLatch {
             stop,
-            heard: Cell::new(false),
+            is_stopped: Cell::new(false),
         }
     }
 
-    /// Asks the caller; called between blocks of lines, every few hundred microseconds.
+    /// Polls the request. Called between blocks of lines, every few hundred microseconds.
     pub(crate) fn stopped(&self) -> bool {
-        if !self.heard.get() {
-            self.heard.set((self.stop)());
+        if !self.is_stopped.get() {
+            self.is_stopped.set((self.stop)());
         }
-        self.heard.get()
+        self.is_stopped.get()
     }
 
-    /// Whether a stop was heard, as a failure.
+    /// Fails if a poll has seen a stop request. Does not poll itself.
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        if self.heard.get() {
+        if self.is_stopped.get() {
             Err(Failure::Stopped)
         } else {
             Ok(())

@@ -1,11 +1,13 @@
+//! Summary statistics and spectra of a displacement field.
+
 use crate::dct::{Dct, transform_image};
 use crate::solution::Solution;
 
 /// Number of radial bands of the spectra.
 pub const N_BANDS: usize = 8;
 
-/// Figures of a displacement field that people compare pairs by. Every statistic is over the
-/// pixels of the source's support, each counting alike; NaN where there is none.
+/// Figures of a displacement field, for comparing pairs. Every statistic is over the pixels of the
+/// source's support, with equal weights; NaN if the support is empty.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     /// Length of the displacement, px.
@@ -14,18 +16,19 @@ pub struct Summary {
     pub div: Spread,
     /// Curl of the displacement, per step.
     pub curl: Spread,
-    /// Energy of the columns' displacement in radial bands of its cosine transform, slow to fast:
-    /// mean square per pixel of the live box, zero off the support. The bands add up to the total.
+    /// Energy of the x displacement in radial bands of its cosine transform, from low to high
+    /// frequency: mean square per pixel of the live box, with zero off the support. The bands add
+    /// up to the total.
     pub dct_vx: [f64; N_BANDS],
-    /// The same of the rows' displacement.
+    /// The same for the y displacement.
     pub dct_vy: [f64; N_BANDS],
-    /// The same of the divergence.
+    /// The same for the divergence.
     pub dct_div: [f64; N_BANDS],
-    /// The same of the curl.
+    /// The same for the curl.
     pub dct_curl: [f64; N_BANDS],
 }
 
-/// How a quantity is spread.
+/// The distribution of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     /// Arithmetic mean.
@@ -68,7 +71,7 @@ pub fn summarise(solution: &Solution) -> Option<Summary> {
             f64::NAN
         }
     };
-    // Central differences, one-sided at the rim of the support.
+    // Central differences; one-sided at the rim of the support.
     let slope = |y: usize, x: usize, axis: usize, dy: isize, dx: isize| {
         let (y, x) = (y as isize, x as isize);
         let (before, here, after) = (
@@ -155,7 +158,7 @@ fn spread(mut values: Vec<f64>) -> Spread {
     let mean = values.iter().sum::<f64>() / n;
     let variance = values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / n;
     values.sort_unstable_by(f64::total_cmp);
-    // Linear between neighbours, as NumPy's percentile.
+    // Linear between neighbours, like NumPy's percentile.
     let percentile = |p: f64| {
         let place = p * (n - 1.0);
         let (low, high) = (place.floor() as usize, place.ceil() as usize);

@@ -1,3 +1,5 @@
+//! One sweep of the iteration: φ → γ → the image of φ, and the residual of the pair (φ, γ).
+
 use crate::blur::{Between, Blur, BlurScratch, DEAD, LANES, Real, Row, blur, exp_row, fit};
 use crate::pyramid::Level;
 use crate::simd::compiled_per_path;
@@ -38,7 +40,7 @@ impl Regime {
     }
 }
 
-/// The panels of one sweep; their memory is kept.
+/// The panels of one sweep. Their memory is reused by the next sweep.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SweepPanels {
     /// Source side: sums that become the image of the potential.
@@ -64,8 +66,9 @@ impl SweepPanels {
 /// Kernels and memory of one number type.
 #[derive(Clone, Debug)]
 pub(crate) struct Engine<T> {
-    /// From source to target, and back.
+    /// From source to target.
     pub there: Blur<T>,
+    /// From target to source.
     pub back: Blur<T>,
     pub scratch: BlurScratch<T>,
 }
@@ -93,8 +96,8 @@ impl<T: Real> Engine<T> {
     }
 }
 
-/// The first half of a sweep: γ = −τ·LSE(φ + log a) (shifted by the lean of the counting
-/// measure), exact for this φ. Returns the least γ + lean.
+/// The first half of a sweep: γ = −τ·LSE(φ + log a), shifted by the lean if the reference is the
+/// counting measure. This γ is exact for this φ. Returns the least γ + lean.
 pub(crate) fn half_sweep<T: Real>(
     path: Simd,
     level: &Level,
@@ -122,7 +125,7 @@ pub(crate) fn half_sweep<T: Real>(
 }
 
 /// One sweep of the map φ ↦ T(φ), written to `panels.image`. Returns the residual of the pair
-/// (φ, γ): with γ exact for φ the second marginal is met exactly, and the first is off by
+/// (φ, γ). Because γ is exact for φ, the second marginal has no error; the error of the first is
 /// Σ a·2^(−φ·ε/ρ)·|2^((φ − φ′)/τ) − 1|.
 pub(crate) fn sweep<T: Real>(
     path: Simd,
@@ -156,8 +159,8 @@ pub(crate) fn sweep<T: Real>(
     let (residual, least_a) =
         image_and_residual::<T>(path, phi, image, &a.mass, &a.log_mass, lean_a, regime);
     if regime.ratio > 0.0 {
-        // The best common shift of the two potentials, in closed form; only φ carries it, γ is
-        // computed from φ anyway.
+        // The best common shift of the two potentials, in closed form. Only φ is shifted: the next
+        // sweep computes γ from φ.
         let soft_a = soft_sum::<T>(path, image, &a.mass, lean_a, least_a, regime.ratio);
         let soft_b = soft_sum::<T>(path, gamma, &b.mass, lean_b, least_b, regime.ratio);
         let least = |least: f64, sum: f64| least - sum.log2() / regime.ratio;
@@ -176,7 +179,7 @@ fn lean_of(lean: Option<&[Row<f64>]>, i: usize) -> &Row<f64> {
 }
 
 compiled_per_path! {
-    /// Turns sums into the potential they make, in place.
+    /// Replaces sums by the potential that follows from them. Returns the least potential + lean.
     fn potential_of_sums(
         potential: &mut [Row<f64>],
         log_mass: &[Row<f64>],

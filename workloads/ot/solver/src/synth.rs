@@ -11,7 +11,7 @@ use std::f64::consts::TAU;
 /// How a synthetic embryo changes from one frame to the next.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change {
-    /// How far it moves, as part of the longer side.
+    /// How far it moves, as a fraction of the longer side.
     pub shift: f64,
     /// By what factor it grows.
     pub growth: f64,
@@ -37,7 +37,7 @@ impl Default for Change {
 /// assert!(pair.source.mass() > 500.0);
 /// ```
 pub fn embryo_pair(shape: Shape, seed: u64, change: Change) -> Pair {
-    let mut dice = Dice::new(seed);
+    let mut dice = Rng::new(seed);
     let (h, w) = (shape.h_px as f64, shape.w_px as f64);
     let (ry, rx) = (
         0.30 * h * dice.between(0.9, 1.1),
@@ -119,7 +119,7 @@ pub struct Outline {
 
 impl Outline {
     /// A random outline.
-    pub fn roll(dice: &mut Dice) -> Outline {
+    pub fn roll(dice: &mut Rng) -> Outline {
         let mut outline = Outline::default();
         for (k, harmonic) in outline.harmonics.iter_mut().enumerate() {
             let most = 0.2 / (k as f64 + 2.0);
@@ -136,14 +136,14 @@ impl Outline {
     }
 }
 
-/// A small generator of random numbers (SplitMix64).
+/// A small pseudo-random number generator (SplitMix64).
 #[derive(Clone, Debug)]
-pub struct Dice(u64);
+pub struct Rng(u64);
 
-impl Dice {
-    /// Dice that always fall the same way for the same seed.
-    pub fn new(seed: u64) -> Dice {
-        Dice(seed)
+impl Rng {
+    /// A generator whose numbers depend on the seed alone.
+    pub fn new(seed: u64) -> Rng {
+        Rng(seed)
     }
 
     /// 64 random bits.
@@ -160,7 +160,10 @@ impl Dice {
         low + (high - low) * (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// A whole number below `n`.
+    /// An integer below `n`.
+    ///
+    /// # Panics
+    /// If `n` is 0.
     pub fn below(&mut self, n: usize) -> usize {
         (self.bits() % n as u64) as usize
     }

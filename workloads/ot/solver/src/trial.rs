@@ -1,4 +1,4 @@
-//! Trials: the same pairs solved with several blurs ε and prices ρ, to find those that suit them.
+//! Trials: the same pairs solved with several blurs ε and prices ρ, to choose a good combination.
 
 use std::time::Instant;
 
@@ -14,7 +14,8 @@ use crate::solve::solve_with;
 use crate::summary::summarise;
 use crate::workload::Transport;
 
-/// Trials as the engine sees them; ε and ρ of these settings are those of each trial.
+/// Trials as a workload of the engine. Each trial has its own ε and ρ; those of the settings are
+/// ignored.
 #[derive(Clone, Debug)]
 pub struct Trials(Transport);
 
@@ -29,14 +30,14 @@ pub struct Trial {
     pub relaxation: f64,
 }
 
-/// What a trial showed.
+/// The result of a trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrialFigures {
     /// How the solve ended.
     pub status: Status,
     /// How far the mass of one pixel is spread, px; see [`blur_px`].
     pub blur_px: f64,
-    /// Transported mass as part of the smaller of the two frames' masses.
+    /// Transported mass as a fraction of the smaller of the two frames' masses.
     pub transported_share: f64,
     /// Median displacement of the source's pixels, px.
     pub displacement_px: f64,
@@ -47,7 +48,7 @@ pub struct TrialFigures {
 }
 
 impl Trials {
-    /// Trials that differ from these settings in ε and ρ alone.
+    /// Trials with these settings, except for ε and ρ.
     pub fn new(settings: Settings) -> Trials {
         let settings = Settings {
             fields: true,
@@ -116,11 +117,11 @@ pub struct TrialRow {
     pub relaxation: f64,
     /// Pairs that were solved.
     pub n_pairs: usize,
-    /// Pairs among them that converged.
+    /// Solved pairs that converged.
     pub n_converged: usize,
     /// How far the mass of one pixel is spread, px.
     pub blur_px: f64,
-    /// Transported part of the mass.
+    /// Transported fraction of the mass.
     pub transported_share: f64,
     /// Displacement, px.
     pub displacement_px: f64,
@@ -131,7 +132,7 @@ pub struct TrialRow {
 }
 
 impl TrialRow {
-    /// The row of one ε and ρ; none if no pair has mass on both sides.
+    /// The row of one ε and ρ; `None` if no pair has mass on both sides.
     pub fn of(epsilon: f64, relaxation: f64, figures: &[TrialFigures]) -> Option<TrialRow> {
         let moving: Vec<&TrialFigures> = figures
             .iter()
@@ -165,23 +166,23 @@ impl TrialRow {
     }
 }
 
-/// A choice of ε and ρ among trials, and whether it is what was looked for.
+/// A choice of ε and ρ among trials, and whether it meets the two criteria.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Choice {
     /// The chosen row.
     pub row: TrialRow,
-    /// Whether its blur is as small as was asked for.
+    /// Whether its blur is within the requested limit.
     pub is_sharp: bool,
-    /// Whether a larger ρ was tried and hardly transports more.
+    /// Whether a larger ρ was tried and transports hardly more.
     pub is_level: bool,
 }
 
-/// A larger ρ counts if it transports at least this much more of the mass.
+/// A larger ρ is preferred only if it transports at least this much more of the mass.
 const SHARE_STEP: f64 = 0.01;
 
-/// Chooses the largest ε whose blur is at most `blur_max_px`, the fastest that is sharp enough,
-/// and with it the smallest ρ beyond which hardly more mass is transported. Rows with a pair that
-/// did not converge are passed over; none if there is no other.
+/// Chooses the largest ε whose blur is at most `blur_max_px`, which is the fastest that is sharp
+/// enough, and for this ε the smallest ρ beyond which hardly more mass is transported. Rows with a
+/// pair that did not converge are skipped; `None` if no row remains.
 ///
 /// ```
 /// use swathe_ot::{TrialRow, choose};
@@ -210,7 +211,7 @@ pub fn choose(rows: &[TrialRow], blur_max_px: f64) -> Option<Choice> {
         let by_price = a.relaxation.total_cmp(&b.relaxation);
         b.epsilon.total_cmp(&a.epsilon).then(by_price)
     });
-    // Of each ε, largest first, the row with the ρ that suits it.
+    // For each ε, largest first: the row with the best ρ.
     let mut choices = good
         .chunk_by(|a, b| a.epsilon == b.epsilon)
         .filter_map(|of_one| {

@@ -1,3 +1,5 @@
+//! Optimal transport as a [`Workload`] of the engine.
+
 use crate::failure::Failure;
 use crate::frame::Pair;
 use crate::geometry::place;
@@ -18,8 +20,9 @@ pub struct Transport {
     pub settings: Settings,
 }
 
-/// The size of a pair with this work grid on frames of this shape. Pairs of frames of other lengths
-/// are another class: their coordinates are scaled otherwise, so they cannot share a launch.
+/// The size of a pair with this work grid on frames of this shape. The longer side of the frame is
+/// the size's class: it sets the coordinate scale, and pairs of different scales cannot share a
+/// launch.
 pub fn placed_size(work: Shape, frame: Shape) -> Size {
     Size {
         class: frame.longest_px() as u32,
@@ -35,8 +38,8 @@ impl Workload for Transport {
     type Local = ();
     const NAME: &'static str = "ot";
 
-    /// A pair that cannot be placed (unequal shapes, no bucket) has the size of its frames; it
-    /// fails by name when it is solved.
+    /// A pair that cannot be placed (unequal shapes, no bucket) has the size of its frames; solving
+    /// it then returns the failure.
     fn size(&self, pair: &Pair) -> Size {
         let Settings { crop, pool, .. } = &self.settings;
         let whole = pair.source.shape;
@@ -101,12 +104,16 @@ impl Workload for Transport {
         gpu::solve(&self.settings, device.kernels()?, padded, pairs, stop)
     }
 
+    fn class_name(&self, class: u32) -> String {
+        format!("frames of {class} px")
+    }
+
     fn can_compare(&self) -> bool {
         true
     }
 
-    /// On the CPU every bit is the same; elsewhere figures agree to four digits and displacements
-    /// to a hundredth of a pixel.
+    /// On the CPU all bits must be equal. On other devices figures must agree to four digits and
+    /// displacements to a hundredth of a pixel.
     fn agree(
         &self,
         reference: &Solution,

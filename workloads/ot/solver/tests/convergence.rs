@@ -1,5 +1,5 @@
-//! Every ε and ρ that people run, on easy and nasty pairs: converged, with the residual
-//! recomputed by the oracle, and the cost that f64 finds at a hundredth of the tolerance.
+//! All usual ε and ρ, on easy and hard pairs: every solve converges, the oracle confirms the
+//! residual, and the cost is that of f64 at a hundredth of the tolerance.
 
 #![allow(
     clippy::neg_cmp_op_on_partial_ord,
@@ -103,7 +103,7 @@ fn stress_pairs_of_64x128_converge() {
     check(shape, &pairs::stress(shape), &[Reference::Product]);
 }
 
-/// Two bodies so far apart, at so sharp a kernel, that sums between them leave the normal numbers.
+/// Two bodies so far apart, with so sharp a kernel, that sums between them are subnormal.
 #[test]
 fn sums_below_the_normal_numbers_are_no_nan() {
     let shape = Shape::new(128, 256);
@@ -152,7 +152,7 @@ fn all_pairs_of_256x512_converge() {
     check(shape, &pairs::all(shape), &BOTH);
 }
 
-/// The largest frames: too large for the oracle, so f32 is held against f64.
+/// The largest frames. They are too large for the oracle, so f32 is compared with f64.
 #[test]
 #[ignore = "soak: a minute, 500 MB"]
 fn a_pair_of_1024x2048_converges() {

@@ -6,10 +6,10 @@
 )]
 
 use swathe_ot::oracle::Grid;
-use swathe_ot::synth::Dice;
+use swathe_ot::synth::Rng;
 use swathe_ot::{Frame, Pair, Precision, Reference, Scratch, Settings, Status, lift, solve_with};
 
-fn random_frame(dice: &mut Dice, h: usize, w: usize) -> Frame {
+fn random_frame(dice: &mut Rng, h: usize, w: usize) -> Frame {
     let live = dice.between(0.05, 1.0);
     let decades = dice.between(0.0, 4.0);
     let mut density: Vec<f64> = (0..h * w)
@@ -31,7 +31,7 @@ fn random_pairs_equal_the_dense_oracle() {
     let mut scratch = Scratch::new();
     let mut wrong = Vec::new();
     for seed in 0..200 {
-        let mut dice = Dice::new(1000 + seed);
+        let mut dice = Rng::new(1000 + seed);
         let (h, w) = (1 + dice.below(12), 1 + dice.below(12));
         let pair = Pair::new(random_frame(&mut dice, h, w), random_frame(&mut dice, h, w));
         let normalize = seed % 3 != 0;
@@ -87,8 +87,8 @@ fn random_pairs_equal_the_dense_oracle() {
             let mass: f64 = exact.mu.iter().sum();
             let (a, b): (f64, f64) = (grid.a.iter().sum(), grid.b.iter().sum());
             let all = mass.max(a).max(b);
-            // A plan between far pixels of tiny mass may cost next to nothing: compare to what a
-            // pixel's step would cost.
+            // A plan between far pixels of tiny mass may cost almost nothing: compare with the cost
+            // of moving the mass by one pixel.
             let step = grid.scale * grid.scale * mass;
             let figures = [
                 (
@@ -137,11 +137,11 @@ fn random_pairs_equal_the_dense_oracle() {
     );
 }
 
-/// The two oracles share no method: the textbook iteration agrees with Newton's.
+/// The two oracles use different methods: the textbook iteration agrees with Newton's method.
 #[test]
 fn the_oracles_agree() {
     for seed in 0..6 {
-        let mut dice = Dice::new(70 + seed);
+        let mut dice = Rng::new(70 + seed);
         let (h, w) = (4 + dice.below(6), 4 + dice.below(6));
         let pair = Pair::new(random_frame(&mut dice, h, w), random_frame(&mut dice, h, w));
         let settings = Settings {

@@ -1,6 +1,6 @@
 //! Transport on a graphics processor: the CPU's answers, alone and in any batch. On machines
-//! without one these tests run on a software device; where there is none at all they are skipped,
-//! but never where everything has to run.
+//! without one these tests run on a software device. Without any device they are skipped, except
+//! in continuous integration, where they fail.
 
 #![allow(
     clippy::neg_cmp_op_on_partial_ord,
@@ -56,7 +56,7 @@ fn solve_gpu(gpu: &Gpu, transport: &Transport, pairs: &[Pair]) -> Vec<Lane<Solut
         .unwrap()
 }
 
-/// How far two answers are from each other: cost, relative, and velocity, px.
+/// The difference of two answers: relative in the cost, and in px in the velocity.
 fn apart(reference: &Solution, other: &Solution) -> (f64, f64) {
     let cost = (other.cost - reference.cost).abs() / reference.cost.abs().max(f64::MIN_POSITIVE);
     let velocity_of = |s: &Solution| s.fields.clone().map_or(Vec::new(), |f| f.velocity_yx_px);
@@ -69,7 +69,7 @@ fn apart(reference: &Solution, other: &Solution) -> (f64, f64) {
     (cost, velocity)
 }
 
-/// Solves a batch on the device and every pair on the CPU; all that differs is said.
+/// Solves a batch on the device and every pair on the CPU, and adds every difference to `wrong`.
 #[expect(clippy::print_stdout, reason = "figures to read with --nocapture")]
 fn check(gpu: &Gpu, pairs: &[(&str, Pair)], settings: &Settings, wrong: &mut Vec<String>) {
     let transport = Transport {
@@ -173,7 +173,7 @@ fn pairs_of_64x128_agree() {
     check_all(pairs, &[1e-2], &[0.1], &[Reference::Counting]);
 }
 
-/// As tight as f32 allows.
+/// The tightest tolerance that f32 allows.
 #[test]
 fn a_tolerance_of_1e_6_is_reached() {
     let Some(gpu) = gpu() else { return };
@@ -214,7 +214,7 @@ fn a_pair_of_256x512_agrees() {
     none_wrong(&wrong);
 }
 
-/// Those reference pairs that the device takes, under the settings they came with.
+/// The reference pairs that the device accepts, with their own settings.
 #[test]
 fn reference_pairs_agree() {
     let Some(gpu) = gpu() else { return };
@@ -250,7 +250,7 @@ fn reference_pairs_agree() {
     none_wrong(&wrong);
 }
 
-/// Every bit of an answer: texts of floats are different where their bits are.
+/// Every bit of an answer as text: floats of different bits have different texts.
 fn text_of(lane: &Lane<Solution, Failure>) -> String {
     match lane {
         Lane::Done(outcome) => format!("{outcome:?}"),
@@ -258,7 +258,7 @@ fn text_of(lane: &Lane<Solution, Failure>) -> String {
     }
 }
 
-/// Pairs of many shapes, among them empty ones, single pixels, failures.
+/// Pairs of many shapes, including empty ones, single pixels and failures.
 fn mixed_pairs() -> Vec<Pair> {
     let empty = |h, w| Frame::new(h, w, vec![0.0; h * w]).unwrap();
     let dot = |h: usize, w: usize, p: usize| {
@@ -324,7 +324,7 @@ fn an_answer_is_the_same_alone_and_in_any_batch() {
                 alone[0]
             );
         }
-        // Empty sides and failures are those of the CPU to the last bit.
+        // Results of empty sides and failures equal those of the CPU bit for bit.
         for n in [3, 4, 5, 8, 9] {
             let expected = solve(&pairs[n], &transport.settings);
             assert_eq!(together[n], format!("{expected:?}"), "pair {n}");
@@ -493,7 +493,7 @@ fn what_only_the_frames_tell_is_handed_on() {
         Lane::ToCpu(reason) => assert!(reason.contains("after 4 sweeps"), "{reason}"),
         lane => panic!("{}", text_of(&lane)),
     }
-    // Of masses like these the plan is large, and the residual of its unit tiny.
+    // With masses this large the plan is large, so the unit problem needs a tiny residual.
     let heavy = |frame: &Frame| Frame {
         density: frame.density.iter().map(|v| v * 1e3).collect(),
         ..frame.clone()
@@ -522,7 +522,7 @@ fn what_only_the_frames_tell_is_handed_on() {
     }
 }
 
-/// Device memory is what `need` says: so much is enough.
+/// The device memory that `need` states is enough.
 #[test]
 fn need_is_enough() {
     let Some(gpu) = gpu() else { return };
@@ -553,7 +553,7 @@ fn need_is_enough() {
             &Stop::new(),
         );
         assert!(lanes.is_ok(), "{n} lanes of {shape}: {:?}", lanes.err());
-        // It is no more than half above what is really taken.
+        // The stated need is at most half above the memory that is really used.
         let scarce = gpu.with_memory(need.lane_bytes * n as u64 * 3 / 5);
         let refused = transport.launch(&Device::Gpu(scarce.clone()), shape, &pairs, &Stop::new());
         assert!(
@@ -577,7 +577,7 @@ fn a_stop_acts_between_submissions() {
     let outcome = transport.launch(&Device::Gpu(gpu.clone()), shape, &[&pair], &stop);
     assert_eq!(outcome.err(), Some(GpuError::Stopped));
     assert_eq!(gpu.figures().n_submissions, before.n_submissions);
-    // Asked for while the device is at work, it ends long before the sweeps do.
+    // A stop requested while the device works ends the launch long before all sweeps are done.
     let stop = Stop::new();
     let pairs = vec![&pair; 8];
     std::thread::scope(|scope| {
@@ -596,8 +596,8 @@ fn a_stop_acts_between_submissions() {
     assert!(n_submissions <= 3, "{n_submissions} submissions");
 }
 
-/// Every answer that the engine has a device make is made again by the CPU and compared; what no
-/// kernel can do is planned to the CPU.
+/// The CPU recomputes every answer that the engine gets from a device, and compares the two.
+/// Problems that no kernel can solve are planned for the CPU.
 #[test]
 fn the_engine_has_the_device_solve_what_it_can() {
     let Some(gpu) = gpu() else { return };
@@ -647,7 +647,7 @@ fn the_engine_has_the_device_solve_what_it_can() {
     assert_eq!(n_on_device, n_pairs as u64 - 1);
 }
 
-/// More lines than a grid is wide.
+/// More lines than the device allows workgroups in one dimension.
 #[test]
 #[ignore = "soak: minutes on a software device"]
 fn many_tiny_lanes_are_right() {

@@ -1,4 +1,4 @@
-//! The memory a pair takes, counted at the allocator, against what `need` says.
+//! The memory of a solve, measured at the allocator, compared with `need`.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -6,7 +6,7 @@ use swathe_ot::{
     Coupling, Frame, Pair, Precision, Reference, Scratch, Settings, Shape, need, solve_with,
 };
 
-/// Counts what each thread holds, and the most it held.
+/// Counts the bytes that each thread holds, and their peak.
 struct Counting;
 
 thread_local! {
@@ -15,14 +15,14 @@ thread_local! {
 }
 
 fn count(by: isize) {
-    // A thread that ends may free memory after its counters are gone.
+    // A thread that ends may free memory after its thread-local counters are dropped.
     let _ = HELD.try_with(|held| {
         held.set(held.get() + by);
         let _ = PEAK.try_with(|peak| peak.set(peak.get().max(held.get())));
     });
 }
 
-// SAFETY: every call is passed on to the system's allocator as it came; counting allocates nothing.
+// SAFETY: every call is forwarded to the system's allocator unchanged; counting allocates nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as isize);
@@ -61,7 +61,7 @@ fn check(shape: Shape, settings: &Settings) {
     let pair = full(shape);
     let mut scratch = Scratch::new();
     let measured = peak_bytes(|| {
-        // Scratch that served a smaller pair before must not grow beyond what this one needs.
+        // Scratch that served a smaller pair before must not exceed the need of this one.
         let small = full(Shape::new(shape.h_px * 2 / 3 + 1, shape.w_px * 3 / 4 + 1));
         drop(solve_with(&small, settings, &mut scratch, &|| false).unwrap());
         drop(small);
@@ -78,7 +78,7 @@ fn check(shape: Shape, settings: &Settings) {
     );
     assert!(scratch.bytes() <= said.scratch_bytes, "{case}");
     assert!(measured <= said.total_bytes(), "{case}");
-    // Room for kernels and rows is said generously; it is small where it matters.
+    // The need of kernels and rows is a generous bound, but small for large frames.
     assert!(
         said.total_bytes() < measured * 5 / 4 + (1 << 18),
         "{case}: far too much"

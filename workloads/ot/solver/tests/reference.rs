@@ -28,7 +28,7 @@ fn differences(
             solution.status, solution.residual
         ));
     }
-    // A cost or a difference of masses that is nothing but rounding is compared to the whole.
+    // A cost or a difference of masses may be pure rounding, so it is compared with the whole mass.
     let mass = expected["mass"].as_f64().unwrap();
     let figures = [
         ("cost", solution.cost, expected["cost"].as_f64(), 1e-9),
@@ -144,7 +144,7 @@ fn auto_at_1e_6_matches_to_four_digits() {
     check(1e-6, Precision::Auto, 1e-4);
 }
 
-/// Cases without results say in words what is expected of bad or empty input.
+/// Cases without results state in words the expected failure or status of bad or empty input.
 #[test]
 fn bad_and_empty_input_is_named() {
     for mut case in cases() {

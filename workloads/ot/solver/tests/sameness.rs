@@ -1,4 +1,4 @@
-//! What must not change an answer, and what must hold of every answer.
+//! What must not change an answer, and what must hold for every answer.
 
 mod pairs;
 
@@ -10,7 +10,7 @@ use swathe_ot::{
     Solution, Status, lift, need, solve, solve_all, solve_with, summarise,
 };
 
-/// Every bit of a solution that does not name its place in the frame.
+/// Every bit of a solution, except for its position in the frame.
 fn bits(solution: &Solution) -> Vec<u64> {
     let scalars = [
         solution.residual,
@@ -273,7 +273,7 @@ fn a_stop_is_heard_soon() {
     let outcome = solve_with(&pair, &settings, &mut Scratch::new(), &stop);
     assert_eq!(outcome, Err(Failure::Stopped));
     assert!(n_asked.get() > 50, "asked {} times", n_asked.get());
-    // 20 ms of work; the rest is for other programs on the machine.
+    // 20 ms of work; the rest is a margin for other programs on the machine.
     assert!(
         longest.get() < Duration::from_millis(200),
         "longest wait {:?}",
@@ -426,7 +426,7 @@ fn a_growing_disc_diverges() {
     let summary = summarise(&solve(&pair, &settings).unwrap()).unwrap();
     assert!((summary.div.p50 - 0.3).abs() < 0.03, "{:?}", summary.div);
     assert!(summary.curl.p50.abs() < 0.01, "{:?}", summary.curl);
-    // Slow waves carry the displacement, and the bands add up to its mean square.
+    // Most of the displacement's energy is in the lowest band.
     assert!(summary.dct_vx[0] > 0.8 * summary.dct_vx.iter().sum::<f64>());
 }
 
@@ -451,8 +451,8 @@ fn f32_admits_what_it_cannot_reach_and_auto_goes_on_in_f64() {
     assert!(solution.used_f64 && solution.residual <= 1e-11);
 }
 
-/// Two pixels at opposite ends, with relaxations from far too cheap to balanced: nothing becomes
-/// NaN, and what is not carried is destroyed and created.
+/// Two pixels at opposite ends, with relaxations from far too small to balanced: nothing becomes
+/// NaN, and mass that is not transported is destroyed and created.
 #[test]
 fn far_apart_pixels_stay_finite() {
     let at = |p: usize| {

@@ -1,4 +1,5 @@
-//! The engine runs transport: the same answers as one by one, and failures spare the rest.
+//! The engine runs transport: the same answers as single solves, and a failing pair does not affect
+//! the others.
 
 use swathe::{DeviceKind, Outcome, Stop, Workload, solve_slice};
 use swathe_ot::synth::{Change, embryo_pair};

@@ -24,7 +24,7 @@ pub static KIND: RunKind = RunKind {
     ..RunKind::plain("sample")
 };
 
-/// The command.
+/// The command that `swathe` registers.
 pub static PROGRAM: Program = Program::plain(
     &KIND,
     || Flags::augment_args(clap::Command::new("sample")).about("Sum the numbers of each line"),
@@ -72,7 +72,7 @@ fn sample(flags: &Flags) -> Result<Code, CliError> {
     run_command(&finish, &source, run, provenance, SumRows::default(), nothing_more)
 }
 
-/// The table: a row for each line.
+/// The table of results: a row for each line.
 #[derive(Default)]
 struct SumRows {
     lines: Vec<u64>,

@@ -7,7 +7,7 @@ use swathe::{DeviceKind, Need, Shape, Size, Stop, Workload};
 /// Sums lists of numbers.
 pub struct Sample;
 
-/// How large a list is: what problems are grouped by.
+/// The size of a list, by which problems are grouped.
 pub fn size(n_numbers: usize) -> Size {
     Size::of(Shape::new(&[n_numbers as u32]))
 }

@@ -1,4 +1,4 @@
-//! Sums come back in the order of their lists.
+//! Tests that sums are returned in the order of their lists.
 
 use swathe::{Outcome, Stop, solve_slice};
 use swathe_sample::Sample;

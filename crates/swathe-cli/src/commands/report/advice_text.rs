@@ -1,10 +1,10 @@
-//! Advice in words: what cost time, and what to do about it.
+//! Advice as text: what cost time, and what to do about it.
 
 use swathe::{DeviceId, SetbackCause};
 use swathe_run::explain::advice::{Advice, Finding, Turns};
 use swathe_run::explain::quantity::{bytes, count, percent, time};
 
-/// What cost time, and a remedy.
+/// Two texts: what cost time, and a remedy.
 pub(super) fn advice_text(advice: &Advice, turns: &Turns) -> (String, String) {
     match &advice.finding {
         Finding::Loading {

@@ -1,7 +1,7 @@
-//! Columns: cells one below the other.
+//! Aligns cells in columns, for text tables in a terminal.
 
-/// Lines of cells, each as wide as the widest of its column. Columns whose name begins with `>`
-/// are numbers and stand to the right. A first row of empty names prints no heads.
+/// Formats rows of cells; every column is as wide as its widest cell. Columns whose head begins
+/// with `>` are aligned to the right. If all heads are empty, no head line is printed.
 pub(super) fn columns<const N: usize>(heads: [&str; N], rows: &[[String; N]]) -> String {
     let is_right = heads.map(|head| head.starts_with('>'));
     let heads = heads.map(|head| head.trim_start_matches('>').to_owned());
@@ -32,7 +32,7 @@ pub(super) fn columns<const N: usize>(heads: [&str; N], rows: &[[String; N]]) ->
     text
 }
 
-/// Text from inputs must not move the cursor or change colours.
+/// Replaces control characters: text from inputs must not move the cursor or change colours.
 pub(super) fn plain(text: &str) -> String {
     let shown = |character: char| match character.is_control() {
         true => '\u{fffd}',

@@ -1,4 +1,4 @@
-//! Two runs side by side, as text.
+//! The comparison of two runs as text.
 
 use swathe_run::explain::comparison::{
     BucketChange, Comparison, Figure, OutcomeChanges, ResultChanges, TableChanges, Unit,
@@ -11,7 +11,7 @@ use super::columns::{columns, plain};
 const N_BUCKETS: usize = 10;
 const N_VALUES: usize = 3;
 
-/// Everything that differs.
+/// All differences between two runs.
 pub(super) fn comparison_text(runs: [&ReportedRun; 2], compared: &Comparison) -> String {
     let [before, after] = runs.map(|run| run.path.display().to_string());
     let mut text = format!("{} → {}\n", plain(&before), plain(&after));
@@ -66,7 +66,7 @@ fn figure(figure: &Figure) -> [String; 4] {
     [figure.name.to_owned(), before, after, changed]
 }
 
-/// `+12.3 %`, `-5 %`, `=`; nothing where there is no percentage.
+/// `+12.3 %`, `-5 %`, `=`; empty if there is no percentage.
 fn change(change: Option<f64>) -> String {
     match change {
         None => String::new(),
@@ -76,7 +76,7 @@ fn change(change: Option<f64>) -> String {
     }
 }
 
-/// What a percentage is more or less, in points.
+/// The change of a percentage, in percentage points.
 fn points(share: f64) -> String {
     match share {
         0.0 => "=".to_owned(),

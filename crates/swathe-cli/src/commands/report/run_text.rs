@@ -10,11 +10,11 @@ use super::advice_text::advice_text;
 use super::columns::{columns, plain};
 use swathe_command::summary;
 
-/// Costs beyond these are small.
+/// How many costs are listed; further ones are small.
 const N_COSTS: usize = 5;
 const N_BUCKETS: usize = 5;
 
-/// Everything that a terminal has room for.
+/// The report of a run, short enough for a terminal.
 pub(super) fn run_text(run: &ReportedRun, found: &[Advice]) -> String {
     let report = &run.file.report;
     let mut text = format!("{}: {}\n", report.workload, outcomes(run));
@@ -45,7 +45,7 @@ fn outcomes(run: &ReportedRun) -> String {
 
 /// Why problems failed, if some did.
 fn why(run: &ReportedRun) -> String {
-    // A run that was interrupted has no such table yet.
+    // An interrupted run has no table of failures yet.
     let groups = failure_groups(&run.path).unwrap_or_default();
     let lines = failure_groups::lines(&groups);
     lines.iter().map(|line| format!("  {line}\n")).collect()
@@ -111,7 +111,7 @@ fn facts(run: &ReportedRun) -> String {
     columns(["", ""], &rows)
 }
 
-/// Each phase with its time, its share and a bar as long as that.
+/// Each phase with its time, its share, and a bar whose length is that share.
 fn phases(report: &Report) -> String {
     const N_BLOCKS: f64 = 30.0;
     let phases = summary::phases(report);

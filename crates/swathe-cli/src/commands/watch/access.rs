@@ -1,9 +1,9 @@
-//! Access: whose requests are answered.
+//! Access: which requests are answered.
 //!
-//! A page on the web can make a browser on this machine ask anything of a server on it, also under
-//! a name of its own that suddenly means 127.0.0.1. So requests must be addressed to a name that
-//! is known to mean this server, must not come from a foreign page, and beyond this machine must
-//! bring the token.
+//! A web page can make the browser on this machine send requests to a local server, also under a
+//! host name that has just been made to resolve to 127.0.0.1 (DNS rebinding). So a request must be
+//! addressed to a name that is known to mean this server and must not come from another site's
+//! page. From another machine it must also carry the token.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,40 +12,42 @@ use axum::http::{HeaderMap, HeaderName, Method, Uri, header};
 
 use super::token::Token;
 
-/// Who may ask.
+/// Decides which requests are answered.
 pub(crate) struct Access {
     port: u16,
     /// Names and addresses that mean this server, in lower case, IPv6 in brackets.
     hosts: Vec<String>,
-    /// Whether every address of this machine does: nobody can make an address mean another.
+    /// Whether every IP address is accepted as a host: unlike a name, an address cannot be made to
+    /// resolve to another machine.
     any_address: bool,
     token: Option<Token>,
 }
 
-/// What becomes of a request that may be answered.
+/// How an accepted request is handled.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Pass {
-    /// It is answered.
+    /// The request is answered.
     Enter,
-    /// It brought the token in its address: it gets a cookie instead and comes again without.
+    /// The address contains the token: the response sets a cookie and redirects to the address
+    /// without it.
     Exchange,
 }
 
-/// Why a request is not answered.
+/// Why a request is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// It wants to change something.
+    /// The method is not a reading one.
     Method,
-    /// It is addressed to somebody else.
+    /// The request is addressed to another host.
     Host,
-    /// It comes from a foreign page.
+    /// The request comes from another site's page.
     Origin,
-    /// It brings no token, or a wrong one.
+    /// The token is missing or wrong.
     Token,
 }
 
 impl Access {
-    /// For a server at `at` that was asked for as `bind`.
+    /// Access to a server at `at`, for which the user gave the address `bind`.
     pub(crate) fn new(bind: &str, at: SocketAddr, token: Option<Token>) -> Access {
         let mut hosts = vec![bind.to_ascii_lowercase(), bracketed(at.ip())];
         if at.ip().is_loopback() || at.ip().is_unspecified() {
@@ -62,7 +64,7 @@ impl Access {
         }
     }
 
-    /// The address of the page, with the token in it if there is one.
+    /// The address of the page, including the token if there is one.
     pub(crate) fn url(&self, bind: &str, at: SocketAddr) -> String {
         let host = if at.ip().is_unspecified() {
             machine_name().unwrap_or_else(|| "127.0.0.1".to_owned())
@@ -78,7 +80,7 @@ impl Access {
         format!("http://{host}:{}/{query}", self.port)
     }
 
-    /// Whether a request is answered. `is_open` ones need no token.
+    /// Whether a request is answered. If `is_open`, it needs no token.
     pub(crate) fn judge(
         &self,
         method: &Method,
@@ -134,7 +136,7 @@ impl Access {
         }
     }
 
-    /// The cookie that stands for the token from now on.
+    /// The cookie that carries the token from now on.
     pub(crate) fn cookie(&self) -> Option<String> {
         let token = self.token.as_ref()?;
         Some(format!(
@@ -144,7 +146,7 @@ impl Access {
         ))
     }
 
-    /// Browsers do not tell the ports of a machine apart when they send cookies.
+    /// The port is part of the name, because browsers send cookies to all ports of a host.
     fn cookie_name(&self) -> String {
         format!("swathe_watch_{}", self.port)
     }
@@ -160,7 +162,7 @@ impl Access {
         let Ok(authority) = text.parse::<Authority>() else {
             return false;
         };
-        // An authority can have a user name, which no browser sends here.
+        // An authority can contain a user name, which no browser sends here.
         if text.contains('@') || authority.port_u16().unwrap_or(80) != self.port {
             return false;
         }
@@ -170,8 +172,8 @@ impl Access {
     }
 }
 
-/// What browsers say about requests that carry no origin, such as those for pictures. Following a
-/// link from elsewhere is fine.
+/// Judges by the headers that browsers send even with requests without an origin, such as those for
+/// pictures. Following a link from another site is allowed.
 fn comes_from_a_foreign_page(headers: &HeaderMap) -> bool {
     let is = |name: &'static str, values: &[&str]| {
         let found = only(headers, &HeaderName::from_static(name));
@@ -180,7 +182,7 @@ fn comes_from_a_foreign_page(headers: &HeaderMap) -> bool {
     is("sec-fetch-site", &["cross-site", "same-site"]) && !is("sec-fetch-mode", &["navigate"])
 }
 
-/// The value of a header that is there once.
+/// The value of a header that occurs exactly once.
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     let mut values = headers.get_all(name).into_iter();
     match (values.next(), values.next()) {
@@ -189,7 +191,7 @@ fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     }
 }
 
-/// An address as it stands in a URL.
+/// An address as it is written in a URL.
 fn bracketed(ip: IpAddr) -> String {
     match ip {
         IpAddr::V4(ip) => ip.to_string(),
@@ -197,7 +199,7 @@ fn bracketed(ip: IpAddr) -> String {
     }
 }
 
-/// What this machine calls itself.
+/// The host name of this machine.
 fn machine_name() -> Option<String> {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
     let name = name.trim().to_ascii_lowercase();

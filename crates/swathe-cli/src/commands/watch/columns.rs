@@ -1,9 +1,9 @@
-//! Columns: many moments and launches, written as few characters as they need.
+//! Columns: samples and launches as parallel arrays, which keeps the JSON short.
 
 use serde::Serialize;
 use swathe::{Launch, Sample};
 
-/// Samples, column by column.
+/// Samples as one array for each field.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct SampleColumns {
     at_ms: Vec<f64>,
@@ -27,7 +27,7 @@ impl SampleColumns {
     }
 }
 
-/// Launches, column by column: when each began and ended, and how long its phases took.
+/// Launches as one array for each field: when each began and ended, and how long its phases took.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct LaunchColumns {
     device: Vec<String>,
@@ -71,7 +71,7 @@ impl LaunchColumns {
     }
 }
 
-/// To the microsecond: more is noise that would have to be sent.
+/// Rounds to the microsecond; further digits are noise and would make the JSON longer.
 fn rounded(ms: f64) -> f64 {
     (ms * 1e3).round() / 1e3
 }

@@ -1,4 +1,4 @@
-//! Connections: a bounded number of them, none of which is kept for nothing.
+//! Connections: their number is bounded, and each is closed when it times out.
 
 use std::collections::BTreeMap;
 use std::future::Future as _;
@@ -15,33 +15,35 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep, sleep};
 
-/// For more than this many the oldest are closed: a process may have about a thousand files open.
+/// Beyond this number the oldest connection is closed: a process may have about a thousand files
+/// open.
 const N_CONNECTIONS_MAX: usize = 256;
-/// A request is there in whole within this time, however steadily its bytes trickle in.
+/// A request must arrive completely within this time, even if its bytes trickle in steadily.
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(10);
-/// An answer is taken within this time. A connection has one: the next question comes on another.
+/// The client must receive the response within this time. Each connection carries one response; the
+/// next request opens another connection.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(120);
-/// A connection on which nothing moves is closed.
+/// A connection without traffic for this long is closed.
 const IDLE_MAX: Duration = Duration::from_secs(30);
 
-/// Accepts connections, and closes the oldest if there are too many.
+/// Accepts connections, and closes the oldest when there are too many.
 pub(crate) struct BoundedListener {
     listener: TcpListener,
     open: Arc<Mutex<Open>>,
 }
 
-/// The connections there are, by number, so that the oldest is the first.
+/// The open connections, keyed by a growing number, so that the first entry is the oldest.
 #[derive(Default)]
 struct Open {
     n_accepted: u64,
-    /// Those whose request is awaited, and how to close them.
+    /// Connections whose request has not arrived completely, each with the sender that closes it.
     asking: BTreeMap<u64, oneshot::Sender<()>>,
-    /// Those that get an answer.
+    /// Connections that receive a response, each with the sender that closes it.
     answered: BTreeMap<u64, oneshot::Sender<()>>,
 }
 
-/// A connection that ends by itself when nothing moves on it, when it takes too long, or when
-/// others need its place.
+/// A connection that fails with a timeout when it is idle or takes too long, or when a newer
+/// connection needs its place.
 pub(crate) struct Connection {
     stream: TcpStream,
     number: u64,
@@ -68,8 +70,8 @@ impl Listener for BoundedListener {
 
     async fn accept(&mut self) -> (Connection, SocketAddr) {
         let (stream, from) = Listener::accept(&mut self.listener).await;
-        // What is sent is small and wanted now; without this it could wait for more. Where it
-        // cannot be set the page is a little later.
+        // Responses are small and urgent; Nagle's algorithm would delay them. If the option cannot
+        // be set, the page is only a little later.
         let _ = stream.set_nodelay(true);
         let (close, closed) = oneshot::channel();
         let connection = Connection {
@@ -91,8 +93,8 @@ impl Listener for BoundedListener {
 }
 
 impl Open {
-    /// Takes a connection in and gives its number. If there are too many, the one that has been
-    /// asking for longest is closed, or else the one that has been answered for longest.
+    /// Registers a connection and returns its number. If there are too many, closes the oldest one
+    /// that still waits for its request, or else the oldest one that receives a response.
     fn enter(&mut self, close: oneshot::Sender<()>) -> u64 {
         if self.asking.len() + self.answered.len() >= N_CONNECTIONS_MAX {
             let oldest = self
@@ -100,7 +102,7 @@ impl Open {
                 .pop_first()
                 .or_else(|| self.answered.pop_first());
             if let Some((_, close)) = oldest {
-                // It may have ended just now.
+                // The connection may have ended in the meantime.
                 let _ = close.send(());
             }
         }
@@ -115,13 +117,14 @@ fn lock(open: &Mutex<Open>) -> MutexGuard<'_, Open> {
 }
 
 impl Connection {
-    /// Passes on how an attempt went, unless it waits and has waited for too long.
+    /// Passes on the result of a read or write. Fails with a timeout if the connection is idle, is
+    /// out of time, or was closed to make room.
     fn unless_over<T>(
         &mut self,
         attempt: Poll<io::Result<T>>,
         context: &mut Context<'_>,
     ) -> Poll<io::Result<T>> {
-        // A receiver that has received may not be polled again.
+        // A oneshot receiver must not be polled again after it is ready.
         self.is_over = self.is_over
             || Pin::new(&mut self.closed).poll(context).is_ready()
             || self.end.as_mut().poll(context).is_ready();
@@ -135,7 +138,7 @@ impl Connection {
         Poll::Pending
     }
 
-    /// The first byte of the answer: the request was whole.
+    /// Called at the first byte of the response: the request has arrived completely.
     fn begin_answer(&mut self) {
         if self.is_answered {
             return;

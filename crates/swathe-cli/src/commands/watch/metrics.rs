@@ -1,13 +1,13 @@
-//! Metrics: a view in the text format that Prometheus reads (version 0.0.4).
+//! Metrics: a view in the Prometheus text format (version 0.0.4).
 
 use std::fmt::Write as _;
 
-use super::view::{Doing, View};
+use super::view::{RunActivity, View};
 
-/// What the format is called.
+/// The media type of the format.
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The figures of a run. Times are seconds and sizes bytes, as the format wants it.
+/// The figures of a run. Times are in seconds and sizes in bytes, as the format requires.
 pub(crate) fn text(view: &View) -> String {
     let mut page = Page::default();
     let workload = ("workload", view.workload.as_str());
@@ -47,7 +47,7 @@ pub(crate) fn text(view: &View) -> String {
         );
     }
     let done_ratio = match view.n_problems {
-        0 => f64::from(u8::from(view.state == Doing::Finished)),
+        0 => f64::from(u8::from(view.state == RunActivity::Finished)),
         n => view.n_done as f64 / n as f64,
     };
     page.gauge(
@@ -79,7 +79,7 @@ pub(crate) fn text(view: &View) -> String {
         view.elapsed_ms / 1e3,
     );
     page.family("swathe_run_up", "gauge", "1 for the state the run is in.");
-    for state in Doing::ALL {
+    for state in RunActivity::ALL {
         let labels = [workload, ("state", state.name())];
         page.sample(&labels, f64::from(u8::from(state == view.state)));
     }
@@ -130,7 +130,7 @@ pub(crate) fn text(view: &View) -> String {
 #[derive(Default)]
 struct Page {
     text: String,
-    /// The family whose samples follow.
+    /// The metric family of the samples that follow.
     name: &'static str,
 }
 
@@ -155,7 +155,7 @@ impl Page {
     }
 }
 
-/// A label's value: backslash, quote and line feed are what the format wants escaped.
+/// A label value with backslash, quote and line feed escaped, as the format requires.
 fn escaped(text: &str) -> String {
     let escaped = text.replace('\\', r"\\").replace('"', r#"\""#);
     escaped.replace('\n', r"\n")

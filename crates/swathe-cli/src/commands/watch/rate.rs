@@ -1,11 +1,11 @@
-//! Rates: how fast a run is lately.
+//! Rates: how fast a run has been lately.
 
 use swathe_run::store::live_file::Live;
 
-/// Outcomes a second over the recent past: long enough to be steady, short enough to notice a
+/// Outcomes per second over the recent past: long enough to be steady, short enough to notice a
 /// change. `None` before the first outcome.
 ///
-/// The samples of a long run are far apart, so whoever looks remembers `recent` moments:
+/// The samples of a long run are far apart, so the reader thread also remembers `recent` moments:
 /// (milliseconds, problems done).
 pub(crate) fn recent_per_s(live: &Live, recent: &[(f64, u64)]) -> Option<f64> {
     let now = (live.elapsed_ms, live.counts.n_done());
@@ -17,7 +17,7 @@ pub(crate) fn recent_per_s(live: &Live, recent: &[(f64, u64)]) -> Option<f64> {
         .samples
         .iter()
         .map(|sample| (sample.at_ms, sample.n_done));
-    // The last moment before the window; the run's start if it is younger than that.
+    // The last moment before the window, or the run's start if the run is younger than the window.
     let from = samples
         .chain(recent.iter().copied())
         .filter(|(at_ms, _)| *at_ms <= now.0 - window_ms)
@@ -29,7 +29,7 @@ pub(crate) fn recent_per_s(live: &Live, recent: &[(f64, u64)]) -> Option<f64> {
 const WINDOW_MS_MIN: f64 = 10e3;
 const WINDOW_MS_MAX: f64 = 60e3;
 
-/// `None` if there was no outcome between two moments: then the whole run says more.
+/// `None` if there was no outcome between the two moments; the caller then uses the whole run.
 fn per_s(from: (f64, u64), to: (f64, u64)) -> Option<f64> {
     let ms = to.0 - from.0;
     let n = to.1.checked_sub(from.1)?;

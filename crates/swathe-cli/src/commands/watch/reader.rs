@@ -1,4 +1,4 @@
-//! The reader: one thread that looks at the run's files, however many people look at the page.
+//! The reader: one thread that polls the run's files, however many browsers show the page.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -15,24 +15,25 @@ use tokio::sync::watch;
 
 use super::metrics;
 use super::run_file::{RunFile, Stamp};
-use super::view::{Doing, ReportFacts, RunFacts, Seen, SeenLive, View, view};
+use super::view::{ReportFacts, RunActivity, RunFacts, Seen, SeenLive, View, view};
 
-/// A view in every form in which it is asked for, made once for all who ask.
+/// A view in every format that is served, rendered once for all requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Snapshot {
     /// For `/data.json`.
     pub(crate) json: Bytes,
-    /// Tells this document from others, also those of a server that was here before.
+    /// Identifies this document among all others, including those of an earlier server on the same
+    /// port.
     pub(crate) etag: HeaderValue,
     /// For `/metrics`.
     pub(crate) metrics: Bytes,
 }
 
-/// How often the files are looked at. They are written about as often.
+/// How often the files are polled. A run writes them about as often.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// Begins to look at a run. Whenever something has changed the receiver has a new snapshot, and
-/// `told` hears of every new state.
+/// Starts to poll a run. The receiver gets a new snapshot whenever something changes; `told` is
+/// called with the first view and with every view whose state is new.
 pub(crate) fn start(
     run: &Path,
     told: impl Fn(&View) + Send + 'static,
@@ -41,8 +42,8 @@ pub(crate) fn start(
     let first = view(&reader.look());
     let (sender, receiver) = watch::channel(Snapshot::of(&first));
     told(&first);
-    // A thread, because a network drive that does not answer must not keep the page from saying
-    // so. It ends with the process.
+    // A thread of its own, so that the page can still be served while a network drive does not
+    // respond. The thread ends with the process.
     std::thread::Builder::new()
         .name("swathe-watch".to_owned())
         .spawn(move || {
@@ -79,7 +80,7 @@ impl Snapshot {
     }
 }
 
-/// What was read last, so that files which do not change are not read again.
+/// Caches what was read last, so that unchanged files are not read again.
 struct Reader {
     run: PathBuf,
     run_json: Cached<RunFacts>,
@@ -88,17 +89,17 @@ struct Reader {
     pulse: Option<Pulse>,
 }
 
-/// When the live file was last seen to grow.
+/// When the live file last changed, as the reader saw it.
 struct Pulse {
-    /// Which run it is of: one that resumes begins anew.
+    /// Identifies the run that wrote the file: a resumed run starts a new pulse.
     started_unix_ms: u64,
     beat: u64,
     seen: Instant,
-    /// Moments since looking began: (milliseconds, problems done).
+    /// Moments since polling began: (milliseconds, problems done).
     recent: VecDeque<(f64, u64)>,
 }
 
-/// Moments remembered: two minutes of them.
+/// The number of moments that are remembered: two minutes.
 const N_RECENT_MAX: usize = 240;
 
 impl Reader {
@@ -114,8 +115,8 @@ impl Reader {
 
     fn look(&mut self) -> Seen {
         let mut trouble = None;
-        // The live file first: it is taken away after everything else is written, so that a run
-        // which ends while it is looked at is not taken for one that was lost.
+        // The live file is read first. A run deletes it after everything else is written, so a run
+        // that ends during this function is not mistaken for a dead one.
         let live = match Live::read(&self.run) {
             Ok(live) => live,
             Err(error) => {
@@ -130,21 +131,21 @@ impl Reader {
         let report = self.report.look(&self.run, &mut trouble, |bytes| {
             serde_json::from_slice(bytes).map_err(|error| error.to_string())
         });
-        // Without it everything is told but what is committed.
+        // If the manifest cannot be read, only the committed counts are missing.
         let committed = self.manifest.look(&self.run, &mut None, committed_counts);
         let page = RunFile::Page.stamp(&self.run);
         Seen {
             folder: self.run.display().to_string(),
             run,
             committed,
-            live: live.map(|live| self.feel_pulse(live)),
+            live: live.map(|live| self.update_heartbeat(live)),
             report,
             has_page: page.is_ok_and(|page| page.is_some()),
             trouble,
         }
     }
 
-    fn feel_pulse(&mut self, live: Live) -> SeenLive {
+    fn update_heartbeat(&mut self, live: Live) -> SeenLive {
         let now = Instant::now();
         let pulse = self
             .pulse
@@ -168,7 +169,7 @@ impl Reader {
             pulse.recent.push_back(moment);
         }
         let presence = live.process.presence();
-        // The clock of another machine may be wrong; that of this one wrote the file.
+        // The clock of another machine may be wrong; the clock of this machine can be compared.
         let by_clock = match presence {
             Presence::Unknown => Duration::ZERO,
             Presence::Alive | Presence::Gone => since_unix_ms(live.written_unix_ms),
@@ -199,7 +200,7 @@ fn since_unix_ms(then_ms: u64) -> Duration {
     then.elapsed().unwrap_or_default()
 }
 
-/// What a file held when it was last read.
+/// The content of a file when it was last read.
 struct Cached<T> {
     file: RunFile,
     held: Option<(Stamp, Result<T, String>)>,
@@ -210,8 +211,8 @@ impl<T: Clone> Cached<T> {
         Cached { file, held: None }
     }
 
-    /// What the file holds; `None` with a word about the trouble if it cannot be read, and without
-    /// if it is not there.
+    /// The content of the file; `None` if the file does not exist or cannot be read. In the second
+    /// case `trouble` says why.
     fn look(
         &mut self,
         run: &Path,
@@ -240,11 +241,11 @@ impl<T: Clone> Cached<T> {
     }
 }
 
-/// What is said on stderr when a run's state changes.
+/// The line on stderr when a run's state changes.
 pub(crate) fn state_line(view: &View) -> String {
     let name = view.state.name().replace('_', " ");
     let figures = match view.state {
-        Doing::Unreadable | Doing::NotRunning => String::new(),
+        RunActivity::Unreadable | RunActivity::NotRunning => String::new(),
         _ => {
             let committed = match view.n_committed {
                 Some(n) if n < view.n_done => format!(", {n} of them committed"),

@@ -1,4 +1,4 @@
-//! Routes: what is served, and under which headers.
+//! Routes: what is served, and with which headers.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,19 +17,19 @@ use super::metrics;
 use super::reader::Snapshot;
 use super::run_file::{RunFile, Stamp};
 
-/// What all requests share.
+/// State that all requests share.
 pub(crate) struct Served {
     run: PathBuf,
     access: Access,
     page: Bytes,
     snapshots: watch::Receiver<Snapshot>,
-    /// The report that was served last; one request at a time reads a new one.
+    /// Caches the report that was served last. The lock lets one request at a time read a new one.
     report: Mutex<Option<(Stamp, Bytes)>>,
 }
 
-/// All addresses there are; only these are answered, and only to these a token is exchanged.
+/// All paths that are served. A token is exchanged for a cookie only on these.
 const PATHS: [&str; 5] = ["/", "/data.json", "/report", "/metrics", OPEN_PATH];
-/// Says no more than that somebody is there, and so to everybody.
+/// Reveals only that the server runs, so it needs no token.
 const OPEN_PATH: &str = "/healthz";
 
 impl Served {
@@ -48,7 +48,7 @@ impl Served {
     }
 }
 
-/// The server.
+/// The routes, behind the access check.
 pub(crate) fn router(served: Served) -> Router {
     let served = Arc::new(served);
     Router::new()
@@ -62,7 +62,7 @@ pub(crate) fn router(served: Served) -> Router {
         .with_state(served)
 }
 
-/// Every request passes here before anything else sees it.
+/// Checks access before any route handles the request, and sets the headers of every response.
 async fn guard(State(served): State<Arc<Served>>, request: Request, next: Next) -> Response {
     let path = request.uri().path();
     let pass = served.access.judge(
@@ -80,9 +80,11 @@ async fn guard(State(served): State<Arc<Served>>, request: Request, next: Next) 
     response
 }
 
-/// The token becomes a cookie, so that it stays in no history and no list of links.
+/// Replaces the token in the address by a cookie, so that the token stays out of the browser's
+/// history and of referrers.
 fn exchange(access: &Access, path: &str) -> Response {
-    // The address is one of ours, not the one that was asked for: that could lead anywhere.
+    // Redirects to one of the fixed paths, never to the requested one: that could lead to another
+    // site.
     let own = PATHS.into_iter().find(|own| *own == path);
     let cookie = access
         .cookie()
@@ -128,15 +130,15 @@ fn refused(refusal: Refusal) -> Response {
     }
 }
 
-/// The page draws itself with its own inline script and style, and asks this server alone.
+/// The live page uses inline scripts and styles, and connects to this server alone.
 const PAGE_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; \
     style-src 'unsafe-inline'; img-src data: blob:; connect-src 'self'; base-uri 'none'; \
     form-action 'none'; frame-ancestors 'none'";
-/// A report asks nobody.
+/// A report connects to no server.
 const REPORT_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; \
     style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'; \
     frame-ancestors 'none'";
-/// Everything else is no page.
+/// All other responses are data, not pages.
 const DATA_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
 
 fn set_headers(headers: &mut HeaderMap) {
@@ -146,7 +148,8 @@ fn set_headers(headers: &mut HeaderMap) {
         .or_insert(HeaderValue::from_static(DATA_POLICY));
     for (name, value) in [
         (header::CACHE_CONTROL, "no-store"),
-        // Connections are few: one that waits for the next question would keep another viewer out.
+        // The number of connections is limited: an idle one that waits for the next request would
+        // keep another viewer out.
         (header::CONNECTION, "close"),
         (header::REFERRER_POLICY, "no-referrer"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -168,7 +171,7 @@ async fn page(State(served): State<Arc<Served>>) -> Response {
     html(served.page.clone(), PAGE_POLICY)
 }
 
-/// The page asks for this every second, and gets it only if it has changed.
+/// The page polls this every second; an unchanged document is not sent again.
 async fn data(State(served): State<Arc<Served>>, headers: HeaderMap) -> Response {
     let Snapshot { json, etag, .. } = served.snapshots.borrow().clone();
     let is_known = headers.get(header::IF_NONE_MATCH) == Some(&etag);
@@ -188,7 +191,8 @@ async fn report(State(served): State<Arc<Served>>) -> Response {
     let mut last = served.report.lock().await;
     let run = served.run.clone();
     let known = last.as_ref().map(|(stamp, _)| *stamp);
-    // Reading may take long on a network drive; others are served meanwhile.
+    // Reading may take long on a network drive; a blocking task leaves the server free for other
+    // requests.
     let read = tokio::task::spawn_blocking(move || match RunFile::Page.stamp(&run)? {
         Some(stamp) if Some(stamp) == known => Ok(None),
         _ => RunFile::Page.read(&run).map(Some),

@@ -1,11 +1,11 @@
-//! Run files: the few files of a run folder that watching reads, and how.
+//! Run files: the few files of a run folder that the server reads, and how it reads them safely.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-/// The files that watching reads itself. There are no others, so no request can name one.
+/// The files that the server reads. The enum is closed, so no request can name another file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RunFile {
     /// `live.json`.
@@ -20,8 +20,8 @@ pub(crate) enum RunFile {
     Page,
 }
 
-/// What tells one writing of a file from the next: runs replace files, so each writing is a new
-/// one.
+/// Identifies one version of a file: runs replace files instead of changing them, so each version
+/// has its own inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     inode: u64,
@@ -29,7 +29,7 @@ pub(crate) struct Stamp {
     modified: (i64, i64),
 }
 
-/// Reports are some megabytes at most; what is larger is not ours.
+/// Reports are a few megabytes at most; a larger file is not one of swathe's.
 const N_BYTES_MAX: u64 = 256 << 20;
 
 impl RunFile {
@@ -43,7 +43,7 @@ impl RunFile {
         }
     }
 
-    /// The stamp of the file; `None` if there is none.
+    /// The stamp of the file; `None` if the file does not exist.
     pub(crate) fn stamp(self, run: &Path) -> io::Result<Option<Stamp>> {
         match std::fs::symlink_metadata(run.join(self.name())) {
             Ok(metadata) => Ok(Some(Stamp::of(&metadata))),
@@ -52,12 +52,12 @@ impl RunFile {
         }
     }
 
-    /// The whole file. Links are not followed: whoever can write into a run folder must not be
+    /// The whole file. Links are not followed: a user who can write into a run folder must not be
     /// able to have other files served.
     pub(crate) fn read(self, run: &Path) -> io::Result<(Stamp, Vec<u8>)> {
         let file = OpenOptions::new()
             .read(true)
-            // A pipe under this name would otherwise be waited for.
+            // Otherwise, opening a named pipe would block.
             .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC)
             .open(run.join(self.name()))?;
         read_regular(file)
@@ -103,7 +103,7 @@ mod tests {
         std::fs::create_dir(run.join("report.json")).unwrap();
         assert!(RunFile::Report.read(&run).is_err());
         let pipe = std::ffi::CString::new(run.join("live.json").to_str().unwrap()).unwrap();
-        // SAFETY: the path is a string that ends in a zero.
+        // SAFETY: the path is a string that ends in a zero byte.
         assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
         assert!(RunFile::Live.read(&run).is_err());
     }

@@ -1,23 +1,22 @@
-//! Tokens: what one has to know to look at a run from another machine.
+//! Tokens: the secret that a viewer on another machine needs to see a run.
 
 use std::fs::File;
 use std::io::{self, Read as _};
 
-/// A secret of letters, digits and `-._~`, so that it can stand in an address and in a cookie as
-/// it is.
+/// A secret of letters, digits and `-._~`, which need no escaping in an address or a cookie.
 pub(crate) struct Token(String);
 
 /// Why a text is no token.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TokenError {
-    /// It could be guessed.
+    /// Short enough to be guessed.
     TooShort { n_characters: usize },
-    /// It would have to be escaped.
+    /// A character that would need escaping.
     Character { found: char },
 }
 
 impl Token {
-    /// Less than this could be guessed.
+    /// A shorter token could be guessed.
     pub(crate) const N_CHARACTERS_MIN: usize = 16;
 
     pub(crate) fn parse(text: &str) -> Result<Token, TokenError> {
@@ -31,20 +30,21 @@ impl Token {
         }
     }
 
-    /// A new one from the system's randomness: 192 bits.
+    /// A new token of 192 random bits from the system.
     pub(crate) fn random() -> io::Result<Token> {
         let mut bytes = [0u8; 24];
         File::open("/dev/urandom")?.read_exact(&mut bytes)?;
         Ok(Token(bytes.iter().map(|b| format!("{b:02x}")).collect()))
     }
 
-    /// Whether somebody knows it. How long this takes does not depend on how much of it is right.
+    /// Whether `offered` equals the token. The comparison takes the same time however many
+    /// characters are right.
     pub(crate) fn is(&self, offered: &str) -> bool {
         let (own, offered) = (self.0.as_bytes(), offered.as_bytes());
         let mut difference = own.len() ^ offered.len();
         for (at, own) in own.iter().enumerate() {
-            // Past the end of what is offered something is compared too, so that the length of
-            // the token cannot be measured either.
+            // Past the end of `offered`, zeros are compared instead, so that the token's length
+            // cannot be measured either.
             let offered = offered.get(at).copied().unwrap_or(0);
             difference = std::hint::black_box(difference | usize::from(own ^ offered));
         }

@@ -1,6 +1,6 @@
-//! Views: what is known of a run at a moment, in figures and in words.
+//! Views: what is known of a run at one moment, as figures and as text.
 //!
-//! A view is a pure function of what the run's files say, so that every state can be tested
+//! A view is a pure function of what the run's files contain, so that every state can be tested
 //! without a run.
 
 use std::time::Duration;
@@ -14,26 +14,26 @@ use swathe_run::store::run_folder::{RunState, sum_counts};
 use super::columns::{LaunchColumns, SampleColumns};
 use super::rate;
 
-/// What a run's files say, and what was learnt by looking at them for a while.
+/// What a run's files contain, and what the reader learnt from polling them for a while.
 pub(crate) struct Seen {
-    /// The folder, as it was given.
+    /// The folder, as the user gave it.
     pub(crate) folder: String,
-    /// Of `run.json`; `None` if it cannot be read.
+    /// From `run.json`; `None` if the file cannot be read.
     pub(crate) run: Option<RunFacts>,
-    /// Of `manifest.jsonl`: what became of the problems that are committed; `None` if it cannot be
-    /// read.
+    /// From `manifest.jsonl`: the outcomes of the problems that are committed; `None` if the file
+    /// cannot be read.
     pub(crate) committed: Option<Counts>,
-    /// Of `live.json`.
+    /// From `live.json`.
     pub(crate) live: Option<SeenLive>,
-    /// Of `report.json`, if it is of the run that was here last.
+    /// From `report.json`, if the file belongs to the latest attempt of the run.
     pub(crate) report: Option<ReportFacts>,
     /// Whether there is a `report.html`.
     pub(crate) has_page: bool,
-    /// Why something that is there cannot be read.
+    /// Why a file that exists cannot be read.
     pub(crate) trouble: Option<String>,
 }
 
-/// What is used of `run.json`.
+/// The parts of `run.json` that a view needs.
 #[derive(Clone, Debug)]
 pub(crate) struct RunFacts {
     pub(crate) state: RunState,
@@ -43,18 +43,17 @@ pub(crate) struct RunFacts {
     pub(crate) shard: Option<(usize, usize)>,
 }
 
-/// A live file, and whether somebody stands behind it.
+/// A live file, and whether the process that wrote it is still there.
 pub(crate) struct SeenLive {
     pub(crate) live: Live,
     pub(crate) presence: Presence,
-    /// For how long it has not been written, as far as can be told.
+    /// For how long the file has not been written, as far as is known.
     pub(crate) silent_for: Duration,
-    /// Moments of the run that were seen while looking: (milliseconds, problems done).
+    /// Moments of the run that the reader has seen: (milliseconds, problems done).
     pub(crate) recent: Vec<(f64, u64)>,
 }
 
-/// What is used of `report.json`: a small part, which is looked at twice a second. Reports of
-/// earlier versions lack some of it.
+/// The parts of `report.json` that a view needs. Reports of earlier versions lack some of them.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct ReportFacts {
     report: ReportPart,
@@ -95,25 +94,25 @@ struct VerificationPart {
     mismatches: Vec<serde::de::IgnoredAny>,
 }
 
-/// How a run is doing.
+/// The state of a run as viewers see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Doing {
-    /// Outcomes come.
+pub(crate) enum RunActivity {
+    /// Outcomes arrive.
     Running,
-    /// It is there, but no outcome has come for long.
+    /// The process is there, but no outcome has arrived for a long time.
     Stalled,
-    /// Its process is gone, and did not say goodbye.
+    /// The process is gone without having recorded an end.
     Dead,
-    /// All outcomes are there, and the tables are put together.
+    /// All outcomes are there, and the tables are being merged.
     Merging,
-    /// All is done.
+    /// Everything is written.
     Finished,
-    /// It was stopped, and can be resumed.
+    /// The run was stopped, and can be resumed.
     Interrupted,
-    /// Nobody is at it; whether somebody was is not known.
+    /// No process is running it, and no live file says whether one was.
     NotRunning,
-    /// What is in the folder cannot be read.
+    /// The files in the folder cannot be read.
     Unreadable,
 }
 
@@ -122,8 +121,8 @@ impl ReportFacts {
         self.n_before + self.report.counts.n_problems
     }
 
-    /// What became of all problems, as far as it is known: earlier versions do not tell how those
-    /// ended that were done before.
+    /// The outcomes of all problems. Reports of earlier versions do not record the outcomes of the
+    /// problems that were done before a resume, so these are then missing.
     fn whole_counts(&self) -> Counts {
         Counts {
             n_problems: self.n_problems(),
@@ -132,71 +131,71 @@ impl ReportFacts {
     }
 }
 
-impl Doing {
-    pub(crate) const ALL: [Doing; 8] = [
-        Doing::Running,
-        Doing::Stalled,
-        Doing::Dead,
-        Doing::Merging,
-        Doing::Finished,
-        Doing::Interrupted,
-        Doing::NotRunning,
-        Doing::Unreadable,
+impl RunActivity {
+    pub(crate) const ALL: [RunActivity; 8] = [
+        RunActivity::Running,
+        RunActivity::Stalled,
+        RunActivity::Dead,
+        RunActivity::Merging,
+        RunActivity::Finished,
+        RunActivity::Interrupted,
+        RunActivity::NotRunning,
+        RunActivity::Unreadable,
     ];
 
-    /// As it stands in JSON and in labels.
+    /// The name in JSON and in metric labels.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Doing::Running => "running",
-            Doing::Stalled => "stalled",
-            Doing::Dead => "dead",
-            Doing::Merging => "merging",
-            Doing::Finished => "finished",
-            Doing::Interrupted => "interrupted",
-            Doing::NotRunning => "not_running",
-            Doing::Unreadable => "unreadable",
+            RunActivity::Running => "running",
+            RunActivity::Stalled => "stalled",
+            RunActivity::Dead => "dead",
+            RunActivity::Merging => "merging",
+            RunActivity::Finished => "finished",
+            RunActivity::Interrupted => "interrupted",
+            RunActivity::NotRunning => "not_running",
+            RunActivity::Unreadable => "unreadable",
         }
     }
 }
 
-/// What watchers are told.
+/// What the page, `/data.json` and `/metrics` show.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct View {
     /// The version of this format.
     pub(crate) format: u32,
-    pub(crate) state: Doing,
-    /// What that means and what to do, in sentences.
+    pub(crate) state: RunActivity,
+    /// What the state means and what to do about it, in sentences.
     pub(crate) words: String,
-    /// Since when, in milliseconds since 1970, where that is known.
+    /// When the state began, in milliseconds since 1970, if known.
     pub(crate) since_unix_ms: Option<u64>,
-    /// The command that goes on with the run, where it stopped.
+    /// The command that resumes the run, if it has stopped.
     pub(crate) resume_command: Option<String>,
-    /// The folder, as it was given.
+    /// The folder, as the user gave it.
     pub(crate) folder: String,
     pub(crate) workload: String,
     pub(crate) version: String,
     pub(crate) command: String,
     pub(crate) shard: Option<(usize, usize)>,
-    /// Problems there are, those that were done before the run resumed included.
+    /// All problems, including those that were done before the run resumed.
     pub(crate) n_problems: u64,
-    /// Those of them that have an outcome. Of a run whose process is gone, only those that are
-    /// committed: the others are lost.
+    /// Problems that have an outcome. If the run's process is gone, only committed outcomes count:
+    /// the others are lost.
     pub(crate) n_done: u64,
-    /// Those that had one before the run resumed.
+    /// Problems that had an outcome before the run resumed.
     pub(crate) n_before: u64,
-    /// Those whose outcomes are committed, which nothing can undo; `None` if that is not known.
+    /// Problems whose outcomes are committed and so cannot be lost; `None` if that is not known.
     pub(crate) n_committed: Option<u64>,
-    /// What became of the problems, those that were done before the run resumed included.
+    /// The outcomes by kind, including those from before the run resumed.
     pub(crate) counts: Counts,
     pub(crate) elapsed_ms: f64,
-    /// Outcomes a second lately; over the whole run once it has ended.
+    /// Recent outcomes per second; over the whole run once it has ended.
     pub(crate) rate_per_s: Option<f64>,
-    /// How long it takes to the end at the recent rate.
+    /// The estimated time until the end.
     pub(crate) left_ms: Option<f64>,
     pub(crate) memory: MemoryNow,
     pub(crate) queue: QueueNow,
     pub(crate) workers: Vec<WorkerNow>,
-    /// What their problems are called.
+    /// The names of the workers' problems.
     pub(crate) problem_ids: Vec<String>,
     pub(crate) samples: SampleColumns,
     pub(crate) n_launches: u64,
@@ -206,9 +205,9 @@ pub(crate) struct View {
     /// The last setbacks.
     pub(crate) setbacks: Vec<Setback>,
     pub(crate) n_mismatches: u64,
-    /// Whether `/report` has a page.
+    /// Whether `/report` serves a page.
     pub(crate) has_report: bool,
-    /// Which writing of the live file this is from.
+    /// The number of the live file's version that this view was made from.
     pub(crate) beat: Option<u64>,
 }
 
@@ -217,33 +216,34 @@ pub(crate) struct View {
 pub(crate) struct MemoryNow {
     pub(crate) used_bytes: u64,
     pub(crate) budget_bytes: u64,
-    /// The most that was seen.
+    /// The highest use seen.
     pub(crate) peak_bytes: u64,
 }
 
-/// Where the problems are that have no outcome yet.
+/// Where the problems without an outcome are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct QueueNow {
     pub(crate) n_waiting: u64,
     pub(crate) n_in_flight: u64,
 }
 
-/// A process on another machine cannot be looked for; its file is written twice a second.
+/// The process table of another machine cannot be inspected; its live file is written twice a
+/// second.
 const SILENCE_MEANS_DEATH: Duration = Duration::from_secs(15);
-/// A process that is not found may be in a container of its own; then its file goes on growing.
+/// A process that is not found may run in a container; then its live file still changes.
 const SILENCE_CONFIRMS_DEATH: Duration = Duration::from_secs(2);
-/// No outcome for less than this is nothing to speak of.
+/// A shorter time without an outcome is no stall.
 const STALL_MS_MIN: f64 = 30e3;
-/// Nor for less than so many times the usual gap between outcomes.
+/// Nor is a time shorter than this many usual gaps between outcomes.
 const STALL_GAPS: f64 = 10.0;
 
-/// What to tell watchers.
+/// Makes the view from what the files contain.
 pub(crate) fn view(seen: &Seen) -> View {
     let Some(run) = &seen.run else {
         return unreadable(seen);
     };
     match &seen.live {
-        // Somebody may be at work; what is there to tell of it cannot be read.
+        // A process may be running, but its live file cannot be read.
         None if run.state == RunState::Running && seen.trouble.is_some() => unreadable(seen),
         Some(live) if is_dead(live) && run.state == RunState::Complete => ended(seen, run),
         Some(live) => going_on(seen, run, live),
@@ -259,13 +259,13 @@ fn is_dead(seen: &SeenLive) -> bool {
     }
 }
 
-/// A run that has a live file.
+/// The view of a run that has a live file.
 fn going_on(seen: &Seen, run: &RunFacts, seen_live: &SeenLive) -> View {
     let live = &seen_live.live;
     let (state, mut words, since_unix_ms) = doing_now(seen_live);
     let n_problems = live.before.n_problems + live.counts.n_problems;
     let mut counts = sum_counts([live.before, live.counts]);
-    if state == Doing::Dead {
+    if state == RunActivity::Dead {
         let n_solved = counts.n_done();
         counts = Counts {
             n_problems,
@@ -274,7 +274,7 @@ fn going_on(seen: &Seen, run: &RunFacts, seen_live: &SeenLive) -> View {
         words += &lost_words(n_solved.saturating_sub(counts.n_done()));
     }
     let n_done = counts.n_done();
-    let is_moving = state == Doing::Running;
+    let is_moving = state == RunActivity::Running;
     let rate_per_s = is_moving
         .then(|| rate::recent_per_s(live, &seen_live.recent))
         .flatten();
@@ -284,7 +284,7 @@ fn going_on(seen: &Seen, run: &RunFacts, seen_live: &SeenLive) -> View {
         state,
         words,
         since_unix_ms,
-        resume_command: (state == Doing::Dead).then(|| resume_command(&live.command)),
+        resume_command: (state == RunActivity::Dead).then(|| resume_command(&live.command)),
         command: live.command.clone(),
         n_problems,
         n_done,
@@ -321,7 +321,7 @@ fn going_on(seen: &Seen, run: &RunFacts, seen_live: &SeenLive) -> View {
     }
 }
 
-fn doing_now(seen: &SeenLive) -> (Doing, String, Option<u64>) {
+fn doing_now(seen: &SeenLive) -> (RunActivity, String, Option<u64>) {
     let live = &seen.live;
     if is_dead(seen) {
         let gone = match seen.presence {
@@ -335,11 +335,11 @@ fn doing_now(seen: &SeenLive) -> (Doing, String, Option<u64>) {
             _ => "The process is gone.".to_owned(),
         };
         let words = format!("{gone} What was committed is safe: go on with --resume.");
-        return (Doing::Dead, words, Some(live.written_unix_ms));
+        return (RunActivity::Dead, words, Some(live.written_unix_ms));
     }
     if live.stage == Stage::Merging {
         let words = "All outcomes are there; the tables are put together.".to_owned();
-        return (Doing::Merging, words, None);
+        return (RunActivity::Merging, words, None);
     }
     if seen.silent_for >= SILENCE_MEANS_DEATH {
         let words = format!(
@@ -347,7 +347,7 @@ fn doing_now(seen: &SeenLive) -> (Doing, String, Option<u64>) {
              the disk full or slow.",
             spoken(seen.silent_for)
         );
-        return (Doing::Stalled, words, Some(live.written_unix_ms));
+        return (RunActivity::Stalled, words, Some(live.written_unix_ms));
     }
     let n_done = live.counts.n_done();
     let gap_ms = live.elapsed_ms - live.last_outcome_ms;
@@ -367,7 +367,11 @@ fn doing_now(seen: &SeenLive) -> (Doing, String, Option<u64>) {
         };
         let words = [words, busy_words(live)].join(" ");
         let since = live.started_unix_ms + live.last_outcome_ms as u64;
-        return (Doing::Stalled, words.trim_end().to_owned(), Some(since));
+        return (
+            RunActivity::Stalled,
+            words.trim_end().to_owned(),
+            Some(since),
+        );
     }
     let words = match seen.presence {
         Presence::Unknown => {
@@ -376,10 +380,10 @@ fn doing_now(seen: &SeenLive) -> (Doing, String, Option<u64>) {
         }
         _ => format!("At work on this machine, as process {}.", live.process.pid),
     };
-    (Doing::Running, words, Some(live.started_unix_ms))
+    (RunActivity::Running, words, Some(live.started_unix_ms))
 }
 
-/// What a process took with it when it died.
+/// How many outcomes were lost when the process died.
 fn lost_words(n_lost: u64) -> String {
     match n_lost {
         0 => String::new(),
@@ -388,9 +392,9 @@ fn lost_words(n_lost: u64) -> String {
     }
 }
 
-/// Which workers are in which problem, the longest first.
+/// Which worker solves which problem, the longest-running first.
 fn busy_words(live: &Live) -> String {
-    /// Enough to see what is wrong; the page has all of them.
+    /// Enough to see what is wrong; the page lists all of them.
     const N_NAMED_MAX: usize = 3;
     let workers = live.workers.iter().enumerate();
     let mut busy: Vec<(f64, usize, String)> = workers
@@ -414,8 +418,8 @@ fn busy_words(live: &Live) -> String {
     sentences.collect::<Vec<_>>().join(" ")
 }
 
-/// A run that has no live file, or one that was left behind by a process that died after its work
-/// was done.
+/// The view of a run without a live file, or whose live file was left behind by a process that died
+/// after its work was done.
 fn ended(seen: &Seen, run: &RunFacts) -> View {
     let report = seen.report.as_ref();
     let command = report
@@ -430,19 +434,19 @@ fn ended(seen: &Seen, run: &RunFacts) -> View {
                 Some(_) => "Every problem has its outcome, and the tables are written.",
                 None => "The tables are written; there is no report of how it went.",
             };
-            (Doing::Finished, words)
+            (RunActivity::Finished, words)
         }
         RunState::Interrupted => (
-            Doing::Interrupted,
+            RunActivity::Interrupted,
             "It was stopped before its end. What was finished is kept: go on with --resume.",
         ),
         RunState::Running => (
-            Doing::NotRunning,
+            RunActivity::NotRunning,
             "Nobody is at work here: it may be about to begin, or was ended without notice. \
              What was committed is safe: the same command with --resume goes on.",
         ),
     };
-    let can_resume = state != Doing::Finished && !command.is_empty();
+    let can_resume = state != RunActivity::Finished && !command.is_empty();
     let mut view = View {
         state,
         words: words.to_owned(),
@@ -451,15 +455,15 @@ fn ended(seen: &Seen, run: &RunFacts) -> View {
         has_report: seen.has_page && report.is_some(),
         ..bare(seen, run)
     };
-    if let Some(committed) = seen.committed.filter(|_| state == Doing::NotRunning) {
+    if let Some(committed) = seen.committed.filter(|_| state == RunActivity::NotRunning) {
         view.n_done = committed.n_done();
         view.counts = Counts {
             n_problems: view.n_problems,
             ..committed
         };
     }
-    // A report beside a run that is neither complete nor interrupted is of an earlier attempt.
-    let Some(report) = report.filter(|_| state != Doing::NotRunning) else {
+    // If the run is neither complete nor interrupted, the report belongs to an earlier attempt.
+    let Some(report) = report.filter(|_| state != RunActivity::NotRunning) else {
         view.has_report = false;
         return view;
     };
@@ -477,7 +481,7 @@ fn ended(seen: &Seen, run: &RunFacts) -> View {
         budget_bytes: part.memory.budget_bytes,
         peak_bytes: part.memory.peak_bytes,
     };
-    view.queue.n_waiting = if state == Doing::Interrupted {
+    view.queue.n_waiting = if state == RunActivity::Interrupted {
         last.n_waiting
     } else {
         0
@@ -501,17 +505,17 @@ fn unreadable(seen: &Seen) -> View {
     };
     let why = seen.trouble.as_deref().unwrap_or("its run.json is gone");
     View {
-        state: Doing::Unreadable,
+        state: RunActivity::Unreadable,
         words: format!("The run folder cannot be read: {why}."),
         ..bare(seen, &run)
     }
 }
 
-/// What is known of every run.
+/// The parts of a view that are known of every run.
 fn bare(seen: &Seen, run: &RunFacts) -> View {
     View {
         format: 1,
-        state: Doing::NotRunning,
+        state: RunActivity::NotRunning,
         words: String::new(),
         since_unix_ms: None,
         resume_command: None,
@@ -543,7 +547,7 @@ fn bare(seen: &Seen, run: &RunFacts) -> View {
     }
 }
 
-/// The command that goes on with a run.
+/// The command that resumes a run.
 fn resume_command(command: &str) -> String {
     match command.split_whitespace().any(|word| word == "--resume") {
         true => command.to_owned(),
@@ -551,7 +555,7 @@ fn resume_command(command: &str) -> String {
     }
 }
 
-/// To four digits after the point; more are noise that would have to be sent.
+/// Rounds to four digits after the point; further digits are noise and would make the JSON longer.
 fn rounded(x: f64) -> f64 {
     (x * 1e4).round() / 1e4
 }

@@ -1,4 +1,4 @@
-//! Every state a run can be in, from what its files say.
+//! Tests of every state that a run can have, made from the contents of its files.
 
 use swathe::{DeviceId, Phase};
 use swathe_run::store::live_file::ProcessMark;
@@ -87,7 +87,7 @@ fn with_state(state: RunState, report: Option<&str>) -> Seen {
 #[test]
 fn a_running_run_has_a_rate_and_an_end() {
     let view = view(&seen(Some(live()), Presence::Alive, 0));
-    assert_eq!(view.state, Doing::Running);
+    assert_eq!(view.state, RunActivity::Running);
     assert_eq!((view.n_done, view.n_problems), (40, 100));
     // 30 outcomes in the last ten seconds.
     assert_eq!(view.rate_per_s, Some(3.0));
@@ -117,7 +117,7 @@ fn what_was_done_before_a_resume_counts_as_done_but_not_as_speed() {
     assert_eq!(view.left_ms, Some(30_000.0));
 }
 
-/// What a process had solved but not committed when it died is not done.
+/// Problems that a dead process had solved but not committed do not count as done.
 #[test]
 fn of_a_dead_run_what_is_committed_is_done() {
     let committed = Counts {
@@ -133,13 +133,13 @@ fn of_a_dead_run_what_is_committed_is_done() {
     seen.live.as_mut().unwrap().presence = Presence::Gone;
     seen.live.as_mut().unwrap().silent_for = Duration::from_secs(9);
     let dead = view(&seen);
-    assert_eq!((dead.state, dead.n_done), (Doing::Dead, 31));
+    assert_eq!((dead.state, dead.n_done), (RunActivity::Dead, 31));
     assert_eq!((dead.counts.n_solved, dead.counts.n_problems), (30, 100));
     let lost = "9 problems were solved, but not committed: they are solved again.";
     assert!(dead.words.ends_with(lost), "{}", dead.words);
     seen.live = None;
     let gone = view(&seen);
-    assert_eq!((gone.state, gone.n_done), (Doing::NotRunning, 31));
+    assert_eq!((gone.state, gone.n_done), (RunActivity::NotRunning, 31));
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn no_outcome_for_long_is_a_stall_and_says_who_is_busy() {
     live.elapsed_ms = 49_000.0;
     assert_eq!(
         view(&seen(Some(live.clone()), Presence::Alive, 0)).state,
-        Doing::Running
+        RunActivity::Running
     );
     live.elapsed_ms = 95_000.0;
     live.workers = vec![
@@ -179,7 +179,7 @@ fn no_outcome_for_long_is_a_stall_and_says_who_is_busy() {
         },
     ];
     let stalled = view(&seen(Some(live.clone()), Presence::Alive, 0));
-    assert_eq!(stalled.state, Doing::Stalled);
+    assert_eq!(stalled.state, RunActivity::Stalled);
     assert_eq!(stalled.since_unix_ms, Some(1_019_900));
     assert_eq!(
         stalled.words,
@@ -187,12 +187,12 @@ fn no_outcome_for_long_is_a_stall_and_says_who_is_busy() {
          Worker 1 has been in problem 57 for 75 s."
     );
     assert_eq!((stalled.rate_per_s, stalled.left_ms), (None, None));
-    // Where outcomes are rare, longer gaps are usual.
+    // If outcomes are rare, longer gaps are usual.
     live.counts.n_solved = 2;
     live.counts.n_failed = 0;
     assert_eq!(
         view(&seen(Some(live.clone()), Presence::Alive, 0)).state,
-        Doing::Running
+        RunActivity::Running
     );
     live.counts.n_solved = 0;
     live.last_outcome_ms = 0.0;
@@ -201,18 +201,18 @@ fn no_outcome_for_long_is_a_stall_and_says_who_is_busy() {
         words.starts_with("There has been no outcome yet, after 95 s."),
         "{words}"
     );
-    // When all have their outcome there is nothing to wait for.
+    // Once all problems have their outcome, nothing is left to wait for.
     live.counts.n_solved = 100;
     assert_eq!(
         view(&seen(Some(live), Presence::Alive, 0)).state,
-        Doing::Running
+        RunActivity::Running
     );
 }
 
 #[test]
 fn a_process_that_is_there_but_silent_is_stalled() {
     let view = view(&seen(Some(live()), Presence::Alive, 80));
-    assert_eq!(view.state, Doing::Stalled);
+    assert_eq!(view.state, RunActivity::Stalled);
     assert!(
         view.words.contains("has not told its figures for 80 s"),
         "{}",
@@ -223,7 +223,7 @@ fn a_process_that_is_there_but_silent_is_stalled() {
 #[test]
 fn a_process_that_is_gone_is_dead_and_the_way_on_is_told() {
     let gone = view(&seen(Some(live()), Presence::Gone, 3));
-    assert_eq!(gone.state, Doing::Dead);
+    assert_eq!(gone.state, RunActivity::Dead);
     assert_eq!(
         gone.words,
         "The process is gone. What was committed is safe: go on with --resume. \
@@ -241,7 +241,7 @@ fn a_process_that_is_gone_is_dead_and_the_way_on_is_told() {
 fn a_process_in_a_container_of_its_own_lives_as_long_as_its_file_grows() {
     assert_eq!(
         view(&seen(Some(live()), Presence::Gone, 1)).state,
-        Doing::Running
+        RunActivity::Running
     );
 }
 
@@ -252,10 +252,10 @@ fn a_process_elsewhere_is_judged_by_its_silence() {
     let running = view(&seen(Some(live.clone()), Presence::Unknown, 14));
     assert_eq!(
         (running.state, running.words.as_str()),
-        (Doing::Running, "At work on far.")
+        (RunActivity::Running, "At work on far.")
     );
     let dead = view(&seen(Some(live), Presence::Unknown, 16));
-    assert_eq!(dead.state, Doing::Dead);
+    assert_eq!(dead.state, RunActivity::Dead);
     assert!(
         dead.words
             .starts_with("The process on far has not been heard of for 16 s.")
@@ -269,7 +269,7 @@ fn merging_is_told() {
     live.elapsed_ms = 1e6;
     assert_eq!(
         view(&seen(Some(live), Presence::Alive, 0)).state,
-        Doing::Merging
+        RunActivity::Merging
     );
 }
 
@@ -286,7 +286,7 @@ const REPORT: &str = r#"{
 #[test]
 fn ended_runs_are_told_from_their_report() {
     let finished = view(&with_state(RunState::Complete, Some(REPORT)));
-    assert_eq!(finished.state, Doing::Finished);
+    assert_eq!(finished.state, RunActivity::Finished);
     assert_eq!((finished.n_done, finished.n_problems), (100, 100));
     assert_eq!(finished.rate_per_s, Some(2.0));
     assert_eq!(finished.resume_command, None);
@@ -306,13 +306,13 @@ fn ended_runs_are_told_from_their_report() {
     );
     assert!(finished.has_report);
     let interrupted = view(&with_state(RunState::Interrupted, Some(REPORT)));
-    assert_eq!(interrupted.state, Doing::Interrupted);
+    assert_eq!(interrupted.state, RunActivity::Interrupted);
     assert_eq!(
         interrupted.resume_command.as_deref(),
         Some("swathe array --resume")
     );
     let earlier = view(&with_state(RunState::Running, Some(REPORT)));
-    assert_eq!(earlier.state, Doing::NotRunning);
+    assert_eq!(earlier.state, RunActivity::NotRunning);
     assert!(!earlier.has_report, "the report is of an earlier attempt");
     assert_eq!(earlier.n_done, 0);
 }
@@ -320,17 +320,20 @@ fn ended_runs_are_told_from_their_report() {
 #[test]
 fn a_run_without_live_file_or_report_is_not_running() {
     let view = view(&with_state(RunState::Running, None));
-    assert_eq!((view.state, view.n_problems), (Doing::NotRunning, 100));
+    assert_eq!(
+        (view.state, view.n_problems),
+        (RunActivity::NotRunning, 100)
+    );
 }
 
 #[test]
 fn a_process_that_died_after_its_work_left_a_finished_run() {
     let mut seen = seen(Some(live()), Presence::Gone, 60);
     seen.run.as_mut().unwrap().state = RunState::Complete;
-    assert_eq!(view(&seen).state, Doing::Finished);
-    // While it is there it may still be writing the report.
+    assert_eq!(view(&seen).state, RunActivity::Finished);
+    // While the process is there, it may still be writing the report.
     seen.live.as_mut().unwrap().presence = Presence::Alive;
-    assert_ne!(view(&seen).state, Doing::Finished);
+    assert_ne!(view(&seen).state, RunActivity::Finished);
 }
 
 #[test]
@@ -339,7 +342,7 @@ fn a_folder_that_cannot_be_read_is_said_to_be_so() {
     seen.run = None;
     seen.trouble = Some("run.json: permission denied".to_owned());
     let view = view(&seen);
-    assert_eq!(view.state, Doing::Unreadable);
+    assert_eq!(view.state, RunActivity::Unreadable);
     assert!(view.words.contains("permission denied"), "{}", view.words);
 }
 
@@ -347,12 +350,12 @@ fn a_folder_that_cannot_be_read_is_said_to_be_so() {
 fn a_live_file_that_cannot_be_read_is_no_proof_of_death() {
     let mut seen = with_state(RunState::Running, None);
     seen.trouble = Some("live.json: of another version".to_owned());
-    assert_eq!(view(&seen).state, Doing::Unreadable);
+    assert_eq!(view(&seen).state, RunActivity::Unreadable);
 }
 
 #[test]
 fn names_of_states_are_those_of_the_json() {
-    for state in Doing::ALL {
+    for state in RunActivity::ALL {
         assert_eq!(serde_json::json!(state), state.name());
     }
 }

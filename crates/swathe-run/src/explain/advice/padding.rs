@@ -1,4 +1,4 @@
-//! Padding: what launches computed for nothing, and shapes that would have fitted better.
+//! Padding: the time that launches spent on padding, and shapes that would waste less.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use swathe::{BucketFigures, Padding, Report, Shape};
 use super::turns::Turns;
 use super::{Advice, Finding};
 
-/// Shapes that problems could be padded to instead.
+/// Shapes to pad problems to instead.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BetterBuckets {
     /// The shapes, the smallest first.
@@ -16,7 +16,7 @@ pub struct BetterBuckets {
     pub waste: f64,
 }
 
-/// What padding cost, as far as time grows with volume.
+/// The cost of padding, assuming that time is proportional to volume.
 pub(super) fn padding(report: &Report, turns: &Turns, shapes: &[Shape]) -> Option<Advice> {
     let padded = || report.buckets.iter().filter(|bucket| bucket.waste() > 0.0);
     let lost_ms = |bucket: &BucketFigures| bucket.solve_ms * bucket.waste();
@@ -41,7 +41,8 @@ pub(super) fn padding(report: &Report, turns: &Turns, shapes: &[Shape]) -> Optio
     })
 }
 
-/// The fewest shapes that halve the waste; or the best of many, if that saves something at all.
+/// The fewest shapes that halve the waste, or else the best set with the most shapes allowed;
+/// `None` if that saves too little.
 fn better(shapes: &[Shape], n_buckets: usize, waste_now: f64) -> Option<BetterBuckets> {
     const N_BUCKETS_MAX: usize = 16;
     const SAVED_MIN: f64 = 0.05;

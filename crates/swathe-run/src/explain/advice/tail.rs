@@ -1,10 +1,10 @@
-//! Tails: the end of a run, when some have nothing left to do and others go on.
+//! Tails: the end of a run, when some workers are idle while others are still solving.
 
 use swathe::{Launch, Report, Shape};
 
 use super::turns::Turns;
 
-/// The launch that all workers waited for.
+/// The launch that ended last.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TailLaunch {
     /// How many problems it had.
@@ -17,11 +17,11 @@ pub struct TailLaunch {
 
 /// The end of a run.
 pub(super) struct Tail {
-    /// How long not all turns were taken.
+    /// How long some turns were free.
     pub(super) tail_ms: f64,
-    /// The time of turns that no worker had.
+    /// The total time of free turns.
     pub(super) lost_ms: f64,
-    /// The time of workers that had nothing to do meanwhile.
+    /// The total idle time of workers during the tail.
     pub(super) idle_ms: f64,
     pub(super) last: Option<TailLaunch>,
 }
@@ -41,7 +41,7 @@ fn of_launches(launches: &[Launch], turns: &Turns) -> Option<Tail> {
     let last = launches
         .iter()
         .max_by(|a, b| a.end_ms.total_cmp(&b.end_ms))?;
-    // Looked at backwards: an end adds a solver, a beginning takes one away.
+    // Moments are visited in reverse: an end adds an active launch, a start removes one.
     let mut moments: Vec<(f64, i64)> = launches
         .iter()
         .filter(|launch| launch.solve_ms() > 0.0)
@@ -72,7 +72,8 @@ fn of_launches(launches: &[Launch], turns: &Turns) -> Option<Tail> {
     })
 }
 
-/// Where launches were thinned, moments still tell when fewer problems than turns were left.
+/// If only some launches were kept, the samples still show when fewer problems than turns were
+/// left.
 fn of_samples(report: &Report, turns: &Turns) -> Option<Tail> {
     let mut tail = Tail {
         tail_ms: 0.0,

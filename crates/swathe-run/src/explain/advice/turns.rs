@@ -1,29 +1,29 @@
-//! Turns: how much could have been solved at once, and how much was.
+//! Turns: how many launches could have been solved at once, and how well that capacity was used.
 
 use swathe::{Cpu, DeviceId, DeviceUse, Report};
 
-/// The devices that solved anything, all together.
+/// Figures summed over all devices that solved at least one problem.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Turns {
-    /// Launches that can be solved at once: one for each thread and each graphics processor.
+    /// Launches that can be solved at once: one for each CPU thread and each GPU.
     pub n_turns: usize,
-    /// Workers of these devices; there are more than turns, and the others load ahead.
+    /// Workers of these devices. There are more workers than turns; those without a turn prefetch.
     pub n_workers: usize,
-    /// Workers of the CPU beyond its threads.
+    /// CPU workers beyond the number of threads.
     pub n_prefetch: usize,
-    /// The time that all turns had.
+    /// The number of turns times the run's wall time.
     pub capacity_ms: f64,
-    /// What of it was spent on solving.
+    /// Time spent solving.
     pub solve_ms: f64,
-    /// What workers spent waiting for memory.
+    /// Time workers waited for memory.
     pub memory_ms: f64,
-    /// Loading.
+    /// Time spent loading.
     pub load_ms: f64,
-    /// Waiting for a turn: that is loading ahead, and costs nothing.
+    /// Time workers waited for a turn. It costs nothing: their batches are prefetched.
     pub turn_ms: f64,
-    /// Handing over outcomes.
+    /// Time spent delivering outcomes.
     pub deliver_ms: f64,
-    /// Without anything to take.
+    /// Time without a problem to take.
     pub idle_ms: f64,
 }
 
@@ -52,7 +52,7 @@ impl Turns {
                 DeviceId::Cpu => {
                     let n_threads = n_threads(report);
                     turns.n_prefetch = n_workers.saturating_sub(n_threads);
-                    // Fewer problems than threads cannot keep all of them busy.
+                    // A run with fewer problems than threads has fewer workers.
                     n_threads.min(n_workers)
                 }
                 DeviceId::Gpu(_) | DeviceId::Host(_) => 1,
@@ -70,7 +70,7 @@ impl Turns {
         turns
     }
 
-    /// The share of their time that turns were solving, 0 to 1.
+    /// The share of the capacity that was spent on solving, 0 to 1.
     pub fn busy(&self) -> f64 {
         match self.capacity_ms > 0.0 {
             true => (self.solve_ms / self.capacity_ms).min(1.0),

@@ -1,4 +1,4 @@
-//! Outcomes: which problems ended otherwise.
+//! Outcomes: problems that ended differently in two runs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,33 +9,33 @@ use crate::store::reported_run::ReportedRun;
 use crate::store::run_folder::{FolderError, RunState};
 use crate::store::table_reader::{TableReader, number_column, string_column};
 
-/// Problems that ended otherwise.
+/// Problems that ended differently in two runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OutcomeChanges {
     /// How many.
     pub n_changed: u64,
-    /// How many have no answer in each run.
+    /// How many problems have no answer in each run.
     pub n_unsolved: [u64; 2],
     /// The first few.
     pub first: Vec<OutcomeChange>,
 }
 
-/// A problem that ended otherwise.
+/// A problem that ended differently in two runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutcomeChange {
-    /// The problem.
+    /// The problem's row.
     pub row: u64,
-    /// The name users know it by.
+    /// The problem's id.
     pub id: String,
     /// Why it has no answer in each run; absent where it has one.
     pub kinds: [Option<String>; 2],
 }
 
-/// Enough to see what kind of problems they are.
+/// Enough examples to recognise a pattern.
 pub(super) const N_FIRST: usize = 5;
 
-/// Joins what both runs say of their failures, by row. Absent if one of them has no tables, or if
-/// their problems are of different kinds.
+/// Joins the failures of both runs by row. `None` if one of the runs has no tables, or if the
+/// workloads differ.
 pub(super) fn outcomes(runs: [&ReportedRun; 2]) -> Result<Option<OutcomeChanges>, FolderError> {
     let is_other = runs[0].run.identity.workload != runs[1].run.identity.workload;
     if is_other || runs.iter().any(|run| run.run.state != RunState::Complete) {

@@ -14,13 +14,12 @@ use swathe_formats::described_field::PATH_UNIT;
 use super::outcomes::N_FIRST;
 use crate::store::reported_run::ReportedRun;
 use crate::store::run_folder::{FolderError, RunState, verify_tables};
-use crate::store::table_reader::{Batches, TableReader};
+use crate::store::table_reader::{Batches, TableReader, number_column};
 
 /// How the answers of two runs compare.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ResultChanges {
-    /// The result hashes are equal, and the tables are what they are of: every value is the same, to
-    /// the last bit.
+    /// The result hashes are equal and match the tables: every value is the same, to the last bit.
     Same,
     /// The tables were compared.
     Tables(TableChanges),
@@ -33,17 +32,17 @@ pub enum ResultChanges {
 /// How two tables of one kind compare.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TableChanges {
-    /// Rows that both have, for the same problem.
+    /// Rows that both tables have for the same problem.
     pub n_compared: u64,
-    /// Those of them in which some value differs.
+    /// How many of these rows have a value that differs.
     pub n_changed: u64,
-    /// Columns in which values differ, and in how many rows.
+    /// Columns with values that differ, each with the number of such rows.
     pub columns: Vec<(String, u64)>,
-    /// Rows that only one of them has.
+    /// Rows that only one of the tables has.
     pub n_alone: [u64; 2],
-    /// Rows that both have, but for problems of different names: these are not compared.
+    /// Rows with the same number but different problem ids: these are not compared.
     pub n_other_problem: u64,
-    /// Columns that only one of them has, or that have different types.
+    /// Columns that only one of the tables has, or whose types differ.
     pub columns_alone: [Vec<String>; 2],
     /// The largest difference of two numbers, relative to the larger of them.
     pub largest_relative: f64,
@@ -56,7 +55,7 @@ pub struct TableChanges {
 pub struct RowChange {
     /// The row.
     pub row: u64,
-    /// What names its problem.
+    /// The id of its problem.
     pub id: String,
     /// The columns that differ, and their values.
     pub values: Vec<(String, [String; 2])>,
@@ -73,7 +72,7 @@ pub(super) fn results(runs: [&ReportedRun; 2]) -> Result<ResultChanges, FolderEr
     if names[0] != names[1] {
         return Ok(ResultChanges::OtherTables(names));
     }
-    // A table that was damaged since must not pass for what was written.
+    // The hashes in `run.json` cannot reveal that a table was damaged after it was written.
     for run in runs {
         verify_tables(&run.path, &run.run, Cpu::detect().n_threads)?;
     }
@@ -85,15 +84,15 @@ pub(super) fn results(runs: [&ReportedRun; 2]) -> Result<ResultChanges, FolderEr
     tables([&paths[0], &paths[1]]).map(ResultChanges::Tables)
 }
 
-/// Columns that say which problem a row is about, by the tables that have them.
+/// Columns that identify the problem of a row. A table has some of them.
 const ID_NAMES: [&str; 7] = [
     "pair_id", "name", "id", "query_id", "program", "task", "split",
 ];
 
-/// More columns that tell the rows of one problem apart.
+/// Columns that distinguish the rows of one problem.
 const KEY_NAMES: [&str; 1] = ["sample"];
 
-/// Whether a column says where a file is, which is no result.
+/// Whether a column holds file paths, which are not results.
 fn is_path(field: &Field) -> bool {
     let unit = field.metadata().get("unit");
     field.name().ends_with("_path") || unit.is_some_and(|unit| unit == PATH_UNIT)
@@ -169,7 +168,7 @@ fn tables(paths: [&Path; 2]) -> Result<TableChanges, FolderError> {
     Ok(changes)
 }
 
-/// Compares rows that both have, from where the cursors stand.
+/// Compares the next `n_rows` rows of both cursors.
 fn compare_rows(
     sides: [&Cursor; 2],
     n_rows: usize,
@@ -179,7 +178,7 @@ fn compare_rows(
 ) {
     let slices = sides.map(|side| side.batch.slice(side.at, n_rows));
     let columns = |name: &str| slices.each_ref().map(|slice| slice.column_by_name(name));
-    // Which columns of which rows differ; most columns do not at all.
+    // For each row, the columns that differ. Most columns are equal as a whole.
     let mut differing: Vec<Vec<usize>> = vec![Vec::new(); n_rows];
     let mut is_other_problem = vec![false; n_rows];
     for (which, name) in names.iter().enumerate() {
@@ -264,8 +263,11 @@ fn relative_difference(columns: [&ArrayRef; 2], at: usize) -> f64 {
     })
 }
 
-/// Compares the rows of a run with those that another, usually larger, run has for the same
-/// problems, whatever their places in it.
+/// Compares the rows of `run` with the rows that `other`, usually a larger run, has for the same
+/// problems, in whatever order.
+///
+/// # Errors
+/// If the table of one of the runs cannot be read or is damaged.
 pub fn same_problems(run: &Path, other: &Path, table: &str) -> Result<TableChanges, FolderError> {
     let is_key = |name: &str| ID_NAMES.contains(&name) || KEY_NAMES.contains(&name);
     let keys = |batch: &RecordBatch| -> Vec<String> {
@@ -317,7 +319,8 @@ pub fn same_problems(run: &Path, other: &Path, table: &str) -> Result<TableChang
             if !values.is_empty() {
                 changes.n_changed += 1;
                 if changes.first.len() < N_FIRST {
-                    let (row, id) = (its_at as u64, key.replace('\u{1f}', " "));
+                    let rows = number_column::<UInt64Type>(&batches[its_batch], "row")?;
+                    let (row, id) = (rows.value(its_at), key.replace('\u{1f}', " "));
                     changes.first.push(RowChange { row, id, values });
                 }
             }
@@ -328,10 +331,10 @@ pub fn same_problems(run: &Path, other: &Path, table: &str) -> Result<TableChang
     Ok(changes)
 }
 
-/// A value as text, the beginning of it if it is long.
+/// A value as text, cut off if it is long.
 fn value_text(column: &dyn Array, at: usize) -> String {
     const N_CHARACTERS_MAX: usize = 40;
-    // Bulk data is not worth a text of its whole length.
+    // Formatting bulk data in full only to cut it off would be slow.
     if let Some(bytes) = column.as_binary_opt::<i64>() {
         return match bytes.is_valid(at) {
             true => {
@@ -353,7 +356,7 @@ fn value_text(column: &dyn Array, at: usize) -> String {
     }
 }
 
-/// A table that is being read, a few rows at a time.
+/// A table that is being read batch by batch.
 struct Cursor {
     batches: Batches,
     batch: RecordBatch,
@@ -370,7 +373,7 @@ impl Cursor {
         })
     }
 
-    /// Reads on where the batch is used up.
+    /// Reads the next batch if the current one is used up.
     fn refill(&mut self) -> Result<(), FolderError> {
         while self.at >= self.batch.num_rows() {
             let Some(batch) = self.batches.next().transpose()? else {
@@ -397,7 +400,7 @@ impl Cursor {
         (at < rows.len()).then(|| rows.value(at))
     }
 
-    /// How many rows from here on are the same ones in both.
+    /// How many of the following rows have the same numbers in both.
     fn n_in_step(&self, other: &Cursor) -> usize {
         (0..)
             .take_while(|&n| {

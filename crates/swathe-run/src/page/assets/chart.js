@@ -1,7 +1,7 @@
 "use strict";
-// Charts as SVG, drawn as wide as there is room. Each is a <figure> with a heading, a line that
-// tells the value under the pointer or the keyboard's mark, and its numbers as a table in a
-// <details>. Colours are names of custom properties ("--c1"); nothing is told by colour alone.
+// Charts as SVG, drawn at the full available width. Each is a <figure> with a heading, a line that
+// shows the value at the pointer or the keyboard cursor, and its numbers as a table in a
+// <details>. Colours are names of custom properties ("--c1"); no information is in colour alone.
 //
 // All charts take
 //   title      what it shows (also the SVG's <title>)
@@ -9,14 +9,14 @@
 //   height     of the drawing in CSS pixels
 //   table      false to leave the table out; or { columns, rows } as of S.table instead of the
 //              chart's own numbers
-//   x, y       axes: { label, format, min, max, log, whole }; whole: only whole numbers are ticked
+//   x, y       axes: { label, format, min, max, log, whole }; whole: ticks at whole numbers only
 // and
 //   S.chart.line({ series: [{ name, points: [[x, y], …], color, area, dash, steps }],
 //                  marks: [{ y, name }], x, y })          marks: horizontal lines such as a budget
 //   S.chart.bars({ bars: [{ name, value, help, color }], value: { label, format, max } })
-//                                                          horizontal, with names at their left
-//   S.chart.histogram({ bins: [{ from, to, n, name }], x, y })      bins with names stand at equal
-//   S.chart.histogram({ values: [number, …], nBins, log, x, y })    distances; or bins are made
+//                                                          horizontal, names on the left
+//   S.chart.histogram({ bins: [{ from, to, n, name }], x, y })      named bins are equally wide;
+//   S.chart.histogram({ values: [number, …], nBins, log, x, y })    bins are computed from values
 //   S.chart.stacked({ parts: [{ name, color, hatched, pale }], bars: [{ name, values: [number, …] }],
 //                     value: { label, format, max } })    horizontal, one part after another
 //   S.chart.heatmap({ xs: [name, …], ys: [name, …], values: [[number|null, …], …] (by y, then x),
@@ -39,7 +39,7 @@
     const drawing = svg("svg", { role: "img", "aria-labelledby": `${id}-title ${id}-desc` });
     const readout = h("p", { class: "readout", "aria-live": "polite" });
     const shownTable = options.table === false ? null : (options.table ?? table);
-    // Most tables are never asked for.
+    // Built on demand, because most tables are never opened.
     const details = shownTable
       ? S.details("Numbers as a table", () => S.table({ caption: options.title, ...(typeof shownTable === "function" ? shownTable() : shownTable) }))
       : null;
@@ -67,7 +67,7 @@
     return figure;
   };
 
-  /** Round values between two ends, about so many. */
+  /** Round values between two ends, about `nWanted` of them. */
   const ticks = (min, max, nWanted, whole) => {
     if (!(max > min)) return [min];
     const rough = (max - min) / Math.max(1, nWanted);
@@ -84,7 +84,7 @@
       const at = 10 ** p;
       if (at >= min * 0.999 && at <= max * 1.001) found.push(at);
     }
-    // Within one power of ten: 1, 2 and 5 times it, or round values as on other axes.
+    // Within one power of ten: ticks at 1, 2 and 5 times it, or else as on a linear axis.
     const finer = found.length >= 2 ? found : found.concat(...[-1, 0].map((step) => [2, 5].map((k) => k * 10 ** (Math.floor(Math.log10(max)) + step))));
     const inside = finer.filter((at) => at >= min * 0.999 && at <= max * 1.001).sort((a, b) => a - b);
     return inside.length >= 2 ? inside : ticks(min, max, 3);
@@ -94,9 +94,9 @@
 
   /** A scale from values to pixels. */
   const scale = (axis, values, from, to, nTicks) => {
-    // Bytes are ticked in their own units: 16 MiB, not 19.1.
+    // Byte axes have ticks at round binary units: 16 MiB, not 19.1 MiB.
     if (axis.format === S.format.bytes && !axis.log) return unitScale(axis, values, from, to, nTicks, (max) => 1024 ** Math.floor(Math.log(max) / Math.log(1024)));
-    // Beyond two minutes times are ticked in minutes, then in hours.
+    // Beyond two minutes, time axes have ticks at whole minutes, then at whole hours.
     if (axis.format === S.format.ms && !axis.log) return unitScale(axis, values, from, to, nTicks, (max) => (max < 119950 ? 1 : max < 7.2e6 ? 60000 : 3.6e6));
     const finite = values.filter(Number.isFinite);
     let min = axis.min ?? (finite.length ? finite.reduce((a, b) => Math.min(a, b)) : 0);
@@ -111,7 +111,7 @@
     return { at, min, max, ticks: log ? found : ticks(min, max, nTicks, axis.whole), format: axis.format ?? ((value) => S.format.number(value)) };
   };
 
-  /** A scale that is ticked at round numbers of a unit, which `unitOf` chooses for the largest value. */
+  /** A scale with ticks at round multiples of a unit, which `unitOf` chooses for the largest value. */
   const unitScale = (axis, values, from, to, nTicks, unitOf) => {
     const largest = values.reduce((most, value) => (Number.isFinite(value) ? Math.max(most, value) : most), axis.max ?? 0);
     const unit = unitOf(axis.format === S.format.bytes ? Math.max(1, largest) : largest);
@@ -140,7 +140,7 @@
     return parts;
   };
 
-  /** Text centred under a place, or moved so far that it does not stick out of the drawing. */
+  /** Text centred under a position, or shifted so that it stays inside the drawing. */
   const below = (x, y, text, edge) => {
     const half = 3.5 * String(text).length;
     const anchor = x + half > edge ? "end" : x - half < 0 ? "start" : "middle";
@@ -173,7 +173,7 @@
     return figure;
   };
 
-  // Diagonal lines over a fill, for parts that must be told apart without colour.
+  // Diagonal lines over a fill, to distinguish parts without colour.
   const hatching = (id) =>
     svg("defs", {}, svg("pattern", { id, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
       svg("line", { class: "hatch", x1: 0, y1: 0, x2: 0, y2: 6 })));
@@ -268,7 +268,7 @@
       const numbers = 12 + 6.8 * widest(bars.map((bar) => format(bar.value)));
       const left = room;
       const right = Math.max(left + 40, width - numbers);
-      // What was not measured has no bar, only its name.
+      // A value that was not measured has a name but no bar.
       const known = bars.map((bar) => (Number.isFinite(bar.value) ? Math.max(0, bar.value) : 0));
       const max = value.max ?? Math.max(1e-300, ...known);
       const step = 26;
@@ -301,7 +301,7 @@
     const min = finite.reduce((a, b) => Math.min(a, b));
     const max = finite.reduce((a, b) => Math.max(a, b));
     if (min === max) return [{ from: min, to: max, n: finite.length }];
-    // Edges are round numbers, of which a reader can make something.
+    // Bin edges are round numbers, which are easier to read.
     const round = ticks(min, max, nBins);
     const step = round.length > 1 ? round[1] - round[0] : max - min;
     const first = Math.floor(min / step);
@@ -480,7 +480,7 @@
       for (const one of marks) {
         const at = scaleY.at(one.y);
         children.push(svg("line", { class: "mark", x1: box.left, x2: box.right, y1: at, y2: at }));
-        // Above its line, unless the axis has its name there.
+        // The text is above its line, unless the axis label is there.
         children.push(svg("text", { class: "tick", x: box.left + 6, y: at < box.top + 14 ? at + 14 : at - 5 }, one.name));
       }
       return { height, children };

@@ -6,7 +6,7 @@
 //   S.format.count(n)      12,345
 //   S.format.number(x)     four significant digits: 0.01235, 12,350, 1.2e-9
 //   S.format.digits(x, n)  likewise with n significant digits
-//   S.format.aligned(x)    three significant digits, zeros at the end kept: 0.00150, 12.0, 8.30e-6
+//   S.format.aligned(x)    three significant digits, trailing zeros kept: 0.00150, 12.0, 8.30e-6
 //   S.format.ms(ms)        a time in the unit that suits it: 350 µs, 12.3 ms, 4.56 s, 2 min 5 s
 //   S.format.bytes(n)      1.5 MiB
 //   S.format.rate(x)       250/s
@@ -14,16 +14,16 @@
 //   S.counted(n, "row")    "1 row", "2 rows"; a third argument is an irregular plural
 //   S.figure(name, value, format)  a <span> with the figure's name in data-figure and its raw
 //                          value in data-value, so that a test can compare it with report.json
-//   S.ownFigure(name, value, format)  the same for figures of a workload's own, in data-own-figure:
-//                          they are made from its tables, not from report.json
+//   S.ownFigure(name, value, format)  the same for a workload's own figures, in data-own-figure:
+//                          they come from its tables, not from report.json
 //   S.rows(columns)        rows (objects) of {name: [values]}, the form in which tables are embedded
-//   S.section(id, title, intro, ...children)  a part of the page; the contents list every one
+//   S.section(id, title, intro, ...children)  a part of the page, listed in the contents
 //   S.details(summary, make)  a <details> whose content is made when it is first opened (or printed)
 //   S.note(...children)    a paragraph in small faint type
-//   S.announce(text)       says something to screen readers
+//   S.announce(text)       announces a text to screen readers
 //
-// An element with the attribute `data-tip` shows that text on hover and on focus. Text from
-// outside goes in as a child or an attribute, never as markup: nothing here sets innerHTML.
+// An element with the attribute `data-tip` shows that text on hover and on focus. Untrusted text
+// is inserted as a child or an attribute, never as markup: no script sets innerHTML.
 {
   const S = (window.swathe ??= {});
   S.pages ??= {};
@@ -43,21 +43,21 @@
     return element;
   };
 
-  /** An element. Functions among the attributes are listeners (`onclick`), `style` is an object. */
+  /** An element. Function attributes (`onclick`) become listeners; `style` is an object. */
   S.h = (tag, attributes, ...children) => build(document.createElement(tag), attributes, children);
   S.svg = (tag, attributes, ...children) =>
     build(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 
   const NONE = "–";
   const isNumber = (x) => typeof x === "number" && Number.isFinite(x);
-  // Made once for each number of digits: making a format takes far longer than using it.
+  // Cached for each number of digits: creating a format takes far longer than using it.
   const formats = new Map();
   const grouped = (x, nDigits) => {
     if (!formats.has(nDigits)) formats.set(nDigits, new Intl.NumberFormat("en-US", { maximumSignificantDigits: nDigits }));
     return formats.get(nDigits).format(x);
   };
 
-  // Rounded to so many significant digits, with commas between thousands and no zeros at the end.
+  // Rounded to `nDigits` significant digits, with commas between thousands and no trailing zeros.
   const significant = (x, nDigits) => grouped(Number(x.toPrecision(nDigits)), nDigits);
 
   S.format = {
@@ -146,7 +146,7 @@
     live.textContent = text;
   };
 
-  // One tip for the whole page, moved to whatever is pointed at or focused.
+  // One tip for the whole page, moved to the element under the pointer or with the focus.
   const tip = S.h("div", { class: "tip", role: "tooltip", hidden: true });
   const show = (text, x, y) => {
     if (!tip.isConnected) document.body.append(tip);

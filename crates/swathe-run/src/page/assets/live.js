@@ -1,11 +1,11 @@
 "use strict";
-// The page of `swathe watch`: S.live(main) draws a run as its server tells of it, and goes on
-// drawing in place: nothing that is read, opened or scrolled to is taken away by the next figures.
+// The page of `swathe watch`: S.live(main) polls the server and draws the state of the run. It
+// updates the page in place, so the scroll position, open parts and selected text are kept.
 {
   const S = (window.swathe ??= {});
   const { h, svg, format } = S;
 
-  // What the states are called, and the colour of their badge.
+  // The name and badge colour of each state.
   const STATES = {
     running: ["Running", "--c1"],
     stalled: ["Stalled", "--c2"],
@@ -19,11 +19,11 @@
   const GOING_ON = new Set(["running", "stalled", "merging"]);
   const PHASES = { idle: "idle", memory: "waits for memory", load: "loads", turn: "waits for its turn", solve: "solves", deliver: "delivers" };
 
-  /** How often figures are asked for. */
+  /** How often the server is polled. */
   const POLL_MS = 1000;
-  /** A server that takes longer to answer is as good as none. */
+  /** A request that takes longer counts as failed. */
   const ANSWER_MS_MAX = 15000;
-  /** A chart in which somebody reads is left alone for so long. */
+  /** A chart is not redrawn for this long after the user pointed at it or pressed a key in it. */
   const READING_MS = 5000;
 
   const STYLE = `
@@ -82,12 +82,12 @@
       page.update(view);
       if (before !== view.state) S.announce(`${STATES[view.state]?.[0] ?? view.state}. ${view.words}`);
     };
-    // What grows by itself between two figures.
+    // Elapsed times grow between two polls too.
     setInterval(() => view && page.tick(view, heardAt), 1000);
     poll(show, page.lost);
   };
 
-  /** Asks for figures again and again, whether or not the server answers. */
+  /** Polls the server forever, also after failed requests. */
   const poll = async (show, lost) => {
     let etag = "";
     for (;;) {
@@ -101,7 +101,7 @@
     }
   };
 
-  /** The status of the answer, with the view and its tag if the server has another than `etag`. */
+  /** The response's status, with the view and its tag if the view changed since `etag`. */
   const ask = async (etag) => {
     try {
       const headers = { "If-None-Match": etag };
@@ -112,7 +112,7 @@
     }
   };
 
-  /** Everything on the page, made once. `update(view)` writes what is new into it. */
+  /** Builds all elements once. `update(view)` writes changed values into them. */
   const build = (main) => {
     const top = document.getElementById("top");
     const heading = top.querySelector("h1");
@@ -192,7 +192,7 @@
       last = view;
     };
 
-    /** What grows by itself: how long ago things were. */
+    /** Updates the texts that depend on the current time. */
     const tick = (view, heardAt) => {
       const parts = [];
       const since = view.since_unix_ms;
@@ -202,7 +202,7 @@
       setText(stand, `${parts.join("; ")}.`.replace(/^./, (c) => c.toUpperCase()));
     };
 
-    /** Says that the figures are not those of now, and why. */
+    /** Shows that the figures are out of date, and why. */
     const lost = (why) => {
       lostLine.hidden = why === null;
       const text = {
@@ -227,7 +227,7 @@
 
   const unsolved = (counts) => counts.n_failed + counts.n_too_large + counts.n_timed_out + counts.n_panicked;
 
-  /** What can be done now: read the report, go on with the run. */
+  /** Offers the next steps: open the report, resume the run. */
   const follow = (next, view, last) => {
     if (last.state === view.state && last.has_report === view.has_report && last.resume_command === view.resume_command) return;
     const parts = [];
@@ -256,7 +256,7 @@
       ["flight", "in flight", null],
       ["waiting", "waiting", "--idle"],
     ];
-    // Of those that are done.
+    // Subsets of the problems that are done.
     const NOTES = [["committed", "of those done are committed"], ["before", "done before the run was resumed"]];
     const bars = new Map();
     const entries = new Map();
@@ -336,7 +336,7 @@
     return { element, update };
   };
 
-  /** A place for a chart that is drawn anew; what is open in it stays open. */
+  /** A container for a chart that is redrawn; an open table in it stays open. */
   const slot = () => {
     const element = h("div", {});
     let touchedAt = -Infinity;
@@ -351,7 +351,7 @@
       const made = make();
       const details = made.querySelector("details");
       if (details && old?.querySelector("details")?.open) {
-        // Its own event would fill it only after it is shown.
+        // The toggle event would fill the table only after it is shown.
         details.open = true;
         details.fill();
       }
@@ -361,13 +361,13 @@
     return { element, place };
   };
 
-  /** The time axis of a chart, in a unit that suits how long the run is, and how to get there. */
+  /** The time axis of a chart in a unit that suits the run's length, with the conversion to it. */
   const timeAxis = (end_ms) => {
     const [unit, ms] = end_ms < 300e3 ? ["s", 1e3] : end_ms < 18e6 ? ["min", 60e3] : ["h", 3600e3];
     return { at: (t) => t / ms, x: { label: `${unit} since the start`, format: number, min: 0, max: Math.max(end_ms, 1) / ms } };
   };
 
-  /** Outcomes a second between moments far enough apart to be steady. */
+  /** Outcomes per second, averaged over intervals long enough to be steady. */
   const throughputChart = (view) => {
     const { at_ms: at, n_done: done } = view.samples;
     const end = at[at.length - 1];
@@ -394,7 +394,7 @@
     const budget = view.memory.budget_bytes;
     const peak = used.reduce((a, b) => Math.max(a, b), 0);
     const [unit, size] = peak >= 2 ** 30 ? ["GiB", 2 ** 30] : peak >= 2 ** 20 ? ["MiB", 2 ** 20] : ["KiB", 2 ** 10];
-    // Far above, the budget would press the line flat.
+    // A budget far above the peak would flatten the line.
     const isNear = budget > 0 && budget < 4 * peak;
     return S.chart.line({
       title: "Memory in use",
@@ -405,7 +405,7 @@
     });
   };
 
-  /** What a worker's problem is called: its id, or its number as long as that is not known. */
+  /** The id of a worker's problem, or its number while the id is not known. */
   const named = (view, now) => view.problem_ids?.[view.workers.indexOf(now)] || `problem ${format.count(now.problem[0])}`;
 
   const workerTable = () => {
@@ -443,7 +443,7 @@
     return { element: h("div", { class: "table now" }, h("div", { class: "table-scroll" }, table)), update };
   };
 
-  /** The last launches of every worker, against the clock of the run. */
+  /** The last launches of every worker over time. */
   const recentLaunches = () => {
     const N_SHOWN_MAX = 250;
     const ROW = 24;
@@ -455,7 +455,7 @@
     let shown = null;
     let widthDrawn = 0;
     let shownLaunches = [];
-    // Made for the one that is pointed at: all of them would keep a slow machine busy.
+    // The tip is built for the hovered launch only: building all tips is slow.
     drawing.addEventListener("pointerover", ({ target }) => {
       const one = shownLaunches[target.getAttribute("data-at") ?? -1];
       if (!one) return;
@@ -496,7 +496,7 @@
         let start = one.start_ms;
         for (const [key, color] of parts) {
           const end_ms = start + one[key];
-          // What is thinner than that cannot be seen, but solving is what a launch is for.
+          // Thinner phases are invisible and skipped, except solving, so that every launch shows.
           if (end_ms > from && (one[key] > thinnest_ms || key === "solve_ms")) {
             children.push(svg("rect", { x: x(start).toFixed(1), y: y.get(one.worker) + 4, width: Math.max(0.7, x(end_ms) - x(start) - 0.4).toFixed(1), height: ROW - 8, fill: `var(--${color})`, "data-at": at }));
           }
@@ -504,7 +504,7 @@
         }
       });
       shownLaunches = launches;
-      // What a worker has in hand is no launch yet: it is framed.
+      // A problem in progress is not a launch yet: it is drawn as a frame.
       for (const now of view.workers) {
         if (!now.problem || now.problem[1] < span / 200) continue;
         const start = view.elapsed_ms - now.problem[1];
@@ -537,7 +537,7 @@
     const signature = JSON.stringify(known);
     if (facts.signature === signature) return;
     facts.signature = signature;
-    // Selected text stays selected where nothing but a number changes.
+    // Only changed values are replaced, so that selected text stays selected.
     const shown = new Map([...facts.querySelectorAll("dd")].map((dd) => [dd.dataset.fact, dd]));
     const wanted = known.filter(([, value]) => value);
     if (shown.size !== wanted.length) {
@@ -562,7 +562,7 @@
     const [unit, large, small] = s < 7200 ? ["min", s / 60, s % 60] : ["h", s / 3600, (s / 60) % 60];
     return `${Math.floor(large)}:${String(Math.floor(small)).padStart(2, "0")} ${unit}`;
   };
-  // Nobody believes seconds of an hour to come.
+  // Rounded, because an estimate of hours is not accurate to the second.
   const roughly = (ms) => {
     if (typeof ms !== "number") return "–";
     const s = ms / 1000;

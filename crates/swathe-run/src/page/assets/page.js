@@ -1,10 +1,10 @@
 "use strict";
-// Puts the page together: headline, the workload's own part, the sections every report has, the
-// contents beside them, and the switch between light and dark.
+// Assembles the page: headline, the workload's own part, the sections every report has, the
+// table of contents, and the switch between light and dark.
 {
   const S = (window.swathe ??= {});
   const { h } = S;
-  /** How the run went: below what came out of it, and folded. */
+  /** Sections on how the run went. They come after the results, in a closed <details>. */
   const FOLDED = ["timeline", "workers", "throughput", "memory", "shapes", "operations", "routes", "setbacks", "verification"];
 
   const start = () => {
@@ -16,7 +16,7 @@
     S.report(main, S.data);
   };
 
-  /** Fills an element with the report on some data. */
+  /** Fills `main` with the report made from `data`. */
   S.report = (main, data) => {
     const own = S.pages[data.report.workload];
     const made = (name) => S.sections[name]?.(data);
@@ -35,7 +35,7 @@
     reveal();
   };
 
-  /** Opens what the address points into. */
+  /** Opens the folded part that contains the target of the address's hash. */
   const reveal = () => {
     const target = location.hash.length > 1 ? document.getElementById(decodeURIComponent(location.hash.slice(1))) : null;
     const fold = target?.closest("details.fold");
@@ -45,7 +45,7 @@
   };
   addEventListener("hashchange", reveal);
 
-  /** Links to every section, the one that is read marked. */
+  /** Links to every section, with the visible one marked. */
   const contents = (body) => {
     const sections = [...body.querySelectorAll("section[id]")];
     const link = (section) => h("a", { href: `#${section.id}`, class: section.closest("details.fold") ? "inner" : null, onclick: () => {
@@ -82,7 +82,7 @@
     return button;
   };
 
-  // Paper has what is open on the screen. A table is printed whole or not at all.
+  // Only open parts are printed. A table is printed whole or not at all.
   const print = (isPrinted) => {
     for (const element of document.querySelectorAll(".table")) element.table.print(isPrinted);
   };

@@ -1,7 +1,7 @@
 "use strict";
-// The sections that every report has: S.sections.<name>(data) -> Element, or null where there is
-// nothing to tell. `data` is what PageData::json made: `data.report` is report.json's report,
-// launches apart.
+// The sections that every report has: S.sections.<name>(data) -> Element, or null if there is
+// nothing to show. `data` comes from PageData::json: `data.report` is the report of report.json
+// without its launches.
 {
   const S = (window.swathe ??= {});
   const { h, format, figure, section } = S;
@@ -88,7 +88,7 @@
       .filter(({ share }) => share >= 0.005)
       .sort((a, b) => b.share - a.share)
       .map(({ name, share }) => `${format.percent(share)} ${name}`);
-    // Many workers of one device do much the same: their average tells it.
+    // Many workers of one device behave alike, so one bar shows their average.
     let bars = workers.map((worker) => ({ name: `${worker.device} ${worker.worker}`, values: PHASES.map(({ key }) => worker[key]) }));
     let note = null;
     if (bars.length > N_BARS_MAX) {
@@ -115,7 +115,7 @@
       }), note);
   };
 
-  /** n_done at any time, from samples. */
+  /** n_done at any time, interpolated between samples. */
   const doneAt = (samples) => {
     let at = 0;
     return (ms) => {
@@ -131,7 +131,7 @@
   S.sections.throughput = ({ report }) => {
     const { samples } = report;
     if (samples.length < TOO_SHORT) return null;
-    // Samples come many times a second and outcomes in batches: a mean over a stretch tells more.
+    // Samples are frequent and outcomes arrive in batches, so the rate is averaged over stretches.
     const [first, last] = [samples[0].at_ms, samples[samples.length - 1].at_ms];
     const nDone = samples[samples.length - 1].n_done - samples[0].n_done;
     const nStretches = Math.max(2, Math.min(60, samples.length >> 1, Math.max(8, nDone / 3)) | 0);
@@ -156,7 +156,7 @@
   S.sections.memory = ({ report }) => {
     const { memory, samples } = report;
     const share = memory.budget_bytes > 0 ? memory.peak_bytes / memory.budget_bytes : 0;
-    // Against a budget a hundred times as large the line would lie on the axis.
+    // Drawn to the scale of a much larger budget, the line would lie on the axis.
     const isNear = share > 0.2;
     const chart = samples.length < TOO_SHORT ? null : S.chart.line({
       title: "Memory reserved", desc: isNear ? "Never more than the budget." : `The budget of ${format.bytes(memory.budget_bytes)} is far above the drawing.`,
@@ -406,6 +406,7 @@
   S.sections.settings = ({ run, report, n_inputs }) => {
     const devices = report.devices.map((device) => device.kind === "cpu"
       ? `CPU, ${S.counted(device.n_threads, "thread")}, ${device.simd}, ${format.bytes(device.memory_available_bytes)} free`
+      : device.kind === "host" ? `host ${device.number}${device.retired ? `, given up: ${device.retired}` : ""}`
       : `GPU ${device.number}, ${device.name}, ${device.driver}${device.software ? ", a software device" : ""}${device.retired ? `, given up: ${device.retired}` : ""}`);
     const inputs = run.inputs ?? [];
     const names = Object.keys(run.settings ?? {});
@@ -445,7 +446,7 @@
       try {
         await navigator.clipboard.writeText(text);
       } catch {
-        // Pages from disk may not use the clipboard in every browser; a selection can be copied.
+        // Some browsers deny the clipboard to pages from disk; copying a selection still works.
         selection.selectAllChildren(block);
         document.execCommand("copy");
       }

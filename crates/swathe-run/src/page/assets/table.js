@@ -2,20 +2,20 @@
 // Tables that can be sorted, filtered and paged, by mouse and by keyboard.
 //
 //   S.table({
-//     caption: "…",            what it shows; always read out, shown above the table
+//     caption: "…",            what it shows; screen readers read it, shown above the table
 //     columns: [{
 //       name: "solve time",    the heading
 //       key: "solve_ms",       the row's property; or value: (row) => …
-//       format: S.format.ms,   how a value is shown; without it as text
-//       numeric: true,         set right, and sorted from the largest first
+//       format: S.format.ms,   how a value is shown; by default as text
+//       numeric: true,         right-aligned, and sorted from the largest first
 //       help: "…",             a tip on the heading
-//       cell: (row) => Node,   instead of text; sorting and filtering still go by the value
+//       cell: (row) => Node,   instead of text; sorting and filtering still use the value
 //       filter: false,         not searched
 //     }],
 //     rows: [row, …],          objects; see S.rows for columns
 //     pageSize: 25,            rows on a page; 0 for all
-//     sort: { column: 2, descending: true },  or { name: "solve time" }; without it rows stay
-//     filter: true,            whether there is a box to search in; by default from 8 rows on
+//     sort: { column: 2, descending: true },  or { name: "solve time" }; by default unsorted
+//     filter: true,            whether there is a search box; by default from 8 rows on
 //     onRow: (row) => …,       makes rows choosable: click, or Enter on a focused row
 //   }) -> Element
 //
@@ -82,7 +82,7 @@
       arrange();
     }
 
-    // What is searched in a row is put together once, when somebody searches.
+    // The searched text of a row is built and cached at the first search.
     const searched = new Map();
     const textOf = (row) => {
       let text = searched.get(row);
@@ -102,7 +102,7 @@
         const column = columns[state.sort];
         const sign = state.descending ? -1 : 1;
         const keyed = shown.map((row) => [value(column, row), row]);
-        // What is absent comes last whichever way the rest is sorted.
+        // Absent values come last in either sort direction.
         const absent = (x) => x === null || x === undefined || Number.isNaN(x);
         keyed.sort(([a], [b]) => {
           if (absent(a) || absent(b)) return absent(a) - absent(b);
@@ -116,7 +116,7 @@
       draw();
     }
 
-    // Paper has no pages to turn: all rows, or a line that says where they are.
+    // In print there is no paging: either all rows are printed, or a line with their number.
     const N_ROWS_PRINTED = 60;
     function print(isPrinted) {
       const isWhole = state.shown.length <= Math.max(N_ROWS_PRINTED, pageSize);

@@ -1,15 +1,15 @@
 "use strict";
-// The timeline of launches, one row for each worker, which can be zoomed and moved.
+// The timeline of launches, one row for each worker, with zoom and pan.
 //
 //   S.timeline({ launches, workers, setbacks, wall_ms, class_names }) -> Element
 //     launches     columns, as `launches.rs` makes them
 //     workers      [{ worker, device }, …], one row each
-//     setbacks     marked above the rows
+//     setbacks     drawn as marks above the rows
 //
-// Phases differ in height as well as in colour. What is narrower than two pixels is added up by
-// pixel: the height of a column is the share of its time in which the worker was busy. So a row is
-// eight paths, however many launches there are, and what is under the pointer is looked up in the
-// data, not in the drawing.
+// Phases differ in height as well as in colour. Phases narrower than two pixels are summed by
+// pixel: the height of a pixel column is the share of its time in which the worker was busy. A row
+// is therefore eight paths, however many launches it has, and the launch under the pointer is
+// looked up in the data instead of the drawing.
 {
   const S = (window.swathe ??= {});
   const { h, svg, format } = S;
@@ -19,7 +19,7 @@
     { key: "turn_ms", name: "waiting for a turn", color: "--turn", tall: 0.42 },
     { key: "memory_ms", name: "waiting for memory", color: "--memory", tall: 0.22 },
   ];
-  // The order in which a launch goes through them, as places in PHASES.
+  // The order in which a launch passes through the phases, as indices into PHASES.
   const COURSE = [3, 1, 2, 0];
   S.phaseColors = PHASES;
 
@@ -52,7 +52,7 @@
     const element = h("figure", { class: "chart timeline" }, legend, bar, drawing, readout);
 
     function limit() {
-      // Down to a thousandth of the shortest thing worth seeing.
+      // The closest zoom shows 0.1 µs.
       const span = Math.max(1e-4, Math.min(view.to - view.from, end_ms));
       view.from = Math.max(0, Math.min(view.from, end_ms - span));
       view.to = view.from + span;
@@ -78,7 +78,7 @@
       draw();
     }
 
-    // At most one drawing for every frame of the screen.
+    // At most one redraw per screen frame.
     let waiting = false;
     function draw() {
       if (waiting) return;
@@ -116,7 +116,7 @@
         const d = setbacks.filter((one) => one.at_ms >= view.from && one.at_ms <= view.to).map((one) => `M${toX(one.at_ms).toFixed(1)} 15l-4 -8h8z`).join("");
         if (d) children.push(svg("path", { d, fill: "var(--bad)", class: "setbacks" }));
       }
-      // Where the shown part lies in the whole run.
+      // The position of the visible part within the whole run.
       children.push(svg("rect", { class: "track", x: left, y: height - 10, width: right() - left, height: 5, rx: 2.5 }));
       const [a, b] = [view.from, view.to].map((ms) => left + (ms / end_ms) * (right() - left));
       children.push(svg("rect", { x: a, y: height - 10, width: Math.max(3, b - a), height: 5, rx: 2.5, fill: "var(--accent)", class: "thumb" }));
@@ -147,7 +147,7 @@
           const [low, high] = [Math.max(from, view.from), Math.min(to, view.to)];
           if (high > low && to - from >= 2 * pixel_ms) {
             const [x0, x1] = [toX(low), toX(high)];
-            // A hair between neighbours, where there is room for one.
+            // A thin gap between neighbours, if there is room.
             const gap = phase === 0 && x1 - x0 > 4 ? 0.7 : 0;
             wide[phase] += `M${x0.toFixed(1)} ${base}V${(base - tall * PHASES[phase].tall).toFixed(1)}H${(x1 - gap).toFixed(1)}V${base}Z`;
           } else if (high > low) {
@@ -161,8 +161,8 @@
           from = to;
         }
       }
-      // Outlines of the phases put on top of each other, the tallest drawn first; a height that
-      // lasts over several pixels is one line.
+      // Outlines of the stacked phases, the tallest drawn first. Adjacent pixels of equal height
+      // share one line.
       const heights = new Float64Array(nPixels);
       PHASES.forEach((_, phase) => {
         let d = "";
@@ -202,7 +202,7 @@
       return [((event.clientX - box.left) / box.width) * width, ((event.clientY - box.top) / box.height) * height];
     };
 
-    // Dragging moves, two fingers pinch.
+    // Dragging pans, two fingers zoom.
     const pointers = new Map();
     let dragged = null;
     drawing.addEventListener("pointerdown", (event) => {
@@ -246,7 +246,7 @@
     drawing.addEventListener("pointerleave", () => S.tip.hide());
     drawing.setAttribute("data-tips", "");
     drawing.addEventListener("dblclick", (event) => zoom(0.25, toMs(place(event)[0])));
-    // The wheel scrolls the page until somebody is at work here: with a click into it, or Ctrl.
+    // The wheel scrolls the page; it zooms only with Ctrl, or after a click into the drawing.
     drawing.addEventListener("wheel", (event) => {
       if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) move((event.deltaX || event.deltaY) / 600);
       else if (event.ctrlKey || event.metaKey || document.activeElement === drawing) zoom(1.0015 ** event.deltaY, toMs(place(event)[0]));
@@ -314,7 +314,7 @@
     return Math.abs(a - b);
   };
 
-  /** Launches as objects, in the order of their starts. */
+  /** Launches as objects, ordered by start time. */
   const launchRows = (columns, class_names) => {
     const rows = S.rows(Object.fromEntries(Object.entries(columns).filter(([name]) => name !== "devices" && name !== "shapes")));
     for (const row of rows) {
@@ -342,7 +342,7 @@
     return [...tracks.values()].sort((a, b) => (a.device < b.device ? -1 : a.device > b.device ? 1 : a.worker - b.worker));
   };
 
-  /** The place of the first launch of a row that ends at this time or later. */
+  /** The index of a row's first launch that ends at this time or later. */
   const firstEnding = (track, ms) => {
     let [low, high] = [0, track.rows.length];
     while (low < high) {
@@ -353,7 +353,7 @@
     return low;
   };
 
-  // Enough digits to tell neighbouring ticks apart, in one unit for all of them.
+  // Enough digits to distinguish neighbouring ticks, in one unit for all of them.
   const tickText = (ms, span) => {
     const [size, unit] = span < 0.5 ? [1e-3, "µs"] : span < 500 ? [1, "ms"] : span < 200000 ? [1e3, "s"] : [6e4, "min"];
     const nDecimals = Math.max(0, Math.min(3, Math.ceil(-Math.log10(span / size / 10))));

@@ -1,30 +1,30 @@
-//! Marks of processes: enough to tell later whether the one that left it is still there.
+//! Process marks: identify a process, to find out later whether it is still running.
 
 use std::fs;
 
 use serde::{Deserialize, Serialize};
 
-/// Which process it was. A number alone would not do: numbers are used again.
+/// Identifies a process. The id alone is not enough, because the system reuses ids.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessMark {
-    /// The process's number.
+    /// The process id.
     pub pid: u32,
     /// The machine's name.
     pub host: Option<String>,
-    /// What tells one start of the machine from the next.
+    /// The kernel's id of the current boot.
     pub boot_id: Option<String>,
-    /// When the process began, in ticks since the machine started.
+    /// When the process started, in clock ticks since the boot.
     pub start_ticks: Option<u64>,
 }
 
-/// What is known about the process behind a mark.
+/// Whether the process of a mark is still running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// It is there.
+    /// It is running.
     Alive,
-    /// It is gone.
+    /// It has ended.
     Gone,
-    /// It is or was on another machine, or this system does not tell.
+    /// It runs or ran on another machine, or this system does not report processes.
     Unknown,
 }
 
@@ -40,7 +40,7 @@ impl ProcessMark {
         }
     }
 
-    /// Whether the process is still there, as far as can be told from this machine.
+    /// Whether the process is still running, as far as this machine can know.
     pub fn presence(&self) -> Presence {
         let here = ProcessMark::of_this();
         if self.host != here.host || self.host.is_none() {
@@ -56,14 +56,14 @@ impl ProcessMark {
         }
     }
 
-    /// Whether the process is known to be there.
+    /// Whether the process is known to be running.
     pub fn is_alive(&self) -> bool {
         self.presence() == Presence::Alive
     }
 }
 
-/// Whether there is a process of this number on this machine. Where the system does not tell, there
-/// is none.
+/// Whether a process with this id is running on this machine; false if the system does not report
+/// processes.
 pub(crate) fn is_process_alive(pid: u32) -> bool {
     start_ticks(pid).is_some()
 }
@@ -73,11 +73,11 @@ fn trimmed(path: &str) -> Option<String> {
     Some(text.trim().to_owned())
 }
 
-/// When a process began; `None` if there is none of this number, or it has ended and no process has
-/// asked how yet.
+/// When a process started; `None` if there is no such process, or if it is a zombie.
 fn start_ticks(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is the program's name in parentheses and may hold anything, spaces too.
+    // The second field is the program's name in parentheses, which may contain spaces and
+    // parentheses.
     let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
     let state = fields.next()?;
     if matches!(state, "Z" | "X") {

@@ -1,4 +1,4 @@
-//! Checks: whether everything in a run folder is what was written.
+//! Checks: whether the files of a run folder are unchanged since they were written.
 
 use std::path::{Path, PathBuf};
 
@@ -13,32 +13,33 @@ use super::{FolderError, SHARDS_NAME};
 use crate::store::report_file::ReportFile;
 use crate::store::table_reader::TableReader;
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, Default)]
 pub struct Checked {
     /// Files that were read.
     pub n_files: u64,
-    /// What is damaged or gone.
+    /// Files that are damaged or missing.
     pub damages: Vec<FolderError>,
 }
 
 impl Checked {
-    /// Takes in what became of a file.
+    /// Counts a file and records its damage.
     fn note<T>(&mut self, checked: Result<T, FolderError>) -> Option<T> {
         self.n_files += 1;
         self.note_more(checked)
     }
 
-    /// Takes in something else of files that are counted already.
+    /// Records damage of files that are already counted.
     fn note_more<T>(&mut self, checked: Result<T, FolderError>) -> Option<T> {
         checked.map_err(|error| self.damages.push(error)).ok()
     }
 }
 
-/// Reads all files of a run folder, and of its shards, and compares them with what is known of them.
+/// Reads all files of a run folder and of its shards, and compares them with their recorded
+/// checksums.
 ///
 /// # Errors
-/// If it is no run folder.
+/// If the folder is not a run folder, or if its `run.json` cannot be read.
 pub fn check_run(run: &Path, n_threads: usize) -> Result<Checked, FolderError> {
     let mut checked = Checked::default();
     let shards = shards(run);
@@ -85,7 +86,7 @@ fn check_one(
     }
 }
 
-/// The parts, and the files that their rows rely on.
+/// Checks the parts, and the files that their rows refer to.
 fn check_parts(
     run: &Path,
     run_json: &RunJson,
@@ -122,8 +123,9 @@ fn check_parts(
     }
 }
 
-/// The tables of a complete run: against their checksums, or, where an earlier version kept none,
-/// against the result hash. Tables that the workload wrote beside them are read through.
+/// Checks the tables of a complete run against their checksums and the result hash. Earlier
+/// versions recorded no checksums. Other tables in the folder, which the workload wrote, are only
+/// decoded.
 fn check_tables(run: &Path, run_json: &RunJson, n_threads: usize, checked: &mut Checked) {
     let mut is_whole = true;
     for (name, seal) in &run_json.tables {
@@ -142,7 +144,7 @@ fn check_tables(run: &Path, run_json: &RunJson, n_threads: usize, checked: &mut 
     }
 }
 
-/// Makes sure that the table of a complete run has the values that its result hash is of.
+/// Checks that the table of a complete run matches its result hash.
 pub(crate) fn verify_tables(
     run: &Path,
     run_json: &RunJson,
@@ -162,7 +164,7 @@ pub(crate) fn verify_tables(
     }
 }
 
-/// Whether a manifest is there.
+/// Whether the manifest exists.
 pub(super) fn has_manifest(run: &Path) -> bool {
     run.join(manifest::FILE_NAME).symlink_metadata().is_ok()
 }

@@ -1,5 +1,4 @@
-//! Groups: rows of a part that stand together in its file, and how those of many parts become one
-//! table.
+//! Groups: the Parquet row groups of parts, and how they are merged into one table.
 
 use std::fs::File;
 use std::io;
@@ -18,8 +17,8 @@ use super::manifest::Checksum;
 use super::table_file::TableFile;
 use crate::store::table_reader::{Batches, TableReader};
 
-/// Some ascending rows of a part. They are not open yet: a run has more parts than a process may
-/// have files.
+/// A row group of a part; its rows ascend. Its file is not open yet: a run can have more parts than
+/// a process may have open files.
 #[derive(Clone)]
 pub(super) struct Group {
     path: Arc<Path>,
@@ -28,7 +27,7 @@ pub(super) struct Group {
     first_row: u64,
     last_row: u64,
     n_rows: u64,
-    /// What it takes in the file.
+    /// Its compressed size.
     n_bytes: u64,
 }
 
@@ -59,19 +58,19 @@ pub(super) fn groups_of(path: &Path) -> Result<Vec<Group>, FolderError> {
     groups.collect()
 }
 
-/// What of the parts goes into a table.
+/// Which rows and columns of the parts go into a table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Picked {
-    /// Everything.
+    /// All rows and columns.
     All,
     /// Some columns of every row.
     Columns,
-    /// Some columns of the rows that tell of failures.
+    /// Some columns of the rows that record a failure.
     Failures,
 }
 
-/// Merges groups, in the order of their rows, into a file with the columns of `schema`. Returns the
-/// rows written and what the file is.
+/// Merges groups by row number into a file with the columns of `schema`. Returns the number of rows
+/// written and the file's checksum.
 pub(super) fn merge_groups(
     mut waiting: Vec<Group>,
     out: &Path,
@@ -84,11 +83,12 @@ pub(super) fn merge_groups(
     };
     let keep = |name: &str| schema.field_with_name(name).is_ok();
     let mut writer = TableFile::create(out, Arc::clone(schema)).map_err(write_error)?;
-    // The next is the last: few are open at once, as runs deliver nearly in order.
+    // The next group is the last element. Few groups are open at once, because runs deliver
+    // outcomes nearly in order.
     waiting.sort_by_key(|group| std::cmp::Reverse(group.first_row));
     let mut open: Vec<Cursor> = Vec::new();
     let mut n_written = 0;
-    // The row that was written last: rows ascend, or one of them stands twice.
+    // The row that was written last. A row that does not exceed it is a duplicate or out of order.
     let mut last_row: Option<u64> = None;
     while !(waiting.is_empty() && open.is_empty()) {
         let is_next_copied =
@@ -105,7 +105,7 @@ pub(super) fn merge_groups(
             n_written += group.n_rows;
             continue;
         }
-        // Picks refer to batches, so the batches stay as they are until they are interleaved.
+        // Picks refer to batches, so no batch may be replaced until the picks are interleaved.
         let mut picks: Vec<(usize, usize)> = Vec::with_capacity(N_ROWS_PICKED);
         while picks.len() < N_ROWS_PICKED {
             let lowest = (0..open.len()).min_by_key(|&which| open[which].row());
@@ -140,7 +140,8 @@ pub(super) fn merge_groups(
             n_written += batch.num_rows() as u64;
             writer.write(&batch).map_err(write_error)?;
         }
-        // The batch is gone before the next is read: two large rows need not be in memory at once.
+        // The written batch is dropped before the next is read, so two large rows are not in memory
+        // at once.
         for cursor in &mut open {
             cursor.refill()?;
         }
@@ -150,19 +151,19 @@ pub(super) fn merge_groups(
     Ok((n_written, seal))
 }
 
-/// Rows of a part ascend, so one that is not above the last one written stands twice.
+/// The error for a row that does not exceed the last one written.
 fn row_twice(path: &Path, row: u64) -> FolderError {
     FolderError::damaged(path)(format!("row {row} is out of order, or stands twice"))
 }
 
-/// Rows handed on at a time.
+/// Rows written at a time.
 const N_ROWS_PICKED: usize = 1024;
 
-/// A group of this size is worth a row group of its own in the table; smaller ones are put together.
+/// A group of this size is copied as a row group of its own; smaller groups are combined.
 const COPIED_BYTES_MIN: u64 = 192 << 10;
 
-/// Whether the next group can be taken over as it is: no other has rows between its first and its
-/// last.
+/// Whether the next group can be copied without decoding: it is large enough, and no other group
+/// has rows between its first and its last.
 fn is_copied(waiting: &[Group], open: &[Cursor]) -> bool {
     let mut waiting = waiting.iter().rev();
     waiting.next().is_some_and(|next| {
@@ -179,7 +180,7 @@ fn failures(outcomes: &RecordBatch) -> Result<RecordBatch, ArrowError> {
 }
 
 impl Group {
-    /// Takes it over into a table, without unpacking it.
+    /// Copies the group into a table without decoding it.
     fn copy(
         &self,
         writer: &mut TableFile,
@@ -203,7 +204,8 @@ struct Cursor {
     at: usize,
 }
 
-/// The rows picked from the open groups. Neighbours in one, the usual case, are not copied.
+/// The rows picked from the open groups. In the usual case they are adjacent rows of one batch,
+/// which is sliced instead of copied.
 fn rows_at(open: &[Cursor], picks: &[(usize, usize)]) -> Result<RecordBatch, ArrowError> {
     let (which, from) = picks[0];
     let neighbours = picks.iter().enumerate();
@@ -218,7 +220,7 @@ fn rows_at(open: &[Cursor], picks: &[(usize, usize)]) -> Result<RecordBatch, Arr
 }
 
 impl Cursor {
-    /// Opens a group at its first row, with some of its columns.
+    /// Opens a group at its first row, with the columns that `keep` selects.
     fn open(group: &Group, keep: &dyn Fn(&str) -> bool) -> Result<Option<Cursor>, FolderError> {
         let mut table = TableReader::open(&group.path)?.columns_where(keep);
         table.builder = table.builder.with_row_groups(vec![group.number]);
@@ -232,13 +234,13 @@ impl Cursor {
         }))
     }
 
-    /// The row it stands at; `None` at the end of its batch.
+    /// The current row; `None` at the end of the batch.
     fn row(&self) -> Option<u64> {
         let rows = self.batch.column(0).as_primitive::<UInt64Type>();
         (self.at < rows.len()).then(|| rows.value(self.at))
     }
 
-    /// Reads on where the batch is used up.
+    /// Reads the next batch if the current one is used up.
     fn refill(&mut self) -> Result<(), FolderError> {
         while self.row().is_none() {
             let Some(batch) = self.batches.next().transpose()? else {

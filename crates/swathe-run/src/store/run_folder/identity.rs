@@ -19,29 +19,29 @@ use swathe_formats::regular_file;
 
 pub(super) const FILE_NAME: &str = "run.json";
 
-/// What a run's answers depend on. Two runs of one identity have the same answers.
+/// Everything a run's answers depend on. Two runs with the same identity have the same answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Identity {
     /// The workload's name.
     pub workload: String,
     /// The settings that answers depend on, under the names of their flags.
     pub settings: BTreeMap<String, Value>,
-    /// The files that were read.
+    /// The input files.
     pub inputs: Vec<InputFile>,
-    /// How many problems there are, of all shards together.
+    /// The number of problems of all shards together.
     pub n_problems: u64,
-    /// Which shard this is and of how many, from 1.
+    /// The shard's number (from 1) and the number of shards.
     pub shard: Option<(usize, usize)>,
-    /// Programs of different versions may give different answers.
+    /// The program's version: different versions may give different answers.
     pub version: String,
     /// The instruction set the answers were computed with: recorded, not compared.
     pub simd: String,
 }
 
-/// A file that was read.
+/// An input file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputFile {
-    /// Its name, as it was given.
+    /// Its path, as given.
     pub name: String,
     /// Its length.
     pub n_bytes: u64,
@@ -50,7 +50,10 @@ pub struct InputFile {
 }
 
 impl InputFile {
-    /// Reads a file once, to know it again.
+    /// Reads a file and records its length and hash.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is not a regular file.
     pub fn of(path: &Path) -> std::io::Result<InputFile> {
         let mut hasher = blake3::Hasher::new();
         let n_bytes = std::io::copy(&mut regular_file::open(path)?, &mut hasher)?;
@@ -61,7 +64,7 @@ impl InputFile {
         })
     }
 
-    /// A file whose contents are at hand.
+    /// The same for a file whose contents are already in memory.
     pub fn of_bytes(path: &Path, bytes: &[u8]) -> InputFile {
         InputFile {
             name: path.display().to_string(),
@@ -77,7 +80,8 @@ impl Identity {
         shard_problems(self.n_problems, self.shard)
     }
 
-    /// What differs from this one in `other`, a line each; none if they are the same run.
+    /// How `other` differs from this identity, a line per difference; empty if both are the same
+    /// run.
     pub fn differences(&self, other: &Identity) -> Vec<String> {
         let mut lines = Vec::new();
         let mut compare = |name: &str, then: String, now: String| {
@@ -108,8 +112,8 @@ impl Identity {
     }
 }
 
-/// The problems of a shard (number, of how many; from 1), all without one. Neighbours stay together,
-/// as they often share inputs.
+/// The problems of a shard (number from 1, count), or all problems for `None`. A shard is a
+/// contiguous range, because neighbouring problems often share inputs.
 pub fn shard_problems(n_problems: u64, shard: Option<(usize, usize)>) -> Range<u64> {
     let (number, n_shards) = shard.unwrap_or((1, 1));
     let cut = |k: usize| (u128::from(n_problems) * k as u128 / n_shards as u128) as u64;
@@ -120,7 +124,7 @@ fn shard_text(shard: Option<(usize, usize)>) -> String {
     shard.map_or("none".to_owned(), |(k, n)| format!("{k}/{n}"))
 }
 
-/// Whether a setting is the same. Earlier versions kept numbers as texts.
+/// Whether two values of a setting are equal. Earlier versions stored numbers as strings.
 fn is_same_setting(then: &Value, now: &Value) -> bool {
     match (then, now) {
         (Value::Number(number), Value::String(text))
@@ -130,7 +134,7 @@ fn is_same_setting(then: &Value, now: &Value) -> bool {
 }
 
 fn input_differences(then: &[InputFile], now: &[InputFile]) -> Vec<String> {
-    /// Enough to see what happened; thousands of lines would hide it.
+    /// Thousands of lines would hide what happened.
     const N_NAMED_MAX: usize = 5;
     let mut lines = Vec::new();
     // The same contents under another name (a moved folder) are the same input.
@@ -166,26 +170,26 @@ fn input_differences(then: &[InputFile], now: &[InputFile]) -> Vec<String> {
     lines
 }
 
-/// Who made a run: with what, when and where.
+/// The provenance of a run: version, command, date and machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Made {
+pub struct RunOrigin {
     /// The program's version.
     pub version: String,
-    /// The command, as it was given.
+    /// The command, as given.
     pub command: String,
     /// When the run began, in Universal Time: `2026-01-31T23:59:59Z`.
     pub date: String,
-    /// The machine's name; empty if the system does not tell.
+    /// The machine's name; empty if the system does not report it.
     pub host: String,
     /// The machine's processor and its threads.
     pub cpu: String,
 }
 
-impl Made {
-    /// By this process, now, by this command.
-    pub fn now(command: &str) -> Made {
+impl RunOrigin {
+    /// The provenance of a run that this process starts now with this command.
+    pub fn now(command: &str) -> RunOrigin {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        Made {
+        RunOrigin {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             command: command.to_owned(),
             date: date_text(since.map_or(0, |since| since.as_secs())),
@@ -205,8 +209,8 @@ impl Made {
     }
 }
 
-/// The schema of a table of a run, with who made it.
-pub(super) fn with_made(schema: &Schema, made: Option<&Made>) -> SchemaRef {
+/// A table's schema with the run's provenance as metadata.
+pub(super) fn with_made(schema: &Schema, made: Option<&RunOrigin>) -> SchemaRef {
     let mut metadata = schema.metadata().clone();
     for (name, text) in made.iter().flat_map(|made| made.texts()) {
         metadata.insert(format!("swathe.{name}"), text.clone());
@@ -214,9 +218,9 @@ pub(super) fn with_made(schema: &Schema, made: Option<&Made>) -> SchemaRef {
     Arc::new(schema.clone().with_metadata(metadata))
 }
 
-/// A moment given in seconds since 1970, by the Gregorian calendar.
+/// Seconds since 1970 as a date and time of the Gregorian calendar.
 fn date_text(unix_s: u64) -> String {
-    // A year that begins in March has its leap day at its end.
+    // Years are counted from March, so that the leap day is the last day of a year.
     let days = unix_s / 86_400 + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
@@ -246,39 +250,39 @@ fn cpu_text() -> String {
     format!("{name}, {} threads, {}", cpu.n_threads, cpu.simd)
 }
 
-/// How far a run is.
+/// The state of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
-    /// A process is at it, or died at it.
+    /// A process is running it, or died while running it.
     Running,
-    /// It was stopped and can be resumed.
+    /// The run was stopped and can be resumed.
     Interrupted,
-    /// Every problem has its outcome and the tables are written.
+    /// Every problem has an outcome, and the tables are written.
     Complete,
 }
 
 /// The contents of `run.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunJson {
-    /// The layout of the folder.
+    /// The version of the folder's layout.
     pub format_version: u32,
-    /// How far the run is.
+    /// The state of the run.
     pub state: RunState,
-    /// What its answers depend on.
+    /// What the answers depend on.
     #[serde(flatten)]
     pub identity: Identity,
-    /// Who made it; absent in runs of earlier versions.
+    /// The provenance; absent in runs of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub made: Option<Made>,
+    pub made: Option<RunOrigin>,
     /// The table's name, once it is written.
     pub table: Option<String>,
-    /// The files of the tables and what they were when they were written.
+    /// The files of the tables, with their checksums.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tables: BTreeMap<String, Checksum>,
-    /// BLAKE3 over the result columns in input order, once they are all there.
+    /// BLAKE3 over the result columns in input order, once the run is complete.
     pub result_hash: Option<String>,
-    /// BLAKE3 over the values alone: independent of the names of columns and of columns that later
+    /// BLAKE3 over the values alone. It does not depend on column names, nor on columns that later
     /// versions add.
     #[serde(default)]
     pub values_hash: Option<String>,
@@ -301,6 +305,9 @@ impl RunJson {
     }
 
     /// Reads the `run.json` of a folder.
+    ///
+    /// # Errors
+    /// If there is no `run.json`, or if it cannot be read or has another layout version.
     pub fn read(folder: &Path) -> Result<RunJson, FolderError> {
         let path = folder.join(FILE_NAME);
         let text = fs::read_to_string(&path).map_err(|source| match source.kind() {

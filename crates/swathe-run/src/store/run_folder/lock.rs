@@ -1,4 +1,4 @@
-//! The lock: one process at a time writes a run folder.
+//! The lock of a run folder: only one process at a time writes it.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;
@@ -8,7 +8,8 @@ use super::own_files::open_own;
 
 pub(super) const FILE_NAME: &str = "run.lock";
 
-/// Held while a process writes the folder. The system frees it when the process dies, however.
+/// Held while a process writes the folder. The operating system releases the lock if the process
+/// dies.
 pub(super) struct FolderLock {
     _file: File,
 }

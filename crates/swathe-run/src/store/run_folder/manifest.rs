@@ -1,4 +1,4 @@
-//! The manifest: a line for each part that is safely written.
+//! The manifest: a line for each committed part.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -18,43 +18,43 @@ pub(super) const FILE_NAME: &str = "manifest.jsonl";
 /// One line of the manifest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ManifestLine {
-    /// Its number in the manifest, from 0; absent in lines of earlier versions, which have no
-    /// checksum either.
+    /// The line's number in the manifest, from 0; absent in lines of earlier versions, which have
+    /// no checksum either.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence: Option<u64>,
     /// The file of the table's rows in `parts/`.
     pub part: String,
-    /// What that file was when it was written.
+    /// The checksum of that file.
     pub rows: Checksum,
-    /// The same of the file beside it, which tells what became of the problems.
+    /// The checksum of the file of outcomes beside it.
     pub outcomes: Checksum,
-    /// Rows of the table in it.
+    /// Rows of the table in this part.
     pub n_rows: u64,
-    /// The first of them; none if there are none.
+    /// The first of these rows; absent if there are none.
     pub first_row: Option<u64>,
-    /// Rows in it that tell of failures.
+    /// Problems of this part that have no answer.
     pub n_failures: u64,
-    /// What became of the problems; absent in lines of earlier versions.
+    /// The counts of the problems by outcome; absent in lines of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<Counts>,
-    /// The problems whose outcomes are in it.
+    /// The problems whose outcomes are in this part.
     pub problems: Spans,
-    /// The files beside the table that its rows rely on.
+    /// The files beside the table that its rows refer to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<RowFile>,
 }
 
-/// A file beside the table that a row relies on.
+/// A file beside the table that a row refers to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowFile {
-    /// Where it is, from the run's folder on (not from the shard's).
+    /// Its path relative to the folder of the run, also for a shard.
     pub path: String,
-    /// What it was when it was written.
+    /// Its checksum.
     #[serde(flatten)]
     pub seal: Checksum,
 }
 
-/// A file's length and contents, to know it again.
+/// A file's length and hash, to detect later changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checksum {
     /// Its length.
@@ -64,10 +64,10 @@ pub struct Checksum {
 }
 
 impl Checksum {
-    /// The seal of a file as it is now.
+    /// The checksum of a file as it is now.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the file cannot be read.
     pub fn of(path: &Path) -> io::Result<Checksum> {
         let mut hasher = blake3::Hasher::new();
         let n_bytes = io::copy(&mut File::open(path)?, &mut hasher)?;
@@ -78,8 +78,8 @@ impl Checksum {
     }
 }
 
-/// A set of numbers as ascending spans `[from, to)`: runs deliver in nearly the order of the
-/// input, so a part's problems make a handful of spans.
+/// A set of numbers as ascending spans `[from, to)`. Runs deliver outcomes nearly in input order,
+/// so the problems of a part make only a few spans.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Spans(Vec<(u64, u64)>);
@@ -92,41 +92,43 @@ impl Spans {
         Spans::from_iter(numbers.into_iter().map(|number| (number, number + 1)))
     }
 
-    /// The spans, ascending, apart from one another.
+    /// The spans, ascending; they neither touch nor overlap.
     pub fn spans(&self) -> &[(u64, u64)] {
         &self.0
     }
 
-    /// How many numbers there are.
+    /// How many numbers the set has.
     pub fn len(&self) -> u64 {
         self.0.iter().map(|(from, to)| to - from).sum()
     }
 
-    /// Whether there are none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether the spans are what they should be: another program may have written them.
+    /// Whether the spans ascend and are apart: they may come from a damaged file.
     fn is_valid(&self) -> bool {
         self.0.iter().all(|(from, to)| from < to)
             && self.0.windows(2).all(|pair| pair[0].1 < pair[1].0)
     }
 
-    /// The numbers of `from..to` that are not in the set, ascending.
-    pub fn missing(&self, from: u64, to: u64) -> Vec<u64> {
+    /// The numbers of `from..to` that are not in the set.
+    pub fn missing(&self, from: u64, to: u64) -> Spans {
         let mut missing = Vec::new();
         let mut next = from;
-        for &(start, end) in &self.0 {
-            missing.extend(next..start.clamp(next, to.max(next)));
+        for &(start, end) in self.0.iter().chain([&(to, to)]) {
+            let start = start.min(to);
+            if next < start {
+                missing.push((next, start));
+            }
             next = next.max(end);
         }
-        missing.extend(next..to.max(next));
-        missing
+        Spans(missing)
     }
 }
 
-/// `0 to 80, 120`: the first few spans.
+/// Prints the first few spans: `0 to 80, 120`.
 impl fmt::Display for Spans {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const N_SHOWN_MAX: usize = 4;
@@ -166,8 +168,8 @@ pub(super) struct Manifest {
 }
 
 impl Manifest {
-    /// Opens a folder's manifest, or begins one. A torn last line, left by a process that died
-    /// while writing it, is cut off: its part was never announced.
+    /// Opens or creates a folder's manifest. A torn last line, left by a process that died while
+    /// writing it, is cut off: its part was never announced.
     pub(super) fn open(folder: &Path) -> Result<Manifest, FolderError> {
         let path = folder.join(FILE_NAME);
         let mut options = OpenOptions::new();
@@ -187,7 +189,7 @@ impl Manifest {
         Ok(Manifest { path, file, lines })
     }
 
-    /// Begins a manifest with these lines, whole or not at all.
+    /// Creates a manifest with these lines atomically.
     pub(super) fn make(folder: &Path, lines: Vec<ManifestLine>) -> Result<(), FolderError> {
         let lines = lines.into_iter().zip(0..).map(|(line, sequence)| {
             let line = ManifestLine {
@@ -200,7 +202,7 @@ impl Manifest {
         super::write_file(&folder.join(FILE_NAME), text.as_bytes())
     }
 
-    /// Reads a folder's manifest without touching it.
+    /// Reads a folder's manifest without changing it.
     pub(super) fn read(folder: &Path) -> Result<Vec<ManifestLine>, FolderError> {
         let path = folder.join(FILE_NAME);
         let text = std::fs::read(&path).map_err(|source| match source.kind() {
@@ -216,12 +218,12 @@ impl Manifest {
         Ok(lines)
     }
 
-    /// Makes sure that it still stands in its folder.
+    /// Checks that the manifest was not removed or replaced.
     pub(super) fn check_there(&self) -> Result<(), FolderError> {
         check_there(&self.path, &self.file)
     }
 
-    /// What became of the problems that are announced.
+    /// The counts of the announced problems.
     pub(super) fn counts(&self) -> Counts {
         sum_counts(self.lines.iter().map(ManifestLine::counts))
     }
@@ -230,7 +232,7 @@ impl Manifest {
         &self.lines
     }
 
-    /// The number of the next part: one more than any before.
+    /// The number of the next part: one more than the largest so far.
     pub(super) fn next_number(&self) -> u64 {
         let numbers = self
             .lines
@@ -256,7 +258,8 @@ impl Manifest {
             .write_all(text.as_bytes())
             .and_then(|()| self.file.sync_data());
         if let Err(source) = written {
-            // Half a line would be cut off by the next one to open it; better to leave none.
+            // A torn line would be cut off when the manifest is opened again, but a later line must
+            // not follow it.
             let _ = self.file.set_len(end);
             let _ = self.file.seek(SeekFrom::Start(end));
             return Err(FolderError::Write {
@@ -269,17 +272,17 @@ impl Manifest {
     }
 }
 
-/// What became of the problems that a manifest announces, given its text.
+/// The counts of the problems that a manifest announces, given its text.
 ///
 /// # Errors
-/// What is wrong with the manifest.
+/// If the manifest is damaged; the error says which line and why.
 pub fn committed_counts(manifest: &[u8]) -> Result<Counts, String> {
     let (lines, _) =
         parse(manifest).map_err(|error| format!("line {}: {}", error.line, error.reason))?;
     Ok(sum_counts(lines.iter().map(ManifestLine::counts)))
 }
 
-/// What became of several lots of problems together.
+/// The sum of several counts.
 pub fn sum_counts(counts: impl IntoIterator<Item = Counts>) -> Counts {
     let sum = |a: Counts, b: Counts| Counts {
         n_problems: a.n_problems + b.n_problems,
@@ -292,8 +295,8 @@ pub fn sum_counts(counts: impl IntoIterator<Item = Counts>) -> Counts {
     counts.into_iter().fold(Counts::default(), sum)
 }
 
-/// Lines of earlier versions have no checksum: before a run relies on what they say, it is compared
-/// with what their parts hold.
+/// Lines of earlier versions have no checksum, so they are compared with the contents of their
+/// parts before a run relies on them.
 fn check_unsealed(folder: &Path, lines: &[ManifestLine]) -> Result<(), FolderError> {
     for (at, line) in lines.iter().enumerate() {
         if line.sequence.is_none() {
@@ -306,7 +309,7 @@ fn check_unsealed(folder: &Path, lines: &[ManifestLine]) -> Result<(), FolderErr
 const CHECKSUM_KEY: &str = ",\"checksum\":\"";
 
 impl ManifestLine {
-    /// What became of the problems. Lines of earlier versions do not tell failures apart.
+    /// The counts of the problems. Lines of earlier versions do not distinguish kinds of failures.
     fn counts(&self) -> Counts {
         self.counts.unwrap_or_else(|| {
             let n_problems = self.problems.len();
@@ -319,8 +322,8 @@ impl ManifestLine {
         })
     }
 
-    /// The line as it stands in the file. The checksum is its last member and is over all bytes
-    /// before it.
+    /// The line as written to the file. The checksum is its last member and covers all bytes before
+    /// it.
     fn sealed_text(&self) -> String {
         let mut text = serde_json::to_string(self).unwrap_or_default();
         text.pop();
@@ -328,7 +331,7 @@ impl ManifestLine {
         text + CHECKSUM_KEY + &checksum + "\"}\n"
     }
 
-    /// Reads a line, which is compared with its checksum if it has one.
+    /// Parses a line and verifies its checksum if it has one.
     fn parse(text: &[u8]) -> Result<ManifestLine, LineFault> {
         let line: ManifestLine =
             serde_json::from_slice(text).map_err(|error| LineFault::Text(error.to_string()))?;
@@ -353,13 +356,13 @@ fn checksum(bytes: &[u8]) -> String {
 }
 
 enum LineFault {
-    /// It is no line of a manifest.
+    /// It is not a line of a manifest.
     Text(String),
-    /// It is not what was written.
+    /// Its checksum does not match.
     Changed,
 }
 
-/// A line that cannot be relied on.
+/// A line that is damaged.
 #[derive(Debug)]
 struct LineError {
     /// From 1.
@@ -378,7 +381,7 @@ impl LineError {
     }
 }
 
-/// The lines, and how many bytes of the text they take up.
+/// The lines, and how many bytes of the text are whole lines.
 fn parse(text: &[u8]) -> Result<(Vec<ManifestLine>, usize), LineError> {
     let mut lines: Vec<ManifestLine> = Vec::new();
     let mut n_whole = 0;
@@ -406,7 +409,7 @@ fn parse(text: &[u8]) -> Result<(Vec<ManifestLine>, usize), LineError> {
     Ok((lines, n_whole))
 }
 
-/// Whether the last line is the one that must follow those before it.
+/// Checks that the last line is the successor of the lines before it.
 fn check_sequence(lines: &[ManifestLine]) -> Result<(), String> {
     let Some((last, before)) = lines.split_last() else {
         return Ok(());
@@ -436,7 +439,7 @@ fn counted_lines(n: u64) -> String {
     }
 }
 
-/// No part and no problem may be announced twice.
+/// Checks that no part and no problem is announced twice.
 fn check_overlaps(lines: &[ManifestLine]) -> Result<(), LineError> {
     let mut parts = HashMap::new();
     let mut spans: Vec<(u64, u64, usize)> = Vec::new();
@@ -478,10 +481,11 @@ mod tests {
         let spans = Spans::of(vec![5, 1, 2, 3, 9, 10, 2]);
         assert_eq!(spans.spans(), [(1, 4), (5, 6), (9, 11)]);
         assert_eq!(spans.len(), 6);
-        assert_eq!(spans.missing(0, 12), [0, 4, 6, 7, 8, 11]);
-        assert_eq!(spans.missing(2, 6), [4]);
-        assert_eq!(spans.missing(20, 22), [20, 21]);
-        assert_eq!(Spans::default().missing(3, 3), [0u64; 0]);
+        let missing = |from, to| spans.missing(from, to).0;
+        assert_eq!(missing(0, 12), [(0, 1), (4, 5), (6, 9), (11, 12)]);
+        assert_eq!(missing(2, 6), [(4, 5)]);
+        assert_eq!(missing(20, 22), [(20, 22)]);
+        assert!(Spans::default().missing(3, 3).is_empty());
         assert_eq!(
             Spans::from_iter([(4, 6), (0, 2), (2, 4), (9, 9)]).spans(),
             [(0, 6)]
@@ -507,7 +511,7 @@ mod tests {
         }
     }
 
-    /// The text of a manifest with these lines, sealed.
+    /// The lines of a manifest for these parts, with checksums.
     fn texts(numbers: &[u64]) -> Vec<String> {
         let lines = numbers.iter().zip(0..).map(|(&number, sequence)| {
             let line = ManifestLine {
@@ -567,7 +571,7 @@ mod tests {
         check(&[a, b, c, b], 4, "it repeats line 2");
         check(&[a, c], 2, "written as line 3: 1 line before it");
         check(&[b, a], 1, "written as line 2");
-        // The last line too: it is whole, so it is not torn.
+        // A changed last line is an error too: it is whole, so it is not torn.
         let raised = c.replace("[[2,3]]", "[[2,9]]");
         check(&[a, b, &raised], 3, "changed after it was written");
         let bare = |number| serde_json::to_string(&line(number)).unwrap() + "\n";

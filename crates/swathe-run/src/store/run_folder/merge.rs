@@ -1,4 +1,4 @@
-//! Merging: from parts in the order they were finished to tables in the order of the input.
+//! Merging: turns parts in the order they finished into tables in input order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -11,7 +11,7 @@ use arrow::datatypes::{DataType, Schema};
 use super::FolderError;
 use super::group::{Group, Picked, groups_of, merge_groups};
 use super::hash::{TableHashes, is_supported, table_hashes};
-use super::identity::{Made, RunJson, RunState, with_made};
+use super::identity::{RunJson, RunOrigin, RunState, with_made};
 use super::lock::FolderLock;
 use super::manifest::{self, Checksum, Manifest, ManifestLine, Spans};
 use super::on_threads::on_threads;
@@ -20,7 +20,7 @@ use super::part::{FOLDER_NAME, check_line, outcomes_name, outcomes_schema};
 use super::table_file::check;
 use crate::store::table_reader::TableReader;
 
-/// What a merge made.
+/// The result of a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Merged {
     /// Rows in the table.
@@ -29,13 +29,16 @@ pub struct Merged {
     pub n_failures: u64,
     /// BLAKE3 over the result columns in input order.
     pub result_hash: String,
-    /// The hash of the values alone, whatever the columns are called and whatever stands beside them.
+    /// BLAKE3 over the values alone. It does not depend on column names, nor on other columns.
     pub values_hash: String,
-    /// The instruction sets that shards were computed with: more than one is worth a warning.
+    /// The instruction sets that shards were computed with; the caller warns if there are several.
     pub simd: Vec<String>,
 }
 
-/// Merges the shards under `run/shards/` into the tables of `run`, on so many threads.
+/// Merges the shards under `run/shards/` into the tables of `run` on `n_threads` threads.
+///
+/// # Errors
+/// If a shard is missing, unfinished, damaged or of another run, or if a table cannot be written.
 pub fn merge_shards(run: &Path, n_threads: usize) -> Result<Merged, FolderError> {
     let incomplete = |reason: String| FolderError::Incomplete {
         path: run.to_owned(),
@@ -135,7 +138,7 @@ fn without_shard(run: &RunJson) -> RunJson {
 /// The tables that a merge made, before they are hashed.
 pub(super) struct Tables {
     pub(super) table: PathBuf,
-    /// The files and what they are.
+    /// The files, with their checksums.
     pub(super) seals: BTreeMap<String, Checksum>,
     n_rows: u64,
     n_failures: u64,
@@ -153,14 +156,14 @@ impl Tables {
     }
 }
 
-/// Merges the announced parts of some folders into the tables of one. Every one of `problems` must
-/// have one outcome in them, whatever the manifests say.
+/// Merges the announced parts of some folders into the tables of `out`. Each of `problems` must
+/// have exactly one outcome in the part files; the manifests alone are not trusted.
 pub(super) fn merge(
     out: &Path,
     folders: &[(PathBuf, &[ManifestLine])],
     problems: Range<u64>,
     (table, schema): (&str, &Schema),
-    made: Option<&Made>,
+    made: Option<&RunOrigin>,
     n_threads: usize,
 ) -> Result<Tables, FolderError> {
     debug_assert!(schema.fields().iter().all(|field| is_supported(field)));
@@ -213,7 +216,7 @@ pub(super) fn merge(
     })
 }
 
-/// Whether the parts together have an outcome for each of `problems` and for no other.
+/// Checks that the parts together have an outcome for each of `problems` and for no other.
 pub(super) fn check_coverage(
     out: &Path,
     parts: &[(&Path, usize, &ManifestLine)],
@@ -260,9 +263,9 @@ pub(super) fn check_coverage(
     }
     let held = Spans::from_iter(spans.iter().map(|&(span, _)| span));
     let missing = held.missing(problems.start, problems.end);
-    match missing.first() {
+    match missing.spans().first() {
         None => Ok(()),
-        Some(first) => Err(FolderError::Incomplete {
+        Some((first, _)) => Err(FolderError::Incomplete {
             path: out.to_owned(),
             reason: format!(
                 "{} problems have no outcome, the first is {first}",
@@ -272,7 +275,7 @@ pub(super) fn check_coverage(
     }
 }
 
-/// The groups of a part that has the columns it should have: what follows relies on them.
+/// The groups of a part, after a check that it has the expected columns: the merge relies on them.
 fn checked_groups(path: &Path, schema: &Schema) -> Result<Vec<Group>, FolderError> {
     guarded(path, || {
         let found = TableReader::open(path)?.builder.schema().clone();
@@ -290,7 +293,8 @@ fn checked_groups(path: &Path, schema: &Schema) -> Result<Vec<Group>, FolderErro
     })
 }
 
-/// Crafted contents can bring a decoder to panic; nothing of it is used then.
+/// Crafted contents can make a decoder panic. The panic becomes an error, and the decoder's state
+/// is dropped.
 fn guarded<T>(
     path: &Path,
     work: impl FnOnce() -> Result<T, FolderError>,

@@ -1,12 +1,14 @@
-//! Work that is shared out among a few threads.
+//! A parallel loop over numbered jobs.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Does every job once, on so many threads at most, and returns what they made in the order of the
-/// jobs. The first job that fails ends it: those after it may not be done. The threads that are
-/// started have the name `name`.
+/// Runs every job once, on at most `n_threads` threads, and returns the results in job order. After
+/// a job fails, no further job is started. `name` is the name of the spawned threads.
+///
+/// # Errors
+/// If a job fails; the error is that of the failed job with the lowest number.
 pub fn on_threads<T: Send, E: Send>(
     name: &str,
     n_threads: usize,
@@ -23,14 +25,15 @@ pub fn on_threads<T: Send, E: Send>(
             }
             let made = job(number);
             if made.is_err() {
-                // All jobs before it are begun, so that it is always the first error that is told.
+                // All jobs with lower numbers have been started, so the lowest failing job is
+                // always found.
                 next.store(n_jobs, Ordering::Relaxed);
             }
             done.push((number, made));
         }
     };
     let mut done = thread::scope(|scope| {
-        // A thread that the system refuses is done without: this one does what is left.
+        // If a thread cannot be spawned, the calling thread does the remaining jobs.
         let others: Vec<_> = (1..n_threads.min(n_jobs))
             .filter_map(|_| {
                 let thread = thread::Builder::new().name(name.to_owned());

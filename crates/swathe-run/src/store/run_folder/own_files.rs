@@ -1,5 +1,5 @@
-//! Own files: what a run folder makes, opens and removes inside itself. No link is followed there:
-//! one that another program put into a run folder must not lead to files outside of it.
+//! Own files: the files that a run creates, opens and removes in its folder. Symbolic links are
+//! never followed: a link that another program put there must not lead to files outside the folder.
 
 use std::fs::{self, DirEntry, File, OpenOptions};
 use std::io;
@@ -11,16 +11,16 @@ use swathe_formats::atomic_file::temporary_target;
 use super::FolderError;
 use crate::store::live_file::is_process_alive;
 
-/// Makes a folder inside a run folder, unless it is there.
+/// Creates a folder inside a run folder, unless it exists.
 ///
 /// # Errors
-/// If it is a link, or cannot be made.
+/// If the path is a symbolic link, or if the folder cannot be created.
 pub fn make_own_folder(path: &Path) -> Result<(), FolderError> {
     refuse_link(path)?;
     fs::create_dir_all(path).map_err(FolderError::write(path))
 }
 
-/// Refuses a link. Something else, or nothing, is let pass.
+/// Fails if the path is a symbolic link. Any other file, or none, is fine.
 pub(super) fn refuse_link(path: &Path) -> Result<(), FolderError> {
     match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_symlink() => Err(FolderError::Link {
@@ -30,7 +30,7 @@ pub(super) fn refuse_link(path: &Path) -> Result<(), FolderError> {
     }
 }
 
-/// Opens a file of a run folder, to be written.
+/// Opens a file of a run folder for writing.
 pub(super) fn open_own(path: &Path, options: &mut OpenOptions) -> Result<File, FolderError> {
     let opened = options.custom_flags(libc::O_NOFOLLOW).open(path);
     opened.map_err(|source| match source.raw_os_error() {
@@ -44,7 +44,7 @@ pub(super) fn open_own(path: &Path, options: &mut OpenOptions) -> Result<File, F
     })
 }
 
-/// Makes sure that an open file still has its name: what is written to one that was removed is lost.
+/// Checks that the path still refers to this open file: data written to a removed file is lost.
 pub(super) fn check_there(path: &Path, file: &File) -> Result<(), FolderError> {
     let ours = file.metadata().map_err(FolderError::write(path))?;
     match fs::symlink_metadata(path) {
@@ -58,8 +58,8 @@ pub(super) fn check_there(path: &Path, file: &File) -> Result<(), FolderError> {
     }
 }
 
-/// Removes the temporary files in a folder whose processes are gone. The caller has the folder's
-/// lock, so that none of them is this process's.
+/// Removes temporary files whose processes are gone. The caller holds the folder's lock, so a file
+/// with this process's id is left over from an earlier process with the same id.
 pub(super) fn remove_temporary(folder: &Path) -> Result<(), FolderError> {
     remove_where(folder, |name| {
         temporary_target(name)
@@ -67,8 +67,8 @@ pub(super) fn remove_temporary(folder: &Path) -> Result<(), FolderError> {
     })
 }
 
-/// Removes the files in a folder whose names are among the wanted ones. A link is removed and what
-/// it leads to stays.
+/// Removes the files in a folder whose names `is_wanted` selects. A symbolic link is removed, its
+/// target is not.
 pub(super) fn remove_where(
     folder: &Path,
     is_wanted: impl Fn(&str) -> bool,

@@ -30,10 +30,10 @@ pub(super) const FOLDER_NAME: &str = "parts";
 const N_ROWS_NAME: &str = "n_rows";
 const ROW_DESCRIPTION: &str = "the input's number, from 0";
 
-/// How a problem's run went: what may differ between two runs of one identity.
+/// How a problem was solved. These values may differ between two runs with the same identity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timing {
-    /// Where it ran.
+    /// The device it ran on.
     pub device: String,
     /// How long solving took.
     pub milliseconds: f64,
@@ -50,12 +50,12 @@ pub struct Failure {
     pub message: String,
 }
 
-/// Outcomes that wait to be committed.
+/// Outcomes that are not committed yet.
 pub struct Part<R: Rows> {
     rows: R,
     n_bytes_max: usize,
     since: Option<Instant>,
-    /// For each answer: its first row, and how many rows it made, in the order they came.
+    /// For each answer, in order of arrival: its first row and its number of rows.
     spans: Vec<(u64, usize)>,
     outcomes: Vec<OutcomeRow>,
 }
@@ -65,7 +65,7 @@ struct OutcomeRow {
     id: String,
     timing: Timing,
     failure: Option<Failure>,
-    /// Rows of the table that it made.
+    /// How many rows of the table the answer made.
     n_rows: u64,
 }
 
@@ -75,7 +75,7 @@ impl<R: Rows> Part<R> {
     /// … or this old.
     pub const AGE_MAX: Duration = Duration::from_secs(5);
 
-    /// An empty part, due when it holds `n_bytes_max`.
+    /// An empty part that is due for a commit when it holds `n_bytes_max`.
     pub fn new(rows: R, n_bytes_max: usize) -> Part<R> {
         let n_bytes_max = n_bytes_max.clamp(1, Self::N_BYTES_MAX);
         Part {
@@ -87,7 +87,7 @@ impl<R: Rows> Part<R> {
         }
     }
 
-    /// Takes in an outcome: an answer, or why there is none.
+    /// Adds an outcome: an answer, or why there is none.
     pub fn push(&mut self, index: usize, answer: Result<&R::Solution, Failure>, timing: Timing) {
         self.since.get_or_insert_with(Instant::now);
         let (failure, n_rows) = match answer {
@@ -116,7 +116,7 @@ impl<R: Rows> Part<R> {
         })
     }
 
-    /// The rows' owner.
+    /// The workload's [`Rows`].
     pub fn rows(&self) -> &R {
         &self.rows
     }
@@ -146,17 +146,18 @@ impl<R: Rows> Part<R> {
 
 pub(super) struct Contents {
     table: RecordBatch,
-    /// Where a row group ends and the next begins.
+    /// The rows at which a new row group begins.
     cuts: Vec<usize>,
     outcomes: Vec<OutcomeRow>,
-    /// What the rows rely on.
+    /// The files that the rows refer to.
     files: Vec<RowFile>,
 }
 
-/// Cuts the rows around every long stretch between two gaps, given by the rows after them. Problems
-/// in a gap are in other parts: a stretch without any can be merged without being unpacked.
+/// Splits the rows into row groups so that every long stretch without a gap is a group of its own.
+/// `gaps` are the rows after each gap. The problems in a gap are in other parts, so a stretch
+/// without gaps can be merged without decoding.
 fn cuts(table: &RecordBatch, gaps: impl Iterator<Item = u64>) -> Vec<usize> {
-    /// A stretch is long if it takes so much memory; in the file it is much smaller.
+    /// A stretch is long if it takes this much memory; compressed in the file it is much smaller.
     const LONG_BYTES: usize = 4 << 20;
     let n_rows_long = LONG_BYTES / row_bytes(table).max(1);
     let rows = table.column(0).as_primitive::<UInt64Type>().values();
@@ -189,7 +190,7 @@ pub(super) fn table_schema(columns: &Schema) -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-/// The rows in ascending order: a merge reads parts front to back.
+/// The table of a part, with rows in ascending order: a merge reads parts front to back.
 fn table_batch(
     columns_schema: &Schema,
     columns: Vec<ArrayRef>,
@@ -286,12 +287,12 @@ fn outcomes_batch(outcomes: &[OutcomeRow]) -> Result<RecordBatch, ArrowError> {
     RecordBatch::try_new(outcomes_schema(), columns)
 }
 
-/// The file beside a part's rows that tells what became of its problems.
+/// The name of the file of outcomes beside a part's rows.
 pub(super) fn outcomes_name(part: &str) -> String {
     part.replace(".parquet", ".outcomes.parquet")
 }
 
-/// Whether a file in `parts/` has a name that we give: `000000.parquet`, `000000.outcomes.parquet`.
+/// Whether a name in `parts/` is the name of a part: `000000.parquet`, `000000.outcomes.parquet`.
 fn is_part_name(name: &str) -> bool {
     let number = name.strip_suffix(".parquet");
     let number = number.map(|number| number.strip_suffix(".outcomes").unwrap_or(number));
@@ -299,7 +300,7 @@ fn is_part_name(name: &str) -> bool {
         .is_some_and(|number| number.len() >= 6 && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Writes a part's files; they do not exist until the manifest announces them.
+/// Writes a part's files. They do not count until the manifest announces them.
 pub(super) fn write(
     folder: &Path,
     number: u64,
@@ -334,17 +335,17 @@ pub(super) fn write(
     Ok(note.line(part, outcomes_seal, n_rows, problems.collect(), kinds))
 }
 
-/// What the file of a part's outcomes says of the part, so that a manifest can be made again.
+/// Metadata in a part's file of outcomes, from which a lost manifest can be rebuilt.
 #[derive(Debug, Serialize, Deserialize)]
 struct PartNote {
     rows: Checksum,
     first_row: Option<u64>,
     files: Vec<RowFile>,
-    /// Of the outcomes themselves: the file cannot hold its own seal.
+    /// The hash of the outcomes: the file cannot hold its own checksum.
     outcomes_hash: String,
 }
 
-/// The key it stands under.
+/// The metadata key of the note.
 const NOTE_KEY: &str = "swathe.part";
 
 impl PartNote {
@@ -377,8 +378,8 @@ impl PartNote {
     }
 }
 
-/// The lines that announce the parts in a folder, made from what the parts say of themselves. Rows
-/// without outcomes are of a part that was not whole when its process died.
+/// The manifest lines of the parts in a folder, rebuilt from the parts' notes. Rows without a file
+/// of outcomes belong to a part that was incomplete when its process died.
 pub(super) fn lines_of_parts(folder: &Path) -> Result<Vec<ManifestLine>, FolderError> {
     let parts = folder.join(FOLDER_NAME);
     let entries = fs::read_dir(&parts).map_err(FolderError::read(&parts))?;
@@ -438,7 +439,7 @@ fn outcome_kind(name: &str) -> Option<OutcomeKind> {
     all.into_iter().find(|kind| kind.name() == name)
 }
 
-/// The folder from which on the paths of rows' files are: that of the run, also for its shards.
+/// The folder that the paths of [`RowFile`]s are relative to: the run's folder, also for a shard.
 pub(super) fn files_folder(folder: &Path, identity: &Identity) -> PathBuf {
     match identity.shard {
         Some(_) => folder.join("..").join(".."),
@@ -446,7 +447,7 @@ pub(super) fn files_folder(folder: &Path, identity: &Identity) -> PathBuf {
     }
 }
 
-/// Makes sure that the files which committed rows rely on are there.
+/// Checks that the files which committed rows refer to exist and have the right length.
 pub(super) fn check_files(base: &Path, lines: &[ManifestLine]) -> Result<(), FolderError> {
     for file in lines.iter().flat_map(|line| &line.files) {
         check_length(&base.join(&file.path), &file.seal)?;
@@ -454,7 +455,7 @@ pub(super) fn check_files(base: &Path, lines: &[ManifestLine]) -> Result<(), Fol
     Ok(())
 }
 
-/// Compares what a line of the manifest says of a part with what its files hold.
+/// Compares a line of the manifest with the contents of its part.
 pub(super) fn check_line(folder: &Path, at: usize, line: &ManifestLine) -> Result<(), FolderError> {
     let wrong = |reason: String| FolderError::ManifestLine {
         path: folder.join(manifest::FILE_NAME),
@@ -467,7 +468,7 @@ pub(super) fn check_line(folder: &Path, at: usize, line: &ManifestLine) -> Resul
     let outcomes = TableReader::open(&outcomes_path)?.columns(&["row", N_ROWS_NAME]);
     outcomes.for_each(|batch| {
         problems.extend(number_column::<UInt64Type>(batch, "row")?.values());
-        // Parts of earlier versions do not tell.
+        // Parts of earlier versions do not have this column.
         if let Ok(n_rows) = number_column::<UInt64Type>(batch, N_ROWS_NAME) {
             *n_rows_told.get_or_insert(0) += n_rows.values().iter().sum::<u64>();
         }
@@ -497,7 +498,7 @@ pub(super) fn check_line(folder: &Path, at: usize, line: &ManifestLine) -> Resul
     Ok(())
 }
 
-/// Network file systems say no for a moment; a part is worth asking again.
+/// Retries transient errors, which network file systems return now and then.
 fn retrying(faults: &Faults, write: impl Fn() -> io::Result<Checksum>) -> io::Result<Checksum> {
     const N_TRIES_MAX: u32 = 8;
     let mut n_tries = 0;
@@ -544,23 +545,23 @@ fn write_batch(
     file.commit()
 }
 
-/// A rename is only safe once its folder is. Where folders cannot be synced, nothing is lost by
-/// going on.
+/// A rename is durable only after its folder is synced. Errors are ignored, because some file
+/// systems cannot sync folders.
 pub(super) fn sync_folder(path: &Path) {
     if let Ok(folder) = fs::File::open(path) {
         let _ = folder.sync_all();
     }
 }
 
-/// Removes the parts that a process that died left in `parts/` without announcing them, and makes
-/// sure that what was announced is there. Files with other names are left alone.
+/// Removes unannounced parts, which a process left in `parts/` when it died, and checks the length
+/// of the announced ones. Files with other names are left alone.
 pub(super) fn remove_unannounced(folder: &Path, lines: &[ManifestLine]) -> Result<(), FolderError> {
     let parts = folder.join(FOLDER_NAME);
     let announced: std::collections::HashSet<String> = lines
         .iter()
         .flat_map(|line| [line.part.clone(), outcomes_name(&line.part)])
         .collect();
-    // The folder's lock is this process's, so that no other has a temporary file there.
+    // This process holds the folder's lock, so no other process has a temporary file there.
     remove_where(&parts, |name| {
         let whole = temporary_target(name).map_or(name, |(whole, _)| whole);
         is_part_name(whole) && !announced.contains(name)

@@ -1,4 +1,4 @@
-//! Table files: Parquet that appears whole or not at all, and is known again by its seal.
+//! Table files: Parquet files that are written atomically and have a checksum.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -17,38 +17,57 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 
-use super::FolderError;
 use super::manifest::Checksum;
+use super::{FolderError, bulk_column};
 use swathe_formats::atomic_file::AtomicFile;
 
-/// A Parquet file in the making.
+/// A Parquet file that is being written.
 pub struct TableFile {
-    writer: SerializedFileWriter<Sealing>,
+    writer: SerializedFileWriter<HashingWriter>,
     schema: SchemaRef,
     columns: ArrowRowGroupWriterFactory,
-    /// The row group in the making, a writer for each of its columns; empty between two.
-    group: Vec<ArrowColumnWriter>,
+    /// The leaf columns of the current row group; empty between two groups.
+    group: Vec<LeafColumn>,
     n_group_rows: usize,
     group_bytes: usize,
 }
 
+/// A leaf column of a row group in the making.
+enum LeafColumn {
+    Encoded(Box<ArrowColumnWriter>),
+    /// Encoded when the group ends: until then its arrays are only referred to.
+    Bulk {
+        arrays: Vec<ArrayRef>,
+        is_nullable: bool,
+    },
+}
+
+impl LeafColumn {
+    fn size_bytes(&self) -> usize {
+        match self {
+            LeafColumn::Encoded(writer) => writer.get_estimated_total_bytes(),
+            LeafColumn::Bulk { arrays, .. } => arrays.iter().map(bulk_column::size_bytes).sum(),
+        }
+    }
+}
+
 impl TableFile {
-    /// A row group waits in memory until it is whole, so it is cut at this size …
+    /// A row group is held in memory until it is complete, so it ends at this size …
     const GROUP_BYTES: usize = 16 << 20;
-    /// … or at this one, if it has long texts, each of which is looked for among all the others: the
-    /// processor's caches can hold so much …
+    /// … or at this size if a column holds long texts: the dictionary is searched for each text and
+    /// should fit into the processor's caches …
     const TEXT_GROUP_BYTES: usize = 4 << 20;
-    /// … or at so many rows: who reads some of them must unpack them all.
+    /// … or at this many rows, because a reader must decode a row group to read some of its rows.
     const N_GROUP_ROWS_MAX: usize = 1 << 20;
-    /// Rows are encoded this part of a group at a time.
+    /// Rows are encoded in slices of this fraction of a row group.
     const N_SLICES: usize = 4;
 
-    /// Begins a table at this path, under a temporary name.
+    /// Creates a table for this path, under a temporary name.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the file cannot be created.
     pub fn create(path: &Path, schema: SchemaRef) -> io::Result<TableFile> {
-        let sealing = Sealing {
+        let sealing = HashingWriter {
             file: AtomicFile::create(path)?,
             hasher: blake3::Hasher::new(),
             n_bytes: 0,
@@ -58,7 +77,8 @@ impl TableFile {
             .set_created_by(concat!("swathe ", env!("CARGO_PKG_VERSION")).to_owned());
         let mut group_bytes = Self::GROUP_BYTES;
         for field in schema.fields() {
-            // Long texts that repeat: each is kept once in a row group, however much they are together.
+            // Long texts that repeat: the dictionary holds each text once per row group, whatever
+            // its size.
             if matches!(field.data_type(), DataType::Dictionary(_, values) if **values == DataType::LargeUtf8)
             {
                 group_bytes = Self::TEXT_GROUP_BYTES;
@@ -67,11 +87,15 @@ impl TableFile {
                     .set_column_dictionary_page_size_limit(column.clone(), 2 * group_bytes)
                     .set_column_statistics_enabled(column, EnabledStatistics::None);
             }
-            // Bulk data: no two values are alike and their order means nothing, so a dictionary
-            // and statistics would only be more copies of them.
+            // Bulk data: values rarely repeat and their order has no meaning, so a dictionary,
+            // compression and statistics would only cost time. (200 MB of floats became 192 MB.)
             if let DataType::LargeList(element) = field.data_type() {
                 let parts = [field.name().as_str(), "list", element.name()];
                 let column = ColumnPath::new(parts.map(str::to_owned).to_vec());
+                if bulk_column::is_wide(element.data_type()) {
+                    properties = properties
+                        .set_column_compression(column.clone(), Compression::UNCOMPRESSED);
+                }
                 properties = properties
                     .set_column_dictionary_enabled(column.clone(), false)
                     .set_column_statistics_enabled(column, EnabledStatistics::None);
@@ -94,14 +118,14 @@ impl TableFile {
     /// Adds rows.
     ///
     /// # Errors
-    /// If they cannot be written.
+    /// If the rows cannot be encoded or written.
     pub fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
         let slice_bytes = self.group_bytes / Self::N_SLICES;
         let n_rows_slice = (slice_bytes / row_bytes(batch).max(1)).max(1);
         for from in (0..batch.num_rows()).step_by(n_rows_slice) {
             let slice = batch.slice(from, n_rows_slice.min(batch.num_rows() - from));
             self.write_slice(&slice).map_err(system_error)?;
-            let sizes = self.group.iter().map(|c| c.get_estimated_total_bytes());
+            let sizes = self.group.iter().map(LeafColumn::size_bytes);
             if sizes.sum::<usize>() >= self.group_bytes
                 || self.n_group_rows >= Self::N_GROUP_ROWS_MAX
             {
@@ -114,20 +138,46 @@ impl TableFile {
     fn write_slice(&mut self, slice: &RecordBatch) -> Result<(), ParquetError> {
         if self.group.is_empty() {
             let number = self.writer.flushed_row_groups().len();
-            self.group = self.columns.create_column_writers(number)?;
+            let mut writers = self.columns.create_column_writers(number)?.into_iter();
+            for field in self.schema.fields() {
+                let n_leaves = n_leaves(field.data_type());
+                let leaves = writers.by_ref().take(n_leaves);
+                match bulk_column::is_bulk(field) {
+                    false => self
+                        .group
+                        .extend(leaves.map(|leaf| LeafColumn::Encoded(Box::new(leaf)))),
+                    true => {
+                        leaves.for_each(drop);
+                        self.group.push(LeafColumn::Bulk {
+                            arrays: Vec::new(),
+                            is_nullable: field.is_nullable(),
+                        });
+                    }
+                }
+            }
         }
-        let mut writers = self.group.iter_mut();
+        let mut leaves = self.group.iter_mut();
         for (field, column) in self.schema.fields().iter().zip(slice.columns()) {
+            if bulk_column::is_bulk(field) {
+                if let Some(LeafColumn::Bulk { arrays, .. }) = leaves.next() {
+                    arrays.push(Arc::clone(column));
+                }
+                continue;
+            }
             for leaf in compute_leaves(field, column)? {
-                let writer = writers.next().expect("every leaf has a writer");
-                writer.write(&leaf)?;
+                if let Some(LeafColumn::Encoded(writer)) = leaves.next() {
+                    writer.write(&leaf)?;
+                }
             }
         }
         self.n_group_rows += slice.num_rows();
         Ok(())
     }
 
-    /// Rows written from here on stand in another row group than those before.
+    /// Ends the current row group. Later rows go into a new one.
+    ///
+    /// # Errors
+    /// If the row group cannot be written.
     pub fn end_group(&mut self) -> io::Result<()> {
         if self.group.is_empty() {
             return Ok(());
@@ -137,7 +187,20 @@ impl TableFile {
         let end = || {
             let mut group = self.writer.next_row_group()?;
             for column in columns {
-                column.close()?.append_to_row_group(&mut group)?;
+                match column {
+                    LeafColumn::Encoded(writer) => {
+                        writer.close()?.append_to_row_group(&mut group)?;
+                    }
+                    LeafColumn::Bulk {
+                        arrays,
+                        is_nullable,
+                    } => {
+                        let next = group.next_column()?;
+                        let mut column = next.expect("every leaf has a column");
+                        bulk_column::write(&mut column, is_nullable, &arrays)?;
+                        column.close()?;
+                    }
+                }
             }
             group.close()
         };
@@ -145,7 +208,7 @@ impl TableFile {
         Ok(())
     }
 
-    /// Takes over a row group of a file with the same columns, as it is.
+    /// Copies a row group of a file with the same columns without decoding it.
     pub(super) fn copy_group(
         &mut self,
         file: &File,
@@ -175,13 +238,16 @@ impl TableFile {
         Ok(())
     }
 
-    /// Notes a text under a key, beside the rows.
+    /// Adds a key and a value to the file's metadata.
     pub(super) fn note(&mut self, key: &str, text: String) {
         let note = KeyValue::new(key.to_owned(), text);
         self.writer.append_key_value_metadata(note);
     }
 
-    /// Syncs it and gives it its name.
+    /// Syncs the file, renames it to its final name and returns its checksum.
+    ///
+    /// # Errors
+    /// If the file cannot be written, synced or renamed.
     pub fn commit(mut self) -> io::Result<Checksum> {
         self.end_group()?;
         let sealing = self.writer.into_inner().map_err(system_error)?;
@@ -194,8 +260,8 @@ impl TableFile {
     }
 }
 
-/// The bytes of a row, roughly. A batch may be a slice of a larger one, and a dictionary is shared
-/// by more rows than there are here.
+/// The approximate bytes per row. A batch may be a slice of a larger one, and a dictionary may be
+/// shared with rows outside the batch, so neither counts in full.
 pub(super) fn row_bytes(batch: &RecordBatch) -> usize {
     let column_bytes = |column: &ArrayRef| match column.as_any_dictionary_opt() {
         Some(dictionary) => {
@@ -209,8 +275,17 @@ pub(super) fn row_bytes(batch: &RecordBatch) -> usize {
     bytes.fold(0, usize::saturating_add) / batch.num_rows().max(1)
 }
 
-/// Whether a file is still what was written, to the last byte: a flipped bit in a Parquet file can
-/// pass for a number.
+/// How many Parquet columns a column has.
+fn n_leaves(data_type: &DataType) -> usize {
+    match data_type {
+        DataType::List(element) | DataType::LargeList(element) => n_leaves(element.data_type()),
+        DataType::Struct(fields) => fields.iter().map(|field| n_leaves(field.data_type())).sum(),
+        _ => 1,
+    }
+}
+
+/// Checks a file against its checksum: a flipped bit in a Parquet file can decode as a valid
+/// number.
 pub(super) fn check(path: &Path, seal: &Checksum) -> Result<(), FolderError> {
     check_length(path, seal)?;
     if Checksum::of(path).map_err(FolderError::read(path))? != *seal {
@@ -222,7 +297,7 @@ pub(super) fn check(path: &Path, seal: &Checksum) -> Result<(), FolderError> {
     Ok(())
 }
 
-/// The quick half of [`check`].
+/// Checks only the length of a file, which is quicker than [`check`].
 pub(super) fn check_length(path: &Path, seal: &Checksum) -> Result<(), FolderError> {
     let damaged = |reason: String| FolderError::Damaged {
         path: path.to_owned(),
@@ -244,14 +319,14 @@ pub(super) fn check_length(path: &Path, seal: &Checksum) -> Result<(), FolderErr
     Ok(())
 }
 
-/// Passes bytes on and remembers what they were.
-struct Sealing {
+/// A writer that hashes and counts the bytes it passes on.
+struct HashingWriter {
     file: AtomicFile,
     hasher: blake3::Hasher,
     n_bytes: u64,
 }
 
-impl Write for Sealing {
+impl Write for HashingWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let n = self.file.write(bytes)?;
         self.hasher.update(&bytes[..n]);
@@ -264,7 +339,7 @@ impl Write for Sealing {
     }
 }
 
-/// The system's own error is inside: it says whether the disk is full.
+/// Extracts the operating system's error, which says, for example, that the disk is full.
 fn system_error(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(inner) => match inner.downcast::<io::Error>() {

@@ -1,4 +1,4 @@
-//! A task as a web page that needs nothing else.
+//! A picture of a task as a self-contained web page.
 
 use std::fmt::Write;
 
@@ -25,7 +25,7 @@ pub fn page(shown: &Shown) -> String {
             escape(&verdict)
         );
         let panels = panels(sample);
-        // Cells are equally large in all three, and not larger than a tenth of a column.
+        // Cells are equally large in all three panels, and at most a tenth of a column wide.
         let side = panels.iter().map(side).max().unwrap_or(0).max(10);
         for (caption, panel) in CAPTIONS.iter().zip(panels) {
             let _ = write!(body, "<figure><figcaption>{caption}</figcaption>");

@@ -1,4 +1,4 @@
-//! Columns of few different texts, read by their keys.
+//! Dictionary-encoded columns of texts, read by their keys.
 
 use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray};
 use arrow::datatypes::Int32Type;
@@ -29,7 +29,7 @@ impl<'a> DictionaryColumn<'a> {
         })
     }
 
-    /// The number of a row's text in the dictionary; of no meaning where the row has none.
+    /// The number of a row's text in the dictionary; meaningless where the row is null.
     pub(super) fn key(&self, at: usize) -> usize {
         self.keys[at] as usize
     }
@@ -39,7 +39,7 @@ impl<'a> DictionaryColumn<'a> {
         self.values.value(self.key(at))
     }
 
-    /// All texts of the dictionary; some may be null where nothing refers to them.
+    /// All texts of the dictionary; an entry that no row uses may be null.
     pub(super) fn values(&self) -> impl Iterator<Item = Option<&'a str>> {
         self.values.iter()
     }

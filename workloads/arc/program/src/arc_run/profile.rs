@@ -69,6 +69,9 @@ fn summed<'a>(
 }
 
 /// Writes `profile.parquet`.
+///
+/// # Errors
+/// If the file cannot be written.
 pub fn write_profile(run: &Path, rows: &[ProfileRow]) -> Result<(), FolderError> {
     let schema = Schema::new(vec![
         described(

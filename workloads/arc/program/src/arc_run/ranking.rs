@@ -20,9 +20,9 @@ pub struct Ranked {
     pub n_statements: u64,
     /// Demonstrations of the task.
     pub n_demonstrations: u64,
-    /// Those it gets right.
+    /// Demonstrations that it gets right.
     pub n_right: u64,
-    /// The sum of its scores over them.
+    /// The sum of its scores over the demonstrations.
     pub score_sum: f64,
 }
 
@@ -67,6 +67,9 @@ impl ProgramScore<'_> {
 }
 
 /// Ranks the programs that ran on each task of a complete run, the best first.
+///
+/// # Errors
+/// If a table of the run cannot be read.
 pub fn ranking(run: &Path) -> Result<Ranking, FolderError> {
     let programs = read_programs(run)?;
     let numbers = numbers_by_name(&programs);

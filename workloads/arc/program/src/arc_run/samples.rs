@@ -44,7 +44,10 @@ pub struct ProgramRow {
     pub n_statements: u64,
 }
 
-/// Writes down what is run.
+/// Writes the tables of the samples and programs that are run.
+///
+/// # Errors
+/// If a table cannot be written.
 pub fn write_inputs(
     run: &Path,
     problems: &[Problem],
@@ -60,7 +63,11 @@ pub fn write_inputs(
     )
 }
 
-/// Gives a merged run what its shards were run on: all have the same.
+/// Copies the tables of samples and programs from a shard to the merged run; all shards have the
+/// same.
+///
+/// # Errors
+/// If the run has no shards, or if a table cannot be read or written.
 pub fn adopt_inputs(run: &Path) -> Result<(), FolderError> {
     let shards = run.join("shards");
     let unreadable = |path: &Path| {
@@ -165,13 +172,16 @@ fn programs_batch(programs: &[ProgramRow]) -> RecordBatch {
     RecordBatch::try_new(Arc::new(schema), columns).expect("the columns have one length")
 }
 
-/// A grid as tasks have it.
+/// A grid as JSON, as task files hold it.
 fn json(grid: &Grid) -> String {
     let rows: Vec<&[i8]> = grid.rows().collect();
     serde_json::to_string(&rows).unwrap_or_default()
 }
 
 /// The samples of a run, in order.
+///
+/// # Errors
+/// If the table cannot be read or has other columns, or if a grid in it is not one.
 pub fn read_samples(run: &Path) -> Result<Vec<SampleRow>, FolderError> {
     let columns = ["task", "split", "sample", "input", "expected"];
     read_rows(run, SAMPLES, &columns, |batch| {
@@ -204,6 +214,9 @@ pub fn read_samples(run: &Path) -> Result<Vec<SampleRow>, FolderError> {
 }
 
 /// The programs of a run, in order.
+///
+/// # Errors
+/// If the table cannot be read or has other columns.
 pub fn read_programs(run: &Path) -> Result<Vec<ProgramRow>, FolderError> {
     let columns = ["program", "file", "line", "statements"];
     read_rows(run, PROGRAMS, &columns, |batch| {

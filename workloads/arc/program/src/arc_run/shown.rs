@@ -1,4 +1,4 @@
-//! What there is to see of one task: its samples, and what a program made of them.
+//! One task of a run, to be shown: its samples, and what a program made of them.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ pub struct Shown {
     pub samples: Vec<ShownSample>,
 }
 
-/// One sample of it.
+/// One sample of a shown task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ShownSample {
     /// Whether it is a test, not a demonstration.
@@ -38,7 +38,7 @@ pub struct ShownSample {
     pub expected: Option<Grid>,
     /// What the program made of it.
     pub output: ShownOutput,
-    /// Whether that is right, if it is known what is.
+    /// Whether the output is right, if the expected one is known.
     pub is_equal: Option<bool>,
     /// The fraction of cells that are right.
     pub score: Option<f64>,
@@ -51,7 +51,7 @@ pub enum ShownOutput {
     Grid(Vec<Vec<i64>>),
     /// Something else, encoded.
     Other(String),
-    /// An output that was not kept, of so many bytes.
+    /// An output of this many bytes that was not kept.
     NotKept(u64),
     /// No output: the exception's kind, or the limit.
     Error(String),
@@ -68,7 +68,7 @@ pub enum ShowError {
     /// The run has no such task.
     #[error("the run has no task called '{task}'")]
     NoTask {
-        /// The name that was asked for.
+        /// The requested name.
         task: String,
         /// Tasks that it has.
         some: Vec<String>,
@@ -76,16 +76,20 @@ pub enum ShowError {
     /// The program did not run on the task.
     #[error("no program called '{program}' ran on the task {task}")]
     NoProgram {
-        /// The name that was asked for.
+        /// The requested name.
         program: String,
         /// The task.
         task: String,
-        /// Programs that did.
+        /// Programs that ran on it.
         some: Vec<String>,
     },
 }
 
-/// Collects what there is to see of a task; without a name, of the program that is best at it.
+/// Collects the samples of a task and the outputs of a program; without a name, of the program that
+/// is best at the task.
+///
+/// # Errors
+/// If a table of the run cannot be read, or if the run has no such task or program.
 pub fn shown(run: &Path, task: &str, program: Option<&str>) -> Result<Shown, ShowError> {
     let all = read_samples(run)?;
     if all.iter().all(|sample| sample.task != task) {
@@ -141,8 +145,8 @@ struct ShownCall {
     score: Option<f64>,
 }
 
-/// The rows of one task and program. Their places are found by narrow columns first: outputs are
-/// long, and nearly all of them somebody else's.
+/// The rows of one task and program. Narrow columns are read first to find them: outputs are long,
+/// and nearly all belong to other tasks and programs.
 fn calls(run: &Path, task: &str, program: &str) -> Result<Vec<ShownCall>, FolderError> {
     let mut selectors: Vec<RowSelector> = Vec::new();
     let places = TableReader::of_run(run, RESULTS)?.columns(&["program", "task"]);
@@ -209,7 +213,7 @@ fn calls_of(batch: &RecordBatch) -> Result<Vec<ShownCall>, String> {
     Ok((0..batch.num_rows()).map(call).collect())
 }
 
-/// An encoded output that can be drawn, if it can.
+/// An encoded output, as a grid if it is one.
 fn understood(text: &str) -> ShownOutput {
     #[derive(serde::Deserialize)]
     struct Encoded {

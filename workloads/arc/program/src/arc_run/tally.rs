@@ -11,16 +11,16 @@ use crate::arc_table::{OUTCOMES, RESULTS, SPLITS};
 use swathe_run::store::run_folder::FolderError;
 use swathe_run::store::table_reader::TableReader;
 
-/// What became of all calls.
+/// The counts of all calls.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Calls {
     /// By outcome, in the order of [`OUTCOMES`].
     pub(crate) n_by_outcome: [u64; OUTCOMES.len()],
-    /// Those that gave the expected output.
+    /// Calls that gave the expected output.
     pub(crate) n_right: u64,
-    /// Those of which it is known what they should have given.
+    /// Calls whose expected output is known.
     pub(crate) n_known: u64,
-    /// Those without an output, by the kind of error.
+    /// Calls without an output, by the kind of error.
     pub(crate) n_by_error: BTreeMap<String, u64>,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Mark {
     pub(crate) n_ok: u32,
     /// Demonstrations that are right.
     pub(crate) n_right: u32,
-    /// The scores of the demonstrations together.
+    /// The sum of the scores of the demonstrations.
     pub(crate) score_sum: f64,
     pub(crate) n_tests: u32,
     /// Tests whose answer is known.
@@ -43,7 +43,7 @@ pub(crate) struct Mark {
 /// One call of the task whose rows are being read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
-    /// Where in the table its row is.
+    /// The position of its row in the table.
     pub(crate) position: u64,
     pub(crate) program: u32,
     pub(crate) is_test: bool,
@@ -55,7 +55,7 @@ pub(crate) struct Place {
 /// All calls of one task.
 pub(crate) struct TaskCalls<'a> {
     pub(crate) task: &'a str,
-    /// By the program's number; those that did not run have no calls.
+    /// By the program's number; programs that did not run have no calls.
     pub(crate) marks: &'a [Mark],
     /// The programs that ran.
     pub(crate) programs: &'a [u32],
@@ -63,7 +63,8 @@ pub(crate) struct TaskCalls<'a> {
     pub(crate) places: &'a [Place],
 }
 
-/// Reads all calls of a run and hands them on by task: the rows of a task stand together.
+/// Reads all calls of a run and passes them to `close` task by task: the rows of a task are
+/// adjacent.
 pub(crate) fn tally(
     run: &Path,
     programs: &HashMap<&str, u32>,
@@ -213,7 +214,7 @@ impl Mark {
     }
 }
 
-/// Counts calls by outcome and error, and tells which have an output.
+/// Counts calls by outcome and error, and returns which have an output.
 fn count_outcomes(batch: &RecordBatch, calls: &mut Calls) -> Result<Vec<bool>, String> {
     let outcome = DictionaryColumn::of(batch, "outcome")?;
     let numbers: Vec<Option<usize>> = outcome

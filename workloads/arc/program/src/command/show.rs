@@ -100,7 +100,7 @@ fn text(shown: &Shown, has_colors: bool) -> String {
 /// Columns between two grids.
 const GAP: usize = 4;
 
-/// Lines of text, each with the columns it takes: colours take none.
+/// Lines of text, each with its width in columns: escape codes for colours have none.
 struct Block {
     lines: Vec<(String, usize)>,
     width: usize,

@@ -52,7 +52,7 @@ pub(super) fn byte(mark: &Mark, n_demonstrations: u32) -> u8 {
     } else if mark.n_ok == 0 {
         NO_OUTPUT
     } else {
-        // Nothing but a solution has the full score, so that rounding must not give it one.
+        // Only a solution has the full score, so rounding must not reach it.
         let scaled = mean_score(mark, n_demonstrations) * f64::from(SCORE_MAX);
         scaled.round().clamp(0.0, f64::from(SCORE_MAX - 1)) as u8
     }

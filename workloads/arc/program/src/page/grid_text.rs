@@ -2,7 +2,7 @@
 
 /// A grid of colours from the JSON of its rows: its width, a colon, then its cells row by row as
 /// runs, each a colour and, if it is longer than one cell, a letter for its length (`b` is 2, `z`
-/// is 26). Nothing if it is not rows of one length with cells from 0 to 9.
+/// is 26). None if these are not rows of one length with cells from 0 to 9.
 ///
 /// `[[0,0,0],[5,0,0]]` becomes `3:0c50b`.
 pub(super) fn short(json: &str) -> Option<String> {

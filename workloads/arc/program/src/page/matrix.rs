@@ -8,7 +8,7 @@ use super::samples::Samples;
 use crate::arc_run::ProgramRow;
 use crate::arc_run::TaskCalls;
 
-/// Some tasks and some programs, and a byte for each two.
+/// Some tasks and some programs, and a byte for each pair.
 pub(super) struct Matrix {
     /// The tasks' numbers: rows.
     tasks: Vec<usize>,
@@ -20,7 +20,7 @@ pub(super) struct Matrix {
 }
 
 impl Matrix {
-    /// No more rows, and no more columns, are on a page.
+    /// The most rows, and the most columns, that a page shows.
     pub(super) const SIDE_MAX: usize = 600;
 
     /// All tasks and programs, unless they are too many.

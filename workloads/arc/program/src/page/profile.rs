@@ -1,4 +1,4 @@
-//! Where the time went, if that was asked for.
+//! Where the time went, if the run was profiled.
 
 use std::path::Path;
 

@@ -24,11 +24,11 @@ pub(super) struct TaskSize {
     pub(super) name: String,
     pub(super) n_demonstrations: u32,
     pub(super) n_tests: u32,
-    /// What its grids take on a page.
+    /// The size of its grids on a page.
     pub(super) n_bytes: usize,
-    /// What the expected outputs among them take.
+    /// The size of the expected outputs among them.
     pub(super) n_bytes_expected: usize,
-    /// The time all programs took on its samples; nothing if that is not known.
+    /// The time all programs took on its samples; None if that is not known.
     pub(super) ms: Option<f64>,
 }
 
@@ -103,7 +103,7 @@ impl Samples {
 
     fn add_times(&mut self, run: &Path, task_of_sample: &[usize]) -> Result<(), FolderError> {
         for (row, ms) in Timings::read(run)?.all() {
-            // A row for which there is no sample would be another run's.
+            // A row without a sample would belong to another run.
             if let Some(&task) = task_of_sample.get(row as usize) {
                 *self.tasks[task].ms.get_or_insert(0.0) += ms;
             }
@@ -112,7 +112,8 @@ impl Samples {
     }
 }
 
-/// A grid of a task: colours always, so that anything else is damage.
+/// A grid of a task as a short text. Its cells are always colours, so anything else means a damaged
+/// file.
 fn grid(json: &str) -> Result<String, String> {
     short(json).ok_or_else(|| format!("it has a grid that is none: {json:.40}"))
 }

@@ -10,7 +10,7 @@ use crate::arc_run::{ProgramRow, ProgramScore};
 use swathe_run::page::significant;
 use swathe_run::store::kept_rows::{N_ROWS_MAX, kept};
 
-/// How every task and every program of a run fared, so far as it was read.
+/// How every task and every program of a run fared, as far as the table has been read.
 pub(super) struct Standings<'a> {
     samples: &'a Samples,
     programs: &'a [ProgramRow],
@@ -31,12 +31,12 @@ struct OfProgram {
     n_solved: u32,
     n_calls: u64,
     n_ok: u64,
-    /// The mean scores of its tasks together.
+    /// The sum of the mean scores of its tasks.
     score_sum: f64,
 }
 
 impl<'a> Standings<'a> {
-    /// So many programs are shown with a task, the best.
+    /// How many of the best programs are shown with a task.
     const N_BEST: usize = 3;
 
     pub(super) fn new(samples: &'a Samples, programs: &'a [ProgramRow]) -> Standings<'a> {
@@ -48,7 +48,7 @@ impl<'a> Standings<'a> {
         }
     }
 
-    /// Takes in a task and tells which programs are best at it, the best first.
+    /// Adds a task and returns the programs that are best at it, the best first.
     pub(super) fn add(&mut self, number: usize, calls: &TaskCalls<'_>) -> Vec<u32> {
         let n_demonstrations = self.samples.tasks[number].n_demonstrations;
         let of_task = &mut self.of_tasks[number];
@@ -108,7 +108,7 @@ impl<'a> Standings<'a> {
         Matrix::of(tasks, programs, self.of_tasks.len())
     }
 
-    /// Tasks solved, then mean score.
+    /// The programs by tasks solved, then by mean score.
     fn programs_by_rank(&self) -> Vec<usize> {
         let mut programs: Vec<usize> = (0..self.of_programs.len()).collect();
         programs.sort_by(|&a, &b| {

@@ -13,7 +13,7 @@ use outputs::{Wanted, outputs};
 use swathe_run::page::significant;
 use swathe_run::store::run_folder::FolderError;
 
-/// The tasks that can be looked at on the page.
+/// The tasks whose grids are on the page.
 pub(super) struct Views {
     views: Vec<View>,
     /// The place of each task among the views.
@@ -30,15 +30,16 @@ struct View {
 /// What one program made of the samples of a view.
 struct ViewProgram {
     program: u32,
-    /// For each sample what became of it; null where its call is missing.
+    /// For each sample, the output; null where its call is missing.
     outputs: Vec<Value>,
     scores: Vec<Option<f64>>,
 }
 
 impl Views {
-    /// What all grids together may take: a page should stay below two megabytes.
+    /// The limit for all grids together, so that a page stays below two megabytes.
     const N_BYTES_MAX: usize = 900_000;
-    /// Outputs are about as long as what is expected; those that are right take nothing.
+    /// The budget for outputs, in expected outputs: an output is about as long as the expected one,
+    /// and a right one takes nothing.
     const N_OUTPUTS: usize = 2;
 
     /// Chooses tasks, evenly spaced if there is no room for all, and reads their grids.
@@ -71,7 +72,7 @@ impl Views {
         })
     }
 
-    /// Notes what the best programs made of a task, and which outputs are still to be read.
+    /// Records what the best programs made of a task, and which outputs are still to be read.
     pub(super) fn add(&mut self, task: usize, calls: &TaskCalls<'_>, best: &[u32]) {
         let Some(view_idx) = self.view_of_task[task] else {
             return;
@@ -111,7 +112,7 @@ impl Views {
         }
     }
 
-    /// Reads the outputs that are shown, and puts all together.
+    /// Reads the outputs that are shown and assembles the data.
     pub(super) fn json(
         mut self,
         run: &Path,
@@ -121,7 +122,8 @@ impl Views {
             let program = &mut self.views[wanted.view_idx].programs[wanted.program_idx];
             program.outputs[wanted.sample_idx] = output;
         }
-        // A runner-up is shown whole or not at all; the best stays, with what is known of it.
+        // A program after the best is shown only if all its outputs were read; the best is always
+        // shown.
         for view in &mut self.views {
             let mut rank = 0;
             view.programs.retain(|program| {

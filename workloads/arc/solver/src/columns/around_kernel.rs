@@ -1,6 +1,7 @@
-//! Primitives on columns of neighbourhoods: how many cells of a colour are around each place, without the sets.
+//! Primitives on columns of neighbourhoods: they count the cells of a colour around each place without building the
+//! sets.
 //!
-//! What is charged is what the primitives charge for the sets.
+//! A kernel charges the meter what the primitive charges for building the sets.
 
 use crate::columns::column::{Column, Shared};
 use crate::evaluate::meter::{self, Usage};

@@ -3,7 +3,7 @@
 use crate::columns::around_kernel::Around;
 use crate::columns::overlap_kernel::Shares;
 use crate::primitives::collection::initset;
-use crate::set::line_segment::Straight;
+use crate::set::line_segment::LineSegment;
 use crate::set::shifted_sets::Listed;
 use crate::set::{Items, Set, all_packed, halves};
 use crate::value::Value;
@@ -14,7 +14,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// The values that a function has for several elements; how many is known to whoever holds it.
+/// The values of a function for several elements. A column does not store its length; the caller
+/// passes it.
 pub(crate) enum Column<'a> {
     /// One value for all elements.
     Same(Value),
@@ -25,26 +26,26 @@ pub(crate) enum Column<'a> {
     Cells(Vec<u32>),
     /// Tuples of two packed pairs, or of two packed cells.
     Duos(Vec<u64>, bool),
-    /// Tuples of two values, not put together until they are asked for.
+    /// Tuples of two values, built lazily.
     Two(Shared<'a>, Shared<'a>),
     /// Sets of one packed pair or cell each.
     Singles(Vec<u32>, bool),
     /// Sets that are lines of places, or of cells.
-    Lines(Vec<Straight>, bool),
-    /// The sets of the places around these.
+    Lines(Vec<LineSegment>, bool),
+    /// The set of the places around each of these places.
     Neighbors(Around, Vec<(i32, i32)>),
-    /// The objects of the cells of a grid around these places.
+    /// The object of the grid's cells around each of these places.
     NeighborCells(Around, Vec<(i32, i32)>, Rc<KnownGrid>),
     /// Objects shifted by many steps.
     Copies(Box<Listed>),
-    /// What sets have in common with another, or have not.
+    /// The intersections of sets with another set, or their differences from it.
     Shares(Box<Shares<'a>>),
-    /// Functions of one form with different parts, not put together until they are asked for.
+    /// Functions of one form with different parts, built lazily.
     Functions(Form, [Shared<'a>; 3]),
     Values(Cow<'a, [Value]>),
 }
 
-/// Columns are read by several steps of a function.
+/// Shared, because several steps of a function read one column.
 pub(crate) type Shared<'a> = Rc<Column<'a>>;
 
 impl<'a> Column<'a> {
@@ -72,12 +73,12 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// These values; narrow if they are all of one kind.
+    /// A column of these values, in a narrow form if all are of one kind.
     pub(crate) fn of_slice(values: &'a [Value]) -> Column<'a> {
         narrow(values).unwrap_or(Column::Values(Cow::Borrowed(values)))
     }
 
-    /// As `of_slice`, for values that nobody else holds.
+    /// As `of_slice`, for owned values.
     pub(crate) fn of(values: Vec<Value>) -> Column<'a> {
         narrow(&values).unwrap_or(Column::Values(Cow::Owned(values)))
     }
@@ -111,7 +112,7 @@ impl<'a> Column<'a> {
         (0..n).map(|k| self.get(k).expect("results can be had"))
     }
 
-    /// Whether a tuple of two such elements can be put off: it can always be made later.
+    /// Whether a tuple of such elements can be built lazily: building it later never fails.
     pub(crate) fn is_plain(&self) -> bool {
         fn plain(v: &Value) -> bool {
             match v {
@@ -128,7 +129,7 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// The integers, if there are no others.
+    /// The integers, if all elements are integers.
     pub(crate) fn ints(&self, n: usize) -> Option<Cow<'_, [i64]>> {
         match self {
             Column::Ints(v) => Some(Cow::Borrowed(v)),
@@ -137,7 +138,7 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// The pairs of integers, if there are no others.
+    /// The pairs of integers, if all elements are pairs.
     pub(crate) fn pairs(&self, n: usize) -> Option<Cow<'_, [(i32, i32)]>> {
         match self {
             Column::Pairs(v) => Some(Cow::Borrowed(v)),

@@ -1,8 +1,8 @@
-//! Columns that were worked out before.
+//! A cache of computed columns.
 //!
-//! Programs ask for the same figure of every place and every object once for each object: how far is this place from
-//! that object, and from all the others? What a function gives for a column of places and one object is kept for the
-//! rest of the sample.
+//! Programs compute one figure for every place and every object again and again: how far is this place from that
+//! object, and from all other objects? The cache keeps a function's results for a column of places and one object until
+//! the end of the sample.
 
 use crate::columns::column::Column;
 use crate::evaluate::meter::{self, Usage};
@@ -12,9 +12,9 @@ use crate::value::closure::Closure;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// The results for a column of places, each with this object, by a function; worked out unless they are known.
+/// A function's results for a column of places, each paired with one object: from the cache, or computed.
 ///
-/// None if it is not that kind of question or there is no answer.
+/// Other arguments bypass the cache. None if `work_out` gives None, or if a limit is reached.
 pub(crate) fn get_or_compute<'a>(
     f: &Rc<Closure>,
     arg: &Column<'a>,
@@ -61,14 +61,14 @@ pub(crate) fn get_or_compute<'a>(
     Some(column)
 }
 
-/// Forgets everything: the sample is done.
+/// Empties the cache at the end of a sample.
 pub(crate) fn clear() {
     if ANY_KNOWN.replace(false) {
         drop(KNOWN.take());
     }
 }
 
-/// Fewer places than this are as fast worked out again.
+/// Computing fewer places than this again is as fast as a lookup.
 const N_PLACES_MIN: usize = 16;
 const N_ANSWERS: usize = 256;
 
@@ -76,7 +76,7 @@ struct Answer {
     function: Rc<Closure>,
     object: Rc<Set>,
     places: Places,
-    /// The frames that were left: with fewer, the function might have run out of them.
+    /// The frames left at the call: with fewer, the function might exceed the recursion limit.
     n_frames: u32,
     usage: Usage,
     results: Vec<i64>,
@@ -99,7 +99,7 @@ fn question<'b>(arg: &'b Column) -> Option<(&'b Places, &'b Rc<Set>)> {
     }
 }
 
-/// Large sets are asked for in pieces, which the first place tells apart.
+/// The hash includes the first place, because it differs between the pieces of a large set.
 fn slot(f: &Rc<Closure>, places: &[(i32, i32)], object: &Rc<Set>) -> usize {
     let mix = |key: u64, part: u64| (key ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let (i, j) = places[0];

@@ -1,8 +1,8 @@
 //! Functions applied to many elements at once: each step of a closure runs over a column of values.
 //!
-//! The work charged is that of calling the function on each element. Whatever the columns do not know
-//! (a failure, a limit, a tuple too deep) gives None and leaves the meter as it was: the elements are
-//! then taken one by one, and decide.
+//! The work charged is that of calling the function on each element. Cases that columns do not handle (a failure, a
+//! limit, a tuple nested too deeply) give None and restore the meter. The caller then evaluates the elements one by
+//! one, which decides the outcome.
 
 use crate::columns::around_kernel::{self, Around};
 use crate::columns::column::{Column, Shared, place};
@@ -19,15 +19,15 @@ use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::LazyLock;
 
-/// Elements that are taken together: enough to spread the cost of a step, few enough for the caches.
+/// Elements in one column: enough to amortise the cost of a step, few enough for the CPU caches.
 pub(crate) const N_TOGETHER: usize = 512;
 /// Fewer elements than this are as fast one by one.
 pub(crate) const N_TOGETHER_MIN: usize = 3;
 
-/// The results of a function for n lists of arguments, or None. Every element of the results can be had.
+/// The results of a function for n lists of arguments, or None. `get` succeeds for every element of the results.
 ///
-/// A limit is a fault only if all calls succeed and take too much together: then they do one by one, too. That is
-/// found out by going on for a while beyond the limit.
+/// Reaching a limit is a fault only if all calls succeed and exceed the limit in sum, because then evaluation one by
+/// one exceeds it too. To find out, the calls run on credit for a while beyond the limit.
 pub(crate) fn map<'a>(f: &Value, args: &[Shared<'a>], n: usize) -> Result<Option<Shared<'a>>> {
     meter::on_credit(|| {
         let results = mapped(f, args, n)?;
@@ -67,7 +67,7 @@ fn mapped<'a>(f: &Value, args: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
     }
 }
 
-/// A function that is a column: one for each list of arguments.
+/// The results of a column of functions: one function for each list of arguments.
 pub(crate) fn mapped_each<'a>(f: &Shared<'a>, args: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
     match &**f {
         Column::Same(f) => mapped(f, args, n),
@@ -161,13 +161,13 @@ const CALLERS: [&str; 13] = [
     "prapply", "sfilter", "valmax", "valmin",
 ];
 
-/// A primitive that has no form for these columns.
+/// Calls a primitive that has no kernel for these columns once per element.
 fn one_by_one<'a>(p: u8, args: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
     let primitive = &PRIMITIVES[p as usize];
     let run = primitive.run;
     let has_functions = args.iter().any(|a| matches!(**a, Column::Functions(..)));
     if has_functions && !CALLERS.contains(&primitive.name) {
-        // Whoever keeps or compares a function must have the very one that others have.
+        // A primitive that keeps or compares a function needs that very function, and `get` would build a copy.
         return None;
     }
     let mut buffer = [const { Value::None }; 4];
@@ -184,7 +184,7 @@ fn one_by_one<'a>(p: u8, args: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
     Some(Rc::new(Column::of(results)))
 }
 
-/// A primitive on columns: None if it does not know their kinds, and then nothing has been charged.
+/// A primitive on columns. None if it does not support their kinds; then it has charged nothing.
 type Kernel = for<'a> fn(&[Shared<'a>], usize) -> Option<Shared<'a>>;
 
 static KERNELS: LazyLock<Vec<Option<Kernel>>> =
@@ -248,7 +248,8 @@ fn kernel(name: &str) -> Option<Kernel> {
     Some(kernel)
 }
 
-/// A result, and a number that is negative if it overflowed: such numbers can be gathered for many results at once.
+/// A result, and a number that is negative if the result overflowed. A bitwise OR combines these numbers for many
+/// results.
 type Checked = (i64, i64);
 
 fn sum(x: i64, y: i64) -> Checked {
@@ -266,8 +267,7 @@ fn product(x: i64, y: i64) -> Checked {
     (z, -i64::from(is_over))
 }
 
-/// A binary operation on integers, pairs, or both; all elements are worked out before it is looked at whether one
-/// overflowed.
+/// A binary operation on integers, pairs, or both. Overflow is checked once, after all elements are computed.
 fn arithmetic<'a>(
     a: &[Shared<'a>],
     n: usize,
@@ -297,7 +297,7 @@ fn arithmetic<'a>(
     (over >= 0).then_some(column)
 }
 
-/// Pairs, or small integers twice: one beside a pair goes with both of its elements.
+/// Pairs, or small integers doubled to pairs: an integer combines with both elements of a pair.
 fn pairs_or_twice<'b>(column: &'b Column, n: usize) -> Option<Cow<'b, [(i32, i32)]>> {
     column.pairs(n).or_else(|| {
         let twice = |&x: &i64| i32::try_from(x).ok().map(|x| (x, x));
@@ -421,7 +421,7 @@ fn astuple<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
     if let Some(pairs) = pair_of(&a[0], &a[1], n) {
         return Some(pairs);
     }
-    // A colour and a pair are a cell, which is better put together at once.
+    // A colour and a pair form a cell, which is cheaper to build at once.
     let is_cell = a[0].ints(0).is_some() && a[1].pairs(0).is_some();
     if is_cell || !a[0].is_plain() || !a[1].is_plain() {
         return None;
@@ -516,7 +516,7 @@ fn best<'a>(a: &[Shared<'a>], n: usize, greatest: bool, is_key: bool) -> Option<
         for _ in 0..n {
             meter::build(set.len(), 8).ok()?;
         }
-        // In the order programs see, so that the first of several that tie is found first.
+        // In the order that programs see, so that the first of several tied elements wins.
         let elements: Vec<Value> = set.iter().collect();
         let mut keys = vec![0; n];
         let mut found = vec![0u32; n];

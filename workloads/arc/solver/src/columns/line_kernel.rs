@@ -1,10 +1,10 @@
-//! Primitives on columns of straight lines: what the ends tell, without the sets.
+//! Primitives on columns of straight lines, computed from the end points without building the sets.
 //!
-//! What is charged is what the primitives charge for the sets.
+//! A kernel charges the meter what the primitive charges for building the sets.
 
 use crate::columns::column::{Column, Shared};
 use crate::evaluate::meter::{self, Usage};
-use crate::set::line_segment::Straight;
+use crate::set::line_segment::LineSegment;
 use crate::value::packed::{self, Bounds};
 use std::rc::Rc;
 
@@ -34,14 +34,14 @@ fn lines<'a>(ends: impl Iterator<Item = (Place, Place)>, n: usize) -> Option<Sha
         if !fits(p) || !fits(q) {
             return None;
         }
-        lines.push(Straight::between(p, q));
+        lines.push(LineSegment::between(p, q));
     }
     charge_build(&lines)?;
     Some(Rc::new(Column::Lines(lines, false)))
 }
 
-/// What building the sets is charged.
-fn charge_build(lines: &[Straight]) -> Option<()> {
+/// Charges what building the sets costs.
+fn charge_build(lines: &[LineSegment]) -> Option<()> {
     let mut usage = Usage::default();
     for line in lines {
         usage.work += line.len() as u64 / 8;
@@ -50,7 +50,8 @@ fn charge_build(lines: &[Straight]) -> Option<()> {
     meter::charge(usage).ok()
 }
 
-/// Whether a line extends along an axis: all its length, and across only one.
+/// Whether each line lies along an axis: its extent along the axis is its length, and its extent
+/// across is one.
 pub(crate) fn is_along<'a>(
     a: &[Shared<'a>],
     n: usize,
@@ -63,13 +64,13 @@ pub(crate) fn is_along<'a>(
     let mut bools = Vec::with_capacity(n);
     let mut work = 0;
     for line in lines {
-        if *line == Straight::NONE {
+        if *line == LineSegment::NONE {
             bools.push(false);
             continue;
         }
         let (b, len) = (line.bounds(), line.len());
         let is_long = along(&b) as usize == len;
-        // The bounds are asked for once, and again if the first answer leaves the question open.
+        // The primitive computes the bounds once, and again if the first test passes.
         work += (len as u64 / 32) * (1 + u64::from(is_long));
         bools.push(is_long && across(&b) == 1);
     }
@@ -86,7 +87,7 @@ pub(crate) fn recolor<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
     match &*a[1] {
         Column::Lines(lines, false) => {
             let colored = lines.iter().zip(colors.iter());
-            let colored: Vec<Straight> = colored.map(|(l, &c)| l.colored(c as i32)).collect();
+            let colored: Vec<LineSegment> = colored.map(|(l, &c)| l.colored(c as i32)).collect();
             charge_build(lines)?;
             Some(Rc::new(Column::Lines(colored, true)))
         }

@@ -1,7 +1,7 @@
-//! Primitives on columns of sets that are shifted or compared with one set: how much they have in common, without
-//! making the sets.
+//! Primitives on columns of sets that are shifted or compared with one set. They count common elements without building
+//! the sets.
 //!
-//! What is charged is what the primitives charge for the sets.
+//! A kernel charges the meter what the primitive charges for building the sets.
 
 use crate::columns::column::{Column, Shared};
 use crate::evaluate::meter::{self, Usage};
@@ -13,7 +13,7 @@ use crate::value::packed::{self, Bounds};
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-/// Sets of which the elements that another has are kept, or those that it has not.
+/// The intersections of sets with another set, or their differences from it, built lazily.
 pub(crate) struct Shares<'a> {
     sets: Shared<'a>,
     n: usize,
@@ -28,12 +28,12 @@ enum Share {
     Common,
     /// `other & set`.
     CommonSwapped,
-    /// What difference leaves of the set.
+    /// `set - other`.
     Own,
 }
 
 impl Shares<'_> {
-    /// What is kept of one set; all are made at the first request.
+    /// The result for one set. The first call builds all results.
     pub(crate) fn get(&self, k: usize) -> Option<Value> {
         if let Some(values) = self.values.get() {
             return Some(values[k].clone());
@@ -102,7 +102,7 @@ pub(crate) fn shift<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
     Some(Rc::new(Column::Copies(Box::new(copies.into()))))
 }
 
-/// The copies that a column is, if all are of one object, and the object.
+/// A column's copies and their object, if all are copies of one object.
 fn copies_of_one<'b>(column: &'b Column) -> Option<(&'b Copies, &'b Rc<Set>)> {
     let Column::Copies(list) = column else {
         return None;
@@ -170,7 +170,7 @@ pub(crate) fn size<'a>(a: &[Shared<'a>], _: usize) -> Option<Shared<'a>> {
     Some(Rc::new(Column::Ints(sizes)))
 }
 
-/// The content of each of some sets; None for one that is not packed, or if these are no values.
+/// The content of each set of a column: None for a set that is not packed, and None for a column without values.
 fn packed_sets<'b>(column: &'b Column) -> Option<impl Iterator<Item = Option<(&'b [u32], bool)>>> {
     let values: &[Value] = match column {
         Column::Values(values) => values,
@@ -225,7 +225,7 @@ impl Rows {
         Rows { bounds, words }
     }
 
-    /// How many places are among the others when they are moved by a step.
+    /// How many places coincide with the other places after a move by a step.
     fn n_common(&self, others: &Rows, di: i32, dj: i32) -> usize {
         // Column j of ours is column j + right of the others'.
         let right = self.bounds.left + dj - others.bounds.left;

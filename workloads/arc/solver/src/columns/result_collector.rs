@@ -1,7 +1,10 @@
+//! Collects the results of a function in the narrowest form that holds them, and makes sets of
+//! them.
+
 use crate::columns::column::Column;
 use crate::evaluate::meter;
 use crate::set::distinct;
-use crate::set::line_segment::Straight;
+use crate::set::line_segment::LineSegment;
 use crate::set::shifted_sets::Copies;
 use crate::set::{self, Set};
 use crate::set_order::recipe::Recipe;
@@ -11,77 +14,77 @@ use crate::value::{Value, nesting_of};
 use std::rc::Rc;
 
 /// Results of a function as they come, in the narrowest form that holds all of them.
-pub(crate) enum Gathered {
+pub(crate) enum ResultCollector {
     /// Sets that are straight lines.
-    Lines(Vec<Straight>, bool),
+    Lines(Vec<LineSegment>, bool),
     /// One object, moved.
     Copies(Copies),
     Values(Vec<Value>),
 }
 
-impl Gathered {
-    pub(crate) fn new() -> Gathered {
-        Gathered::Values(Vec::new())
+impl ResultCollector {
+    pub(crate) fn new() -> ResultCollector {
+        ResultCollector::Values(Vec::new())
     }
 
     /// Adds the n elements of a result of `columnwise::map`.
     pub(crate) fn add(&mut self, column: &Column, n: usize) {
-        if matches!(self, Gathered::Values(v) if v.is_empty()) {
+        if matches!(self, ResultCollector::Values(v) if v.is_empty()) {
             match column {
                 Column::Lines(_, is_cell) | Column::Singles(_, is_cell) => {
-                    *self = Gathered::Lines(Vec::new(), *is_cell);
+                    *self = ResultCollector::Lines(Vec::new(), *is_cell);
                 }
                 Column::Copies(list) => {
                     if let Some(copies) = list.copies().filter(|c| c.only_object().is_some()) {
-                        *self = Gathered::Copies(copies.part(0..n));
+                        *self = ResultCollector::Copies(copies.part(0..n));
                         return;
                     }
                 }
                 _ => {}
             }
         }
-        if let (Gathered::Copies(all), Column::Copies(list)) = (&mut *self, column)
+        if let (ResultCollector::Copies(all), Column::Copies(list)) = (&mut *self, column)
             && let Some(copies) = list.copies()
             && all.add(copies)
         {
             return;
         }
         match (&mut *self, column) {
-            (Gathered::Lines(all, is_cell), Column::Lines(lines, c)) if is_cell == c => {
+            (ResultCollector::Lines(all, is_cell), Column::Lines(lines, c)) if is_cell == c => {
                 all.extend_from_slice(lines);
             }
-            (Gathered::Lines(all, is_cell), Column::Singles(singles, c)) if is_cell == c => {
-                all.extend(singles.iter().map(|&p| Straight::single(p)));
+            (ResultCollector::Lines(all, is_cell), Column::Singles(singles, c)) if is_cell == c => {
+                all.extend(singles.iter().map(|&p| LineSegment::single(p)));
             }
             _ => {
-                let before = std::mem::replace(self, Gathered::new());
+                let before = std::mem::replace(self, ResultCollector::new());
                 let mut all = before.into_values();
                 all.extend(column.values(n));
-                *self = Gathered::Values(all);
+                *self = ResultCollector::Values(all);
             }
         }
     }
 
     pub(crate) fn len(&self) -> usize {
         match self {
-            Gathered::Lines(v, _) => v.len(),
-            Gathered::Copies(copies) => copies.len(),
-            Gathered::Values(v) => v.len(),
+            ResultCollector::Lines(v, _) => v.len(),
+            ResultCollector::Copies(copies) => copies.len(),
+            ResultCollector::Values(v) => v.len(),
         }
     }
 
     pub(crate) fn into_values(self) -> Vec<Value> {
         match self {
-            Gathered::Lines(v, is_cell) => v.into_iter().map(|l| l.value(is_cell)).collect(),
-            Gathered::Copies(copies) => (0..copies.len()).map(|k| copies.get(k)).collect(),
-            Gathered::Values(v) => v,
+            ResultCollector::Lines(v, is_cell) => v.into_iter().map(|l| l.value(is_cell)).collect(),
+            ResultCollector::Copies(copies) => (0..copies.len()).map(|k| copies.get(k)).collect(),
+            ResultCollector::Values(v) => v,
         }
     }
 
     /// `frozenset(self)`: inserted one after the other.
     pub(crate) fn into_set(self) -> Result {
         match self {
-            Gathered::Lines(v, is_cell) => {
+            ResultCollector::Lines(v, is_cell) => {
                 meter::build(v.len(), 16)?;
                 meter::spend(v.len())?;
                 let kept = distinct::lines(&v, |_| ());
@@ -95,7 +98,7 @@ impl Gathered {
     pub(crate) fn into_set_over(self, parent: &Rc<Set>) -> Result {
         meter::build(self.len(), 16)?;
         match self {
-            Gathered::Lines(v, is_cell) => {
+            ResultCollector::Lines(v, is_cell) => {
                 meter::build(v.len(), 16)?;
                 meter::spend(v.len())?;
                 let mut numbers = Vec::with_capacity(v.len());
@@ -103,7 +106,7 @@ impl Gathered {
                 let recipe = Recipe::Numbered(parent.clone(), numbers);
                 lines_at(&v, &kept, is_cell, recipe)
             }
-            Gathered::Copies(copies) if is_moved_by(&copies, parent) => {
+            ResultCollector::Copies(copies) if is_moved_by(&copies, parent) => {
                 meter::build(copies.len(), 16)?;
                 meter::spend(copies.len())?;
                 set::copies(copies, Recipe::Via(parent.clone()))
@@ -113,7 +116,7 @@ impl Gathered {
     }
 }
 
-/// Whether the steps of copies are the elements of a set: no two are the same then.
+/// Whether the steps of copies are the elements of a set. If so, no two copies are equal.
 fn is_moved_by(copies: &Copies, parent: &Set) -> bool {
     let Some((places, false)) = parent.packed() else {
         return false;
@@ -122,9 +125,9 @@ fn is_moved_by(copies: &Copies, parent: &Set) -> bool {
     places.eq(copies.steps())
 }
 
-fn lines_at(lines: &[Straight], kept: &[u32], is_cell: bool, recipe: Recipe) -> Result {
-    let lines: Vec<Straight> = kept.iter().map(|&k| lines[k as usize]).collect();
-    let all_empty = lines.iter().all(|l| *l == Straight::NONE);
+fn lines_at(lines: &[LineSegment], kept: &[u32], is_cell: bool, recipe: Recipe) -> Result {
+    let lines: Vec<LineSegment> = kept.iter().map(|&k| lines[k as usize]).collect();
+    let all_empty = lines.iter().all(|l| *l == LineSegment::NONE);
     let set = set::lines(lines, is_cell, recipe, if all_empty { 2 } else { 3 });
     nesting_of(std::iter::once(&set))?;
     Ok(set)

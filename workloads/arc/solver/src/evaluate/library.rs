@@ -1,3 +1,5 @@
+//! The merged graph of many programs, with the figures of what they share.
+
 use crate::PRIMITIVES;
 use crate::language::program::{Callee, Constant, Operand, Program};
 use std::collections::HashMap;
@@ -83,7 +85,7 @@ pub struct Counts {
     pub n_programs: usize,
     /// Statements of all programs.
     pub n_statements: usize,
-    /// Different ones among them.
+    /// Distinct statements among them.
     pub n_distinct: usize,
     /// Distinct statements that more than one program uses.
     pub n_shared: usize,
@@ -130,6 +132,9 @@ impl Library {
     }
 
     /// The number of statements of a program.
+    ///
+    /// # Panics
+    /// If there is no program of this number.
     pub fn n_statements(&self, program: usize) -> usize {
         self.entries[program].n_statements
     }
@@ -144,7 +149,7 @@ impl Library {
         self.entries[program].output as usize
     }
 
-    /// Whether some program looks at the demonstrations.
+    /// Whether some program reads the demonstrations.
     pub(crate) fn uses_samples(&self) -> bool {
         self.nodes.contains(&Node::Samples)
     }
@@ -171,8 +176,8 @@ impl Library {
         scopes
     }
 
-    /// For each node whether it is `first` of something and all that is done with it is to fix it as an argument of
-    /// a function, which may never be called.
+    /// For each node, whether it is a call of `first` whose result is only bound as an argument of a function. The
+    /// function may never be called, so the lookup of the element can be deferred.
     pub(crate) fn firsts_to_fix(&self) -> Vec<bool> {
         let name = |head: &Head| match head {
             Head::Primitive(p) => PRIMITIVES[*p as usize].name,
@@ -322,7 +327,7 @@ impl Graph {
         live
     }
 
-    /// Whether a call can fail though its arguments did not. Only what is certain counts.
+    /// Whether a call can fail although its arguments did not: true unless failure is certainly impossible.
     fn may_fail(&self, id: u32) -> bool {
         let Node::Call(Head::Primitive(p), args, _) = &self.nodes[id as usize] else {
             return true;
@@ -349,7 +354,7 @@ mod tests {
     use super::*;
     use crate::parse;
 
-    /// How many first elements may be looked up later, of programs with these last lines.
+    /// How many lookups of a first element can be deferred in programs with these last lines.
     fn n_to_fix(last_lines: &[&str]) -> usize {
         let program = |(k, last): (usize, &&str)| {
             format!("def p{k}(I):\n    s = objects(I, T, F, T)\n    x = first(s)\n    {last}\n")
@@ -368,7 +373,7 @@ mod tests {
             n_to_fix(&["return rbind(shift, x)", "return lbind(add, x)"]),
             1
         );
-        // It is given itself, called, made a part of something else, or the function that is bound: by any program.
+        // Some program returns the element, calls it, puts it into another value, or binds it as the function.
         for look in [
             "return x",
             "return x(I)",

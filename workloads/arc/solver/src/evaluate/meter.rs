@@ -1,3 +1,6 @@
+//! The thread-local meter: it charges work, bytes and stack frames against the limits of a call, and holds the order of
+//! sets.
+
 use crate::value::fault::{Fault, Result};
 use std::cell::{Cell, RefCell};
 use swathe::Stop;
@@ -39,16 +42,16 @@ impl Default for Limits {
     }
 }
 
-/// Frames that stand on Python's stack when a program's first statement runs: the module, the
-/// function that drives the programs, and the program.
+/// Frames on Python's stack when a program's first statement runs: the module, the function that drives the programs,
+/// and the program.
 const N_FRAMES_BASE: u32 = 3;
 
-/// Work is handed out in rations of this many units; between two of them the stop is looked at. A ration takes
-/// some milliseconds at most.
+/// The meter releases work in rations of this many units and polls the stop between two rations. A ration takes a few
+/// milliseconds at most.
 const RATION: i64 = 1 << 14;
 
 struct Meter {
-    /// Of the ration; what is left in all is this and the reserve.
+    /// What is left of the current ration. The total left is this plus the reserve.
     work_left: Cell<i64>,
     work_reserve: Cell<i64>,
     bytes_left: Cell<i64>,
@@ -57,7 +60,7 @@ struct Meter {
 }
 
 impl Meter {
-    /// Takes work; the ration and the reserve are told apart only when the ration is used up.
+    /// Charges work. The reserve is read only when the ration is used up.
     #[inline]
     fn take(&self, n: u64) -> Result<()> {
         let left = self.work_left.get().saturating_sub_unsigned(n);
@@ -102,7 +105,7 @@ thread_local! {
 }
 
 thread_local! {
-    /// Apart from the meter, which is read at every step and must not need a destructor.
+    /// Separate from the meter, which every step reads and which must not need a destructor.
     static STOP: RefCell<Option<Stop>> = const { RefCell::new(None) };
 }
 
@@ -113,7 +116,7 @@ pub(crate) struct Usage {
     pub(crate) bytes: u64,
 }
 
-/// Runs `body` with fresh limits and says what it used; a limit is never exceeded by more than one charge.
+/// Runs `body` with fresh limits and returns what it used. A limit is never exceeded by more than one charge.
 #[inline]
 pub(crate) fn measured<T>(limits: &Limits, body: impl FnOnce() -> T) -> (T, Usage) {
     let (work, bytes) = (limits.work_max as i64, limits.bytes_max as i64);
@@ -131,7 +134,7 @@ pub(crate) fn measured<T>(limits: &Limits, body: impl FnOnce() -> T) -> (T, Usag
     (result, usage)
 }
 
-/// What is used so far, counted from anywhere: two such figures tell what was used between them.
+/// The usage so far, from an arbitrary origin: only the difference of two such figures has a meaning.
 pub(crate) fn used() -> Usage {
     METER.with(|m| Usage {
         work: m.work_in_all().wrapping_neg() as u64,
@@ -149,13 +152,13 @@ impl Usage {
     }
 }
 
-/// Takes `n` units of work.
+/// Charges `n` units of work.
 #[inline]
 pub(crate) fn spend(n: usize) -> Result<()> {
     METER.with(|m| m.take(n as u64))
 }
 
-/// Takes room for `n` things of `size` bytes before they are built, and an eighth of a unit of work for each.
+/// Charges memory for `n` items of `size` bytes before they are built, and an eighth of a unit of work for each.
 #[inline]
 pub(crate) fn build(n: usize, size: usize) -> Result<()> {
     METER.with(|m| {
@@ -169,7 +172,7 @@ pub(crate) fn build(n: usize, size: usize) -> Result<()> {
     })
 }
 
-/// Takes what something used.
+/// Charges a measured usage.
 #[inline]
 pub(crate) fn charge(usage: Usage) -> Result<()> {
     METER.with(|m| {
@@ -240,7 +243,7 @@ pub(crate) fn called_often<T>(n: usize, body: impl FnOnce() -> Option<T>) -> Opt
     result
 }
 
-/// Runs `body`; if it gives up, nothing has been charged.
+/// Runs `body`; if it gives None, restores the meter.
 pub(crate) fn attempt<T>(body: impl FnOnce() -> Option<T>) -> Option<T> {
     let (work, bytes) = METER.with(|m| (m.work_in_all(), m.bytes_left.get()));
     let result = body();
@@ -253,9 +256,9 @@ pub(crate) fn attempt<T>(body: impl FnOnce() -> Option<T>) -> Option<T> {
     result
 }
 
-/// Runs `body` with more work than is left; if it gives up, nothing has been charged.
+/// Runs `body` with extra work on credit; if it gives None, restores the meter.
 ///
-/// A timeout if it did not give up and has taken more than was left.
+/// A timeout if `body` succeeded but used more work than was left without the credit.
 pub(crate) fn on_credit<T>(body: impl FnOnce() -> Option<T>) -> Result<Option<T>> {
     let result = attempt(|| {
         METER.with(|m| m.work_reserve.set(m.work_reserve.get() + CREDIT));
@@ -283,11 +286,12 @@ pub(crate) fn n_frames_left() -> u32 {
     METER.with(|m| m.n_frames_left.get())
 }
 
-/// Forcing an order is paid for when the set is made, so it runs outside the meter: whoever looks
-/// first would otherwise pay, and results would depend on what else is in the library.
+/// Runs `body` without charging. Computing a set's order is charged when the set is made, so the computation itself
+/// runs outside the meter. Otherwise the first reader would pay, and results would depend on the other programs in the
+/// library.
 ///
-/// The replay of an order goes over elements that were charged when they were made, so it is bounded by what was
-/// charged; it cannot fail, and is not stopped.
+/// The replay of an order visits elements that were charged when they were made, so its cost is bounded. It cannot
+/// fail, and a stop does not interrupt it.
 pub(crate) fn unmetered<T>(body: impl FnOnce() -> T) -> T {
     let stop = STOP.take();
     let (work, reserve, bytes, frames) = METER.with(|m| {
@@ -309,8 +313,8 @@ pub(crate) fn unmetered<T>(body: impl FnOnce() -> T) -> T {
     result
 }
 
-/// From now on, work on this thread ends as a timeout once the stop is requested; whoever watches knows that it
-/// was none.
+/// From now on, work on this thread ends as a timeout once the stop is requested. The caller must not count it as a
+/// real timeout.
 pub(crate) fn watch(stop: Option<&Stop>) {
     STOP.set(stop.cloned());
 }
@@ -321,7 +325,7 @@ pub(crate) fn order() -> Order {
     METER.with(|m| m.order.get())
 }
 
-/// Chooses the set order; sets that were kept for reuse on this thread are forgotten when it changes.
+/// Chooses the set order of this thread. A change clears this thread's cache of sets.
 pub fn set_order(order: Order) {
     let before = METER.with(|m| m.order.replace(order));
     if before != order {

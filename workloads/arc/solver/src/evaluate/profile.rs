@@ -1,3 +1,5 @@
+//! The profile of an evaluator: how long each statement and each primitive took.
+
 use crate::PRIMITIVES;
 use crate::evaluate::library::{Head, Library, Node};
 use std::time::Duration;
@@ -29,7 +31,7 @@ pub struct StatementTime {
     pub time: Duration,
 }
 
-/// The notes of one evaluator.
+/// The records of one evaluator, by node.
 #[derive(Debug)]
 pub(crate) struct Profile {
     nodes: Vec<Notes>,
@@ -56,7 +58,7 @@ impl Profile {
         notes.time += time;
     }
 
-    /// Takes in the notes of another evaluator of the same library.
+    /// Adds the records of another evaluator of the same library.
     pub(crate) fn merge(&mut self, other: &Profile) {
         for (notes, more) in self.nodes.iter_mut().zip(&other.nodes) {
             notes.n_runs += more.n_runs;

@@ -1,3 +1,5 @@
+//! The score of an output: how many of its cells equal those of the expected grid.
+
 use crate::value::Value;
 use crate::value::grid::Grid;
 

@@ -1,7 +1,8 @@
 //! Kernels for single operations: the primitives' answers, bit for bit.
 //!
-//! Grids lie one after the other, none padded. Components are found without rounds of spreading: every pair of
-//! neighbours that belong together is joined at once, by leading the later of two first cells to the earlier one.
+//! Grids are stored one after the other, without padding. The kernel finds components by union-find, not by repeated
+//! propagation: it joins every pair of linked neighbours at once, by pointing the later of their two root cells to the
+//! earlier one.
 
 use super::{Class, GridAnswer, GridOp, GridOps, GridProblem, ObjectLabels};
 use crate::value::fault::Fault;
@@ -9,7 +10,7 @@ use crate::value::grid::Grid;
 use crate::value::packed;
 use swathe::{Access, Gpu, GpuError, Kernel, Lane, Need, Shape, Stop};
 
-/// The largest grid: its labels fit in the memory that workgroups have on every device.
+/// The largest grid: its labels fit in the workgroup memory of every device.
 pub(super) const N_CELLS_MAX: usize = 4032;
 
 const TEXT: &[&str] = &[include_str!("grid_ops.wgsl")];
@@ -48,25 +49,25 @@ fn n_out_words(class: Class, n_cells: usize) -> usize {
     }
 }
 
-/// The device's memory of a grid.
+/// The device memory that a grid needs.
 pub(super) fn need(class: Class, shape: Shape) -> Need {
-    /// Cells, table, answers, their way back, parameters.
+    /// Cells, table, answers, read-back, parameters.
     const N_BUFFERS: u64 = 5;
-    /// The least that a buffer takes.
+    /// The smallest allocation of a buffer.
     const BUFFER_BYTES_MIN: u64 = 320;
     let n_cells = usize::try_from(shape.volume()).unwrap_or(usize::MAX / 16);
     let n_words = n_cells.div_ceil(4) + N_LANE_WORDS + 2 * n_out_words(class, n_cells);
     let bytes = 4 * n_words as u64;
     Need {
-        // The engine gives a quarter more than is asked for, at most.
+        // The engine allocates at most a quarter more than requested.
         lane_bytes: bytes + bytes.div_ceil(4),
         scratch_bytes: N_BUFFERS * BUFFER_BYTES_MIN,
         solution_bytes: 0,
     }
 }
 
-/// What is known of a lane before the launch.
-enum Lot {
+/// What happens to a lane, decided before the launch.
+enum LanePlan {
     Launched { background: i8 },
     Failed(Fault),
     ToCpu(&'static str),
@@ -84,16 +85,16 @@ pub(super) fn solve(
     let Some(class) = problems.first().map(|problem| problem.op.class()) else {
         return Ok(Vec::new());
     };
-    let lots: Vec<Lot> = problems
+    let lots: Vec<LanePlan> = problems
         .iter()
         .map(|problem| lot(workload, problem, class))
         .collect();
     let words = launch(gpu, class, problems, &lots, stop)?;
     let mut rest = words.as_slice();
     let lanes = lots.iter().zip(problems).map(|(lot, problem)| match *lot {
-        Lot::Failed(fault) => Lane::Done(Err(fault)),
-        Lot::ToCpu(reason) => Lane::ToCpu(reason.to_owned()),
-        Lot::Launched { background } => {
+        LanePlan::Failed(fault) => Lane::Done(Err(fault)),
+        LanePlan::ToCpu(reason) => Lane::ToCpu(reason.to_owned()),
+        LanePlan::Launched { background } => {
             let n_words = n_out_words(class, problem.grid.cells().len());
             let (own, others) = rest.split_at(n_words);
             rest = others;
@@ -103,25 +104,25 @@ pub(super) fn solve(
     Ok(lanes.collect())
 }
 
-fn lot(workload: &GridOps, problem: &GridProblem, class: Class) -> Lot {
+fn lot(workload: &GridOps, problem: &GridProblem, class: Class) -> LanePlan {
     if problem.op.class() != class {
-        return Lot::ToCpu("its operation is not its batch's");
+        return LanePlan::ToCpu("its operation is not its batch's");
     }
     if problem.grid.cells().len() > N_CELLS_MAX {
-        return Lot::ToCpu("the grid is too large");
+        return LanePlan::ToCpu("the grid is too large");
     }
-    // The primitives themselves treat other colours otherwise.
+    // The primitives treat colours outside this range differently.
     let fits = |color: i8| packed::color_fits(color.into());
     let (_, from, to) = number(problem.op);
     if !(fits(from) && fits(to) && problem.grid.cells().iter().all(|&color| fits(color))) {
-        return Lot::ToCpu("a colour is out of range");
+        return LanePlan::ToCpu("a colour is out of range");
     }
     if class != Class::Objects {
-        return Lot::Launched { background: 0 };
+        return LanePlan::Launched { background: 0 };
     }
     match workload.background(&problem.grid) {
-        Ok(background) => Lot::Launched { background },
-        Err(fault) => Lot::Failed(fault),
+        Ok(background) => LanePlan::Launched { background },
+        Err(fault) => LanePlan::Failed(fault),
     }
 }
 
@@ -130,13 +131,13 @@ fn launch(
     gpu: &Gpu,
     class: Class,
     problems: &[&GridProblem],
-    lots: &[Lot],
+    lots: &[LanePlan],
     stop: &Stop,
 ) -> Result<Vec<u32>, GpuError> {
     let launched = || {
         let lots = lots.iter().zip(problems);
         lots.filter_map(|(lot, problem)| match *lot {
-            Lot::Launched { background } => Some((*problem, background)),
+            LanePlan::Launched { background } => Some((*problem, background)),
             _ => None,
         })
     };
@@ -191,7 +192,7 @@ fn launch(
     gpu.read(&out, n_out, stop)
 }
 
-/// The number by which the kernel knows an operation, and its colours.
+/// The number of an operation in the kernel, and its colours.
 fn number(op: GridOp) -> (u32, i8, i8) {
     match op {
         GridOp::Objects | GridOp::ColorCounts | GridOp::Hmirror => (0, 0, 0),
@@ -249,8 +250,8 @@ fn answer(class: Class, problem: &GridProblem, background: i8, words: &[u32]) ->
     }
 }
 
-/// All eight ways from the four labellings: with the background it is one object among those of equal colour, and all
-/// that is connected if colours do not matter, which is everything.
+/// Derives all eight ways from the kernel's four labellings. If the background counts, univalued objects include those
+/// of the background's colour, and objects of any colours are one: the whole grid.
 fn object_labels(cells: &[i8], background: i8, words: &[u32]) -> ObjectLabels {
     /// What the kernel gives cells without an object.
     const NONE: u32 = 0xffff;

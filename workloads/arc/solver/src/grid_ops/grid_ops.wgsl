@@ -23,7 +23,7 @@ struct Lane {
 @group(0) @binding(3) var<storage, read_write> out: array<u32>;
 
 const N_THREADS = 64u;
-// As many labels as fit in the memory that workgroups have on every device, 16 KiB.
+// As many labels as fit in the workgroup memory of every device, 16 KiB.
 const N_CELLS_MAX = 4032u;
 
 const HMIRROR = 0u;
@@ -72,7 +72,7 @@ fn move_cells(
 fn moved_color(lane: Lane, cell: u32) -> u32 {
     let h = lane.height;
     let w = lane.width;
-    // Of a result with the same sides, and of one whose sides are exchanged.
+    // (i, j) in a result with the same sides, (p, q) in one whose sides are exchanged.
     let i = cell / w;
     let j = cell % w;
     let p = cell / h;
@@ -123,7 +123,7 @@ fn count_colors(
 
 const NO_LABEL = 0xFFFFu;
 
-// The cell that each cell leads to, an earlier one of its component; the first one leads to itself.
+// Union-find: each cell points to an earlier cell of its component; the root points to itself.
 var<workgroup> leads_to: array<atomic<u32>, 4032>;
 
 // The components of a grid in four ways: of equal colour (the first word of a cell) and of all
@@ -193,9 +193,9 @@ fn join_if_linked(lane: Lane, way: u32, a: u32, b: u32) {
     }
 }
 
-// Makes one component of two cells' components. Of two first cells the later one is led to the
-// earlier one; if somebody else has led it elsewhere meanwhile, that cell is joined as well. The
-// later of the two cells comes earlier in every round, so there are no more rounds than cells.
+// Joins the components of two cells. The later of the two roots is pointed to the earlier one. If
+// another thread has pointed it elsewhere in the meantime, that cell is joined as well. The later
+// of the two cells moves towards the start in every round, so there are no more rounds than cells.
 fn join(a: u32, b: u32) {
     var x = first_of(a);
     var y = first_of(b);

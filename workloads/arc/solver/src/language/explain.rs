@@ -1,3 +1,5 @@
+//! Programs of a library as text and in the DOT language.
+
 use crate::PRIMITIVES;
 use crate::evaluate::library::{Guard, Head, Library, Node};
 use crate::language::program::Constant;
@@ -12,6 +14,9 @@ impl Library {
     /// let programs = parse("mine.py", "def a(I):\n    return vmirror(hmirror(I))\n").programs;
     /// assert_eq!(Library::new(programs).text(0), "a\n  n1 = hmirror(I)\n  n2 = vmirror(n1)\n  return n2\n");
     /// ```
+    ///
+    /// # Panics
+    /// If there is no program of this number.
     pub fn text(&self, program: usize) -> String {
         let entry = &self.entries[program];
         let mut out = format!("{}\n", entry.name);
@@ -28,6 +33,9 @@ impl Library {
     }
 
     /// One program's graph in the DOT language; shared nodes are filled.
+    ///
+    /// # Panics
+    /// If there is no program of this number.
     pub fn dot(&self, program: usize) -> String {
         let entry = &self.entries[program];
         let mut out = format!(

@@ -1,3 +1,5 @@
+//! The table of all primitives: their names, numbers of arguments and functions.
+
 use crate::primitives::{
     collection, color, cut, dialect, extent, function, line, mapping, mirror, number, object,
     paint, patch, scale,
@@ -7,7 +9,7 @@ use crate::value::fault::Result;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// One function of the DSL. A new one is a function and a row in the table.
+/// One function of the DSL. To add one, write the function and add a row to the table.
 pub struct Primitive {
     /// The name that programs use.
     pub name: &'static str,
@@ -205,7 +207,7 @@ pub fn primitive(name: &str) -> Option<Value> {
     BY_NAME.get(name).map(|&p| Value::Primitive(p))
 }
 
-/// Whether this is `shift`, which `mapply` knows how to spread over many places.
+/// Whether this is `shift`, which `mapply` computes for many places at once.
 pub(crate) fn is_shift(p: u8) -> bool {
     PRIMITIVES[p as usize].name == "shift"
 }

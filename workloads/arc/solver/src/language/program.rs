@@ -1,3 +1,5 @@
+//! Programs as data: statements, their operands, and constants.
+
 use crate::value::Value;
 use crate::value::fault::Result;
 
@@ -21,7 +23,7 @@ impl Program {
     }
 }
 
-/// One call; its result is known by the statement's number.
+/// One call. Later statements refer to its result by the statement's number.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Statement {
     pub(crate) callee: Callee,
@@ -51,7 +53,7 @@ pub(crate) enum Operand {
     Result(u32),
 }
 
-/// A value that a program's text spells out.
+/// A value that is written in a program's text.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Constant {
     None,
@@ -74,7 +76,7 @@ impl Constant {
         })
     }
 
-    /// The constant that programs know by this name.
+    /// The constant that has this name in programs.
     pub(crate) fn named(name: &str) -> Option<Constant> {
         let pair = |i, j| Constant::Tuple(vec![Constant::Int(i), Constant::Int(j)]);
         Some(match name {
@@ -119,7 +121,7 @@ const NUMBERS: [&str; 11] = [
     "ZERO", "ONE", "TWO", "THREE", "FOUR", "FIVE", "SIX", "SEVEN", "EIGHT", "NINE", "TEN",
 ];
 
-/// What `batt` files call the colours.
+/// The names of the colours in `batt` files.
 const COLORS: [&str; 10] = [
     "BLACK", "BLUE", "RED", "GREEN", "YELLOW", "GRAY", "MAGENTA", "ORANGE", "CYAN", "BURGUNDY",
 ];

@@ -1,17 +1,18 @@
-//! What a guarded line goes on with when its call fails: an empty value of the kind the callee returns.
+//! The value of a guarded line whose call fails: an empty value of the kind that the callee returns.
 
 use crate::language::primitive::PRIMITIVES;
 use crate::value::Value;
 use crate::value::closure::{Closure, Form};
 use crate::value::fault::{Fault, Result};
 
-/// Whether a guarded line goes on after this fault. The dialect's functions catch every exception; limits are
-/// no exceptions, and Python's integers would not have overflowed.
+/// Whether a guarded line replaces this fault by the default. The dialect's functions catch every exception, but limits
+/// are not exceptions, and Python's integers do not overflow.
 pub(crate) fn is_caught(fault: Fault) -> bool {
     !fault.is_limit() && fault != Fault::OverflowError
 }
 
-/// The default of a callee. Only primitives say what they return; for anything else it is the empty tuple.
+/// The default of a callee. Only for primitives is the kind of result known; for any other callee it is the empty
+/// tuple.
 pub(crate) fn safe_default(callee: &Value) -> Result {
     let name = match callee {
         Value::Primitive(p) => PRIMITIVES[*p as usize].name,

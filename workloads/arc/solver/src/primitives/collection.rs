@@ -1,4 +1,4 @@
-//! Containers: what is in them, put together, taken apart.
+//! Primitives on containers: membership, combination and selection.
 
 use crate::evaluate::meter;
 use crate::set::distinct;
@@ -77,7 +77,7 @@ fn keep(set: &Rc<Set>, other: &Set, wanted: bool) -> Result {
     Ok(at_positions(set, kept, Recipe::Kept))
 }
 
-/// `set - other`, by either of CPython's ways.
+/// `set - other`, by either of CPython's two algorithms.
 pub(crate) fn minus(set: &Rc<Set>, other: &Rc<Set>) -> Result {
     let kept = positions(set, other, false)?;
     let n_other = other.len();
@@ -106,7 +106,7 @@ fn positions(set: &Set, other: &Set, wanted: bool) -> Result<Vec<u32>> {
         .collect())
 }
 
-/// The set of the elements at these positions; the recipe is told the parent and the positions.
+/// The set of the elements at these positions; `recipe` receives the parent and the positions.
 pub(crate) fn at_positions(
     set: &Rc<Set>,
     kept: Vec<u32>,
@@ -144,7 +144,7 @@ pub(crate) fn at_positions(
 pub(crate) fn dedupe(a: &[Value]) -> Result {
     let all = op::items(&a[0])?;
     if !a[0].is_tuple() && !all.is_empty() {
-        // The reference asks for the position of each element, and sets have none.
+        // The reference calls `index`, which sets do not have.
         return Err(Fault::AttributeError);
     }
     let mut hashes = std::collections::HashMap::<u64, Vec<u32>>::new();
@@ -238,7 +238,7 @@ pub(crate) fn merged(containers: &Value) -> Result {
     op::rebuilt(containers, all)
 }
 
-/// The elements of sets of packed sets, if these are such; no order is needed for that.
+/// The elements of a set of sets of packed sets; None for other sets. The order is not needed.
 fn merged_sets(outer: &Rc<Set>) -> Option<Result> {
     let Items::General(containers, _) = outer.items() else {
         return None;
@@ -278,7 +278,8 @@ fn merged_sets(outer: &Rc<Set>) -> Option<Result> {
     Some(nesting_of(sets.iter()).map(|(nesting, _)| set::general(sets, None, recipe, nesting)))
 }
 
-/// The elements of packed sets of one kind in a tuple, if these are such; short tuples have forms of their own.
+/// The elements of a tuple of packed sets of one kind; None for other tuples. Results of up to two elements have other
+/// forms.
 fn chained(containers: &Tuple) -> Option<Result> {
     let mut sets = Vec::with_capacity(containers.len());
     let mut kind = None;
@@ -505,7 +506,7 @@ pub(crate) fn product(a: &[Value]) -> Result {
     set::from_values(all)
 }
 
-/// Whether these are sets of places or cells, at least one.
+/// Whether the elements are sets of places or cells; false for the empty set.
 fn has_packed_sets(set: &Set) -> bool {
     let is_packed = |v: &Value| matches!(v, Value::Set(s) if s.packed().is_some());
     match set.items() {
@@ -540,9 +541,9 @@ pub(crate) fn sizefilter(a: &[Value]) -> Result {
     set::from_values(kept)
 }
 
-/// The sets that are wanted of a set of sets, put into a set as they are iterated; None if it cannot be told of one.
+/// The wanted sets of a set of sets, inserted in iteration order; None if `is_wanted` cannot decide for one of them.
 ///
-/// No order is needed for that, and what is charged is what iterating and inserting are.
+/// The order is not computed, but the charge is that of iterating and inserting.
 pub(crate) fn kept_sets(
     container: &Value,
     is_wanted: impl Fn(&Value) -> Option<bool>,

@@ -22,7 +22,7 @@ pub(crate) fn leastcolor(a: &[Value]) -> Result {
     by_count(&a[0], false)
 }
 
-/// The most common colour; a grid remembers it.
+/// The most common colour; a grid caches it.
 pub(crate) fn most_color(v: &Value) -> Result {
     if let Value::Grid(g) = v {
         meter::spend(g.cells().len() / 16)?;
@@ -103,7 +103,7 @@ impl Counts {
         self.n[(c + 128) as usize]
     }
 
-    /// The slots of the colours that occur: mostly those that grids of tasks have.
+    /// A range of slots with all colours that occur: 16 slots are enough for most grids of tasks.
     fn slots(&self) -> std::ops::Range<usize> {
         let n_usual: u32 = self.n[128..144].iter().sum();
         if n_usual as usize == self.n_all {
@@ -119,7 +119,7 @@ impl Counts {
         slots.filter(|&k| self.n[k] > 0).map(|k| k as i64 - 128)
     }
 
-    /// The colours in the iteration order of the set of them.
+    /// The colours in the iteration order of their set.
     fn in_set_order(&self, v: &Value) -> Vec<i64> {
         if meter::order() == Order::Sorted {
             return self.colors().collect();
@@ -140,7 +140,7 @@ impl Counts {
         let layout = Layout::of_hashes(&hashes, None);
         let mask = layout.n_slots - 1;
         let settled = |(k, slot): (&u32, usize)| hashes[*k as usize] as u32 & mask == slot as u32;
-        // Every colour sits in its first slot, whatever the order was; an object need not be put in order.
+        // Every colour is in its first slot for any order of insertion, so an object's order is not needed.
         let is_settled = layout.perm.iter().zip(layout.slots()).all(settled);
         is_settled.then_some(ascending)
     }
@@ -176,7 +176,7 @@ fn count(cells: &[i8], n: &mut [u32; 256]) {
         cells.iter().for_each(|&c| n[slot(c)] += 1);
         return;
     }
-    // Neighbouring cells are mostly equal; counters of their own keep them from waiting for each other.
+    // Neighbouring cells are mostly equal: with separate counters, their increments do not depend on each other.
     let mut parts = [[0u32; 256]; 4];
     let quads = cells.chunks_exact(4);
     quads.remainder().iter().for_each(|&c| n[slot(c)] += 1);
@@ -284,7 +284,7 @@ pub(crate) fn colorcount(a: &[Value]) -> Result {
         } else if e.is_tuple() {
             n += op::items(&e)?.iter().filter(|v| *v == value).count() as i64;
         } else {
-            // Only tuples can be asked to count.
+            // Only tuples have a method `count`.
             return Err(Fault::AttributeError);
         }
     }

@@ -1,4 +1,4 @@
-//! Grids cut up and put together.
+//! Primitives that cut grids up and join them.
 
 use super::extent::{corner, shape_of};
 use super::mirror::{diagonal, quarter_turn, three_quarter_turn};
@@ -122,7 +122,8 @@ pub(crate) fn vsplit(a: &[Value]) -> Result {
 
 type Span = ((i64, i64), (i64, i64));
 
-/// n parts along an axis of this length; what does not divide is left between them.
+/// n parts along an axis of this length; one cell is skipped between two parts if n does not divide
+/// the length.
 fn split(grid: &Value, n: &Value, length: usize, part: impl Fn(i64, i64) -> Span) -> Result {
     let n = op::int(n)?;
     let size = op::floor_div_int(length as i64, n)?;

@@ -1,6 +1,6 @@
-//! What `batt` files call besides the reference's primitives.
+//! Primitives that only `batt` files call.
 //!
-//! Objects keep the form of the reference, `(colour, (row, column))`, also here.
+//! Objects have the reference's form here as well: `(colour, (row, column))`.
 
 use super::collection::contains;
 use super::{mirror, object};
@@ -18,7 +18,7 @@ pub(crate) fn o_g(a: &[Value]) -> Result {
     object::objects(&[a[0].clone(), flag(4), flag(2), flag(1)])
 }
 
-/// The colours of a grid as a tuple, in the order of the set they were gathered in.
+/// The colours of a grid as a tuple, in the iteration order of their set.
 pub(crate) fn p_g(a: &[Value]) -> Result {
     let mut cells = Vec::new();
     for row in op::items(&a[0])? {
@@ -36,7 +36,7 @@ pub(crate) fn second(a: &[Value]) -> Result {
     Ok(items.get(1).cloned().unwrap_or(Value::None))
 }
 
-/// What is in the first container and not in the second, in order and as often as it is there.
+/// The elements of the first container that are not in the second, in order and with duplicates.
 pub(crate) fn difference_tuple(a: &[Value]) -> Result {
     let mut rest = Vec::new();
     for item in op::items(&a[0])? {
@@ -49,13 +49,13 @@ pub(crate) fn difference_tuple(a: &[Value]) -> Result {
 
 /// An element of a tuple by its rank; negative ranks count from the end.
 ///
-/// The dialect gives a floating-point NaN for a rank that is not there, which no value here can be: the call
-/// fails instead, and a guarded line goes on with `()`.
+/// For a missing rank the dialect gives a floating-point NaN, which is no value here. The call fails instead, and a
+/// guarded line gives `()`.
 pub(crate) fn get_nth_t(a: &[Value]) -> Result {
     op::item_at(&a[0], &a[1])
 }
 
-/// An element of a set by its rank in iteration order; the empty set for a rank that is not there.
+/// An element of a set by its rank in iteration order; the empty set for a missing rank.
 pub(crate) fn get_nth_f(a: &[Value]) -> Result {
     let items = op::items(&a[0])?;
     let rank = op::int(&a[1])?;

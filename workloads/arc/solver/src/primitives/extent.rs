@@ -1,4 +1,4 @@
-//! Where pieces are and how large: edges, corners, centres, distances.
+//! The positions and sizes of pieces: edges, corners, centres, distances.
 
 use super::collection::packed_set;
 use super::paint::{content, sides};
@@ -14,7 +14,7 @@ use std::borrow::Cow;
 /// The bounds of a packed patch that is not empty.
 pub(crate) fn bounds(patch: &Value) -> Option<Bounds> {
     let (s, items, _) = packed_set(patch)?;
-    // Paid for by every call alike, though the set remembers the answer.
+    // Every call is charged alike, although the set caches its bounds.
     meter::spend(items.len() / 32).ok()?;
     Some(s.bounds())
 }
@@ -163,7 +163,7 @@ pub(crate) fn lrcorner(a: &[Value]) -> Result {
     corner(&a[0], [true, true])
 }
 
-/// The extreme of each axis, the greatest where asked; the elements decide how many axes there are.
+/// The least or greatest coordinate of each axis. The elements determine the number of axes.
 pub(crate) fn corner(patch: &Value, greatest: [bool; 2]) -> Result {
     if let Some(b) = bounds(patch) {
         let i = if greatest[0] { b.bottom } else { b.top };
@@ -176,7 +176,7 @@ pub(crate) fn corner(patch: &Value, greatest: [bool; 2]) -> Result {
     {
         let greatest = match greatest {
             [g, h] if g == h => g,
-            // The reference looks the axis up in a dictionary of two.
+            // The reference looks the axis up in a dictionary with two entries.
             _ => *greatest.get(k).ok_or(Fault::KeyError)?,
         };
         extremes.push(op::extreme(op::items(axis)?, greatest)?.ok_or(Fault::ValueError)?);
@@ -273,7 +273,7 @@ fn matching(a: &Value, b: &Value, axis: usize) -> Result<bool> {
         } else {
             (b.left.max(d.left), b.right.min(d.right))
         };
-        // Apart, or of one row each: their bounds have said it.
+        // The bounds decide if the patches are apart, or if each is one cell.
         if from > to || (x.len() == 1 && y.len() == 1) {
             return Ok(from <= to);
         }
@@ -398,7 +398,7 @@ pub(crate) fn gravitate(a: &[Value]) -> Result {
         let reach = s.bounds().moved(42 * i as i32, 42 * j as i32);
         if reach.fits() && t.bounds().fits() {
             let n = n_steps(x, y, i as i32, j as i32);
-            // Each step would have moved the source and measured the distance once more.
+            // The reference moves the source and measures the distance at each step.
             let n_measured = if n < 42 { n + 1 } else { 42 };
             for _ in 0..n {
                 meter::build(x.len(), 4)?;
@@ -417,8 +417,9 @@ pub(crate) fn gravitate(a: &[Value]) -> Result {
 
 /// How many steps by (di, dj), at most 42, until the least distance between the patches is 1.
 ///
-/// That depends only on pairs of cells that are at most one apart across the direction: those in one
-/// line come to distance 1 a step before they meet and a step after, those side by side when they are level.
+/// This depends only on pairs of cells that are at most one apart across the direction. Two cells in one line are at
+/// distance 1 a step before they meet and a step after. Two cells in neighbouring lines are at distance 1 when they are
+/// level.
 fn n_steps(x: &[u32], y: &[u32], di: i32, dj: i32) -> i64 {
     let split = |p: u32| {
         let (i, j) = (packed::row(p), packed::col(p));

@@ -1,4 +1,4 @@
-//! Functions made of functions.
+//! Primitives that make functions from functions.
 
 use crate::evaluate::meter;
 use crate::set::Set;

@@ -4,7 +4,7 @@ use super::extent::{bottom, corner, left, right, top};
 use super::patch::range;
 use crate::evaluate::meter;
 use crate::set;
-use crate::set::line_segment::Straight;
+use crate::set::line_segment::LineSegment;
 use crate::set::set_cache;
 use crate::set_order::recipe::Recipe;
 use crate::set_order::table::PackedTable;
@@ -43,7 +43,7 @@ fn connected(a: &Value, b: &Value) -> Result {
     let (ei, ej) = (end(x.max(z))?, end(y.max(w))?);
     let mut all = Vec::new();
     if x == z {
-        // The row is kept as it was given: a boolean stays one.
+        // The row is kept as it was given: a boolean stays a boolean.
         for j in range(sj, ej)? {
             all.push(Value::two(ai.clone(), Value::Int(j))?);
         }
@@ -64,7 +64,7 @@ fn connected(a: &Value, b: &Value) -> Result {
 }
 
 fn packed_line(ai: i32, aj: i32, bi: i32, bj: i32) -> Result {
-    let line = Straight::between((ai, aj), (bi, bj));
+    let line = LineSegment::between((ai, aj), (bi, bj));
     meter::build(line.len(), 4)?;
     Ok(line.value(false))
 }
@@ -75,7 +75,7 @@ pub(crate) fn vfrontier(a: &[Value]) -> Result {
         && packed::fits(0, j)
     {
         meter::build(30, 16)?;
-        return Ok(Straight::between((0, j as i32), (29, j as i32)).value(false));
+        return Ok(LineSegment::between((0, j as i32), (29, j as i32)).value(false));
     }
     set::from_values(
         (0..30)
@@ -90,7 +90,7 @@ pub(crate) fn hfrontier(a: &[Value]) -> Result {
         && packed::fits(i, 0)
     {
         meter::build(30, 16)?;
-        return Ok(Straight::between((i as i32, 0), (i as i32, 29)).value(false));
+        return Ok(LineSegment::between((i as i32, 0), (i as i32, 29)).value(false));
     }
     set::from_values(
         (0..30)
@@ -119,7 +119,7 @@ pub(crate) fn neighbors(a: &[Value]) -> Result {
     })
 }
 
-/// The neighbourhood of a place, from the memo if it can be packed.
+/// The neighbourhood of a place, from the cache if it can be packed.
 fn around(
     place: &Value,
     kind: u64,
@@ -185,7 +185,8 @@ pub(crate) fn box_of(a: &[Value]) -> Result {
     outline(&ai, &aj, &bi, &bj)
 }
 
-/// The four sides of a rectangle, through the reference's sets: verticals, horizontals, both.
+/// The four sides of a rectangle, by the reference's unions: the verticals, the horizontals, then
+/// both.
 fn outline(ai: &Value, aj: &Value, bi: &Value, bj: &Value) -> Result {
     let [x, y, z, w] = [op::int(ai)?, op::int(aj)?, op::int(bi)?, op::int(bj)?];
     let (si, sj, ei, ej) = (x.min(z), y.min(w), x.max(z), y.max(w));

@@ -1,17 +1,17 @@
 //! Functions applied to the elements of containers.
 //!
-//! A set's elements are visited in content order, not in table order, so that the order need not be known.
-//! Only if a call fails is everything done again in table order: the first failure there decides.
+//! A set's elements are visited in content order, so that the table order need not be computed. If a call fails, all
+//! calls are repeated in table order, where the first failure decides.
 
 use super::collection::{at_positions, merged};
 use super::sorting;
 use crate::columns::column::Column;
 use crate::columns::columnwise::{self, N_TOGETHER, N_TOGETHER_MIN};
-use crate::columns::result_collector::{Gathered, inserted_over};
+use crate::columns::result_collector::{ResultCollector, inserted_over};
 use crate::evaluate::meter;
 use crate::language::primitive;
 use crate::set::distinct;
-use crate::set::line_segment::Straight;
+use crate::set::line_segment::LineSegment;
 use crate::set::{self, Set};
 use crate::set_order::recipe::{self, Recipe};
 use crate::value::Value;
@@ -27,8 +27,8 @@ fn call_in_generator(f: &Value, args: &[Value]) -> Result {
     call(f, args).map_err(Fault::through_generator)
 }
 
-/// Calls f on n lists of arguments in order, many at once where their kinds are known, and hands on
-/// the results as they come, with their number.
+/// Calls f on n lists of arguments in order, as columns where possible. `done` receives each part of the results and
+/// its length.
 fn sweep<'a, const N_ARGS: usize>(
     f: &Value,
     n: usize,
@@ -43,8 +43,8 @@ fn sweep<'a, const N_ARGS: usize>(
         if together {
             let args = columns(from..to).map(Rc::new);
             if from == 0 && matches!(*args[0], Column::Values(_)) {
-                // Sets and the like gain little from being taken together, and the more there is to do for each
-                // the more would be done in vain if one fails: the first tells.
+                // Sets and other large values gain little from columns, and a failure wastes the work of a whole
+                // column. The work of the first element decides.
                 let before = meter::used();
                 let first = call(f, &one(0))?;
                 done(&Column::Values(vec![first].into()), 1);
@@ -69,7 +69,7 @@ fn sweep<'a, const N_ARGS: usize>(
     Ok(())
 }
 
-/// Units of work for one element beyond which elements are taken one by one.
+/// Units of work for one element beyond which elements are evaluated one by one.
 const WORK_TOGETHER_MAX: u64 = 256;
 
 fn over_set(f: &Value, s: &Set, done: impl FnMut(&Column, usize)) -> Result<()> {
@@ -78,9 +78,9 @@ fn over_set(f: &Value, s: &Set, done: impl FnMut(&Column, usize)) -> Result<()> 
 }
 
 /// The results of f on the elements of a set, by position; None if a call failed.
-fn by_position(f: &Value, s: &Set) -> Result<Option<Gathered>> {
+fn by_position(f: &Value, s: &Set) -> Result<Option<ResultCollector>> {
     meter::build(s.len(), 16)?;
-    let mut results = Gathered::new();
+    let mut results = ResultCollector::new();
     match over_set(f, s, |column, n| results.add(column, n)) {
         Ok(()) => Ok(Some(results)),
         Err(fault) if fault.is_limit() => Err(fault),
@@ -88,10 +88,10 @@ fn by_position(f: &Value, s: &Set) -> Result<Option<Gathered>> {
     }
 }
 
-/// The results of f on the elements in the order programs see.
-fn in_order(f: &Value, container: &Value) -> Result<Gathered> {
+/// The results of f on the elements in the order that programs see.
+fn in_order(f: &Value, container: &Value) -> Result<ResultCollector> {
     let all = op::items(container)?;
-    let mut results = Gathered::new();
+    let mut results = ResultCollector::new();
     let columns = |at: Range<usize>| [Column::of_slice(&all[at])];
     sweep(
         f,
@@ -154,7 +154,7 @@ pub(crate) fn mapply(a: &[Value]) -> Result {
                 Err(results) => merged(&set::from_values(results)?),
             };
         };
-        if let Gathered::Lines(lines, is_cell) = results {
+        if let ResultCollector::Lines(lines, is_cell) = results {
             return merged_lines(s, lines, is_cell);
         }
         match recipe::union(results.into_values(), |sets| {
@@ -167,7 +167,7 @@ pub(crate) fn mapply(a: &[Value]) -> Result {
 }
 
 /// The elements of lines, one for each item of the parent.
-fn merged_lines(parent: &Rc<Set>, lines: Vec<Straight>, is_cell: bool) -> Result {
+fn merged_lines(parent: &Rc<Set>, lines: Vec<LineSegment>, is_cell: bool) -> Result {
     let n: usize = lines.iter().map(|l| l.len()).sum();
     if n == 0 {
         return Ok(set::empty());
@@ -233,7 +233,7 @@ pub(crate) fn mpapply(a: &[Value]) -> Result {
 fn pairwise(a: &[Value]) -> Result<Vec<Value>> {
     let (x, y) = (op::items(&a[1])?, op::items(&a[2])?);
     let n = x.len().min(y.len());
-    let mut results = Gathered::new();
+    let mut results = ResultCollector::new();
     let columns = |at: Range<usize>| [Column::of_slice(&x[at.clone()]), Column::of_slice(&y[at])];
     sweep(
         &a[0],
@@ -253,7 +253,7 @@ pub(crate) fn prapply(a: &[Value]) -> Result {
             return Ok(set::empty());
         }
         let firsts = op::items(&a[1])?;
-        let mut results = Gathered::new();
+        let mut results = ResultCollector::new();
         for j in &second {
             let columns =
                 |at: Range<usize>| [Column::of_slice(&firsts[at]), Column::Same(j.clone())];
@@ -394,7 +394,7 @@ fn best(container: &Value, f: &Value, greatest: bool) -> Result<Option<(Value, V
     Ok(best)
 }
 
-/// The best element if all keys are integers; the order is asked for only if several keys tie.
+/// The best element if all keys are integers; the order is computed only if several keys tie.
 fn best_without_order(s: &Set, f: &Value, greatest: bool) -> Result<Option<(Value, Value)>> {
     meter::build(s.len(), 8)?;
     let keys = match meter::attempt(|| int_keys(s, f)) {
@@ -432,7 +432,7 @@ fn best_without_order(s: &Set, f: &Value, greatest: bool) -> Result<Option<(Valu
     Ok(Some((s.get(at), Value::Int(extreme))))
 }
 
-/// The keys of the elements by position, if they can be had together and are integers.
+/// The keys of the elements by position, if columns can compute them and all are integers.
 fn int_keys(s: &Set, f: &Value) -> Option<Vec<i64>> {
     let n = s.len();
     if n < N_TOGETHER_MIN {

@@ -24,7 +24,7 @@ pub(crate) fn quarter_turn(v: &Value) -> Result {
     Value::tuple(op::zipped(&op::items(&op::reversed(v)?)?)?)
 }
 
-/// The grid of the other shape whose cell (i, j) is `f(i, j)`.
+/// The grid with exchanged sides whose cell (i, j) is `f(i, j)`.
 fn transposed(g: &Grid, f: impl Fn(&Grid, usize, usize) -> i8) -> Result {
     meter::build(g.cells().len(), 1)?;
     let (h, w) = (g.width(), g.height());

@@ -1,7 +1,7 @@
-//! The primitives, one function each, in files by what they are about.
+//! The primitives, one function each, in files by subject.
 //!
-//! Each follows the Python reference statement by statement in its general path, so that ragged grids, odd
-//! elements and errors come out alike; the common forms have a fast path before it.
+//! The general path of a primitive follows the Python reference statement by statement, so that ragged grids, unusual
+//! elements and errors give the same results. Common forms take a fast path before it.
 
 pub(crate) mod collection;
 pub(crate) mod color;

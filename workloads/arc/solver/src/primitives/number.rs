@@ -1,4 +1,4 @@
-//! Numbers, pairs of numbers, and truth.
+//! Primitives on numbers, pairs of numbers and truth values.
 
 use crate::value::Value;
 use crate::value::fault::{Fault, Result};

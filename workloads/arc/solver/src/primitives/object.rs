@@ -1,4 +1,4 @@
-//! Objects on grids: finding all of them, and finding one again.
+//! Objects on grids: finding all objects, and finding all occurrences of one.
 
 use super::color::{fits, most_color};
 use super::extent::shape_of;
@@ -44,7 +44,7 @@ pub(crate) fn objects(a: &[Value]) -> Result {
     grown(grid, univalued, diagonal, background.unwrap_or(Value::None))
 }
 
-/// The reference's own loop, for grids that are ragged or hold other things than small integers.
+/// The reference's own loop, for grids that are ragged or hold values other than small integers.
 fn grown(grid: &Value, univalued: bool, diagonal: bool, background: Value) -> Result {
     let (h, w) = sides(grid)?;
     let indices = asindices(std::slice::from_ref(grid))?;
@@ -137,12 +137,12 @@ pub(crate) fn occurrences(a: &[Value]) -> Result {
     ValueTable::collect(found).copied().into_value()
 }
 
-/// The places where a packed object occurs, row by row; None if the object is not one.
+/// The places where a packed object occurs, row by row; None if the object is not a packed set of cells.
 fn packed_occurrences(g: &KnownGrid, object: &Set) -> Option<Result<Vec<u32>>> {
     let (h, w) = (g.height(), g.width());
     let (items, is_cell) = object.packed()?;
     if items.is_empty() {
-        // Nothing occurs everywhere, beside the last row and column too.
+        // The empty object occurs everywhere, and also just beyond the last row and column.
         let places =
             || (0..=h as i32).flat_map(|i| (0..=w as i32).map(move |j| packed::place(i, j)));
         return Some(meter::spend((h + 1) * (w + 1)).map(|()| places().collect()));
@@ -151,7 +151,7 @@ fn packed_occurrences(g: &KnownGrid, object: &Set) -> Option<Result<Vec<u32>>> {
         return None;
     }
     let b = object.bounds();
-    // The object is moved to the corner, for which its edges are asked for, and then its sides.
+    // The reference computes the object's edges to move it to the corner, and then its sides.
     let paid = meter::spend(4 * (items.len() / 32)).and_then(|()| meter::build(items.len(), 4));
     if let Err(fault) = paid {
         return Some(Err(fault));
@@ -166,7 +166,7 @@ fn packed_occurrences(g: &KnownGrid, object: &Set) -> Option<Result<Vec<u32>>> {
     Some(matches(g, items, b, n_rows as usize, n_columns as usize))
 }
 
-/// The set of places, put into a set that is then copied.
+/// The set of places, with the order of a table that was built and then copied.
 fn found(places: Vec<u32>) -> Value {
     let inserted = places.clone();
     let rebuild = move || PackedTable::collect(false, inserted.iter().copied()).copied();
@@ -212,8 +212,8 @@ fn matches(
     found.unwrap_or_else(|| Ok(Vec::new()))
 }
 
-/// Which word of the planes each cell of the object meets first, and the column in it, as `first` tells from plane,
-/// row and column. None if one has a colour that does not occur.
+/// The first word of the planes that each cell of the object is compared with, and the column in that word; `first`
+/// computes both from plane, row and column. None if a cell has a colour that does not occur.
 fn met(
     object: &[u32],
     bounds: Bounds,
@@ -229,7 +229,7 @@ fn met(
     Some(cells)
 }
 
-/// The work for a row of candidates that was looked at so often until none was left.
+/// The work for a row of candidates that took this many tests.
 fn row_work(n_tests: usize) -> usize {
     n_tests / 2 + 1
 }
@@ -296,8 +296,8 @@ fn matches_by_word(
             let from = i * n_words + word;
             for &(at, shift) in cells {
                 n_tests += 1;
-                // Every row ends with an empty word, so there is always a next one; twice, because
-                // a shift by 64 is not defined.
+                // Every row ends with an empty word, so a next word always exists. The left shift takes two steps,
+                // because a shift by 64 overflows.
                 open &= words[from + at] >> shift | words[from + at + 1] << 1 << (63 - shift);
                 if open == 0 {
                     break;
@@ -336,7 +336,7 @@ mod tests {
             let n_colors = 1 + round % 3;
             let cells: Vec<i8> = (0..h * w).map(|_| next(n_colors) as i8 - 1).collect();
             let narrow = KnownGrid::from(Grid::new(w, cells.clone()));
-            // As wide as it takes for another form, filled with a colour that no object has.
+            // Wide enough for the other form, filled with a colour that no object has.
             let wide = cells.chunks(w).flat_map(|row| {
                 let rest = vec![9; 33];
                 row.iter().copied().chain(rest).collect::<Vec<i8>>()

@@ -1,4 +1,4 @@
-//! Grids made of patches and patches made of grids.
+//! Primitives that paint patches onto grids and make patches from grids.
 
 use super::collection::{one_color, packed_set};
 use super::color::{fits, most_color};
@@ -53,7 +53,7 @@ pub(crate) fn r#move(a: &[Value]) -> Result {
     painted(&covered, &shifted(&a[1], &a[2])?, None)
 }
 
-/// Sets the cells of the patch to a value, where they are on the grid and, if asked, hold the background.
+/// Sets the cells of the patch to a value, where they are on the grid and hold `under`, if it is given.
 fn filled(grid: &Value, value: &Value, patch: &Value, under: Option<&Value>) -> Result {
     if let (Some(g), Some(c), Value::Set(s)) = (dense(grid), grid::cell(value), patch)
         && let Some((items, _)) = s.packed()
@@ -75,7 +75,7 @@ fn filled(grid: &Value, value: &Value, patch: &Value, under: Option<&Value>) -> 
     }
     let dense = dense(grid);
     if dense.is_none() {
-        // What is not a grid fails before the patch is looked at.
+        // The reference rejects a value that is not a grid before it reads the patch.
         Board::new(grid)?;
     }
     let indices = to_indices(patch)?;
@@ -99,7 +99,7 @@ fn filled(grid: &Value, value: &Value, patch: &Value, under: Option<&Value>) -> 
     board.finish()
 }
 
-/// The packed places of a container in any order, if it has nothing else.
+/// The packed places of a container in any order, if it holds nothing else.
 fn packed_places(container: &Value) -> Option<Cow<'_, [u32]>> {
     match container {
         Value::Set(s) => {
@@ -114,7 +114,7 @@ fn packed_places(container: &Value) -> Option<Cow<'_, [u32]>> {
     }
 }
 
-/// The packed elements of sets, whatever their order.
+/// The packed elements of sets, in any order.
 pub(crate) fn content(sets: &[Rc<Set>]) -> Vec<u32> {
     let parts = sets.iter().filter_map(|s| s.packed());
     parts.flat_map(|(items, _)| items).copied().collect()
@@ -230,14 +230,14 @@ impl<'a> Painting<'a> {
         }
     }
 
-    /// Paints cells in any order; gives up if two of different colours share a place of the grid,
-    /// for then the order matters.
+    /// Paints cells in any order; gives up if two of different colours share a place of the grid, because then the
+    /// order matters.
     fn put_all(&mut self, items: &[u32]) -> bool {
         if items.is_empty() || one_color(items) {
             items.iter().for_each(|&x| self.put(x));
             return true;
         }
-        // The colours' bytes, of which none is zero: wide grids get such memory without anybody writing it.
+        // Colour bytes are never zero, and zeroed memory for a wide grid costs no writes.
         let mut wanted = vec![0u8; self.cells.len()];
         for &x in items {
             if let Some(at) = on_grid(self.grid, x) {
@@ -252,12 +252,12 @@ impl<'a> Painting<'a> {
         true
     }
 
-    /// Paints the last of the cells that share a place, if it can be told without the order of all.
+    /// Paints the last of the cells that share a place, if the spans of slots decide which one is last.
     fn put_last(&mut self, set: &Set, items: &[u32]) -> bool {
         let Some(spans) = set.spans() else {
             return false;
         };
-        // For each place of the grid one more than its number among those that are painted.
+        // For each place of the grid, one more than its position in `lasts`; 0 if there is none.
         let mut numbers = vec![0u32; self.cells.len()];
         let mut lasts: Vec<Last> = Vec::with_capacity(items.len());
         for (&x, &span) in items.iter().zip(&spans) {
@@ -286,11 +286,11 @@ impl<'a> Painting<'a> {
     }
 }
 
-/// Who comes last of the cells at a place.
+/// Which of the cells at a place comes last.
 struct Last {
     at: usize,
     span: Span,
-    /// The last slot that any of the others may have.
+    /// The last slot that any other cell at the place may have.
     others: Option<u32>,
     color: i8,
 }

@@ -212,7 +212,7 @@ pub(crate) fn backdrop_of(patch: &Value) -> Result {
         range(op::int(&si)?, end(&ei)?)?,
         range(op::int(&sj)?, end(&ej)?)?,
     );
-    // Both sides may be long and their product out of reach.
+    // Each side may be within the limits and their product beyond them.
     meter::build(
         rows.clone().count().saturating_mul(columns.clone().count()),
         16,
@@ -231,7 +231,7 @@ fn end(v: &Value) -> Result<i64> {
     op::int(&op::add(v, &Value::Int(1))?)
 }
 
-/// `range(from, to)`, paid for before it is walked.
+/// `range(from, to)`, charged before it is iterated.
 pub(crate) fn range(from: i64, to: i64) -> Result<std::ops::Range<i64>> {
     let n = i128::from(to) - i128::from(from);
     meter::build(usize::try_from(n.max(0)).unwrap_or(usize::MAX), 16)?;

@@ -1,4 +1,4 @@
-//! Pieces made larger.
+//! Primitives that enlarge grids and objects.
 
 use super::collection::packed_set;
 use super::extent::{bounds, corner};

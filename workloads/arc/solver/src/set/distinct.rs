@@ -1,6 +1,6 @@
-//! Lists without duplicates, first occurrences kept, before they become the content of a set.
+//! Deduplicates lists before they become the content of a set; first occurrences are kept.
 
-use crate::set::line_segment::Straight;
+use crate::set::line_segment::LineSegment;
 use crate::set::shifted_sets::Copies;
 use crate::set::{Items, Set};
 use crate::value::Value;
@@ -23,7 +23,7 @@ pub(crate) fn cells(mut items: Vec<u32>) -> Vec<u32> {
         items.truncate(k);
         return items;
     }
-    let mut kept = Kept::new(n, Bounds::of(&items), colors(&items));
+    let mut kept = SeenItems::new(n, Bounds::of(&items), colors(&items));
     kept.add(items.iter().copied());
     kept.items
 }
@@ -38,7 +38,7 @@ pub(crate) fn joined<'a>(
     };
     let ranges = sets.clone().map(|(_, items)| colors(items));
     let range = ranges.fold((u32::MAX, 0), |r, c| (r.0.min(c.0), r.1.max(c.1)));
-    let mut kept = Kept::new(n, bounds, range);
+    let mut kept = SeenItems::new(n, bounds, range);
     for (_, items) in sets {
         kept.add(items.iter().copied());
     }
@@ -46,15 +46,15 @@ pub(crate) fn joined<'a>(
 }
 
 /// The distinct elements of lines of one kind, at least one.
-pub(crate) fn on_lines(lines: &[Straight], n: usize) -> Vec<u32> {
-    let lines = lines.iter().filter(|l| **l != Straight::NONE);
+pub(crate) fn on_lines(lines: &[LineSegment], n: usize) -> Vec<u32> {
+    let lines = lines.iter().filter(|l| **l != LineSegment::NONE);
     let bounds = lines.clone().map(|l| l.bounds()).reduce(Bounds::around);
     let ranges = lines.clone().map(|l| l.color_byte());
     let range = ranges.fold((u32::MAX, 0), |r, c| (r.0.min(c), r.1.max(c)));
     let Some(bounds) = bounds else {
         return Vec::new();
     };
-    let mut kept = Kept::new(n, bounds, range);
+    let mut kept = SeenItems::new(n, bounds, range);
     for line in lines {
         kept.add(line.items());
     }
@@ -62,7 +62,7 @@ pub(crate) fn on_lines(lines: &[Straight], n: usize) -> Vec<u32> {
 }
 
 /// Distinct packed elements inside known bounds.
-struct Kept {
+struct SeenItems {
     items: Vec<u32>,
     seen: SeenCells,
 }
@@ -77,9 +77,9 @@ enum SeenCells {
     Hashed(HashSet<u32>),
 }
 
-impl Kept {
-    /// Room for n elements inside these bounds, of colour bytes in this range.
-    fn new(n: usize, bounds: Bounds, (low, high): (u32, u32)) -> Kept {
+impl SeenItems {
+    /// Allocates for n elements inside these bounds, with colour bytes in this range.
+    fn new(n: usize, bounds: Bounds, (low, high): (u32, u32)) -> SeenItems {
         let n_bits = bounds.area() * (high - low + 1) as usize;
         let seen = if n_bits <= 1 << 20 {
             let (top, left) = corner(&bounds);
@@ -92,7 +92,7 @@ impl Kept {
         } else {
             SeenCells::Hashed(HashSet::new())
         };
-        Kept {
+        SeenItems {
             items: Vec::with_capacity(n.min(n_bits)),
             seen,
         }
@@ -128,7 +128,7 @@ impl Kept {
     }
 }
 
-/// The elements of an object shifted to each of these places, all of which fit; None if planes of bits do not pay.
+/// The elements of an object shifted to each of these places, all of which fit; None if bit planes would be no faster.
 ///
 /// A row of the object in one colour is one word, so that a copy costs a few operations for each row.
 pub(crate) fn spread(object: &Set, places: &Set) -> Option<Vec<u32>> {
@@ -164,7 +164,7 @@ pub(crate) fn spread(object: &Set, places: &Set) -> Option<Vec<u32>> {
         for &(row, bits) in &patterns {
             let at = at + row * n_words;
             words[at] |= bits << shift;
-            // Twice, because a shift by 64 is not defined.
+            // In two steps, because a shift by 64 overflows.
             words[at + 1] |= bits >> 1 >> (63 - shift);
         }
     }
@@ -194,7 +194,7 @@ fn colors(items: &[u32]) -> (u32, u32) {
     (low, high)
 }
 
-/// The first row and column as they stand in a packed place.
+/// The first row and column, as stored in a packed place.
 fn corner(bounds: &Bounds) -> (u32, u32) {
     let p = packed::place(bounds.top, bounds.left);
     (p >> 12, p & 4095)
@@ -215,16 +215,17 @@ pub(crate) fn numbers(mut items: Vec<u64>) -> Vec<u64> {
     items
 }
 
-/// The positions of the first occurrences among lines; `tell` hears for every line which of those it is.
-pub(crate) fn lines(lines: &[Straight], mut tell: impl FnMut(u32)) -> Vec<u32> {
-    // Most places are not connected with each other: the empty line is not looked for.
-    let n = lines.iter().filter(|l| **l != Straight::NONE).count();
+/// The positions of the first occurrences among lines; `tell` receives for every line the number of its first
+/// occurrence.
+pub(crate) fn lines(lines: &[LineSegment], mut tell: impl FnMut(u32)) -> Vec<u32> {
+    // Most pairs of places are not connected, so the empty line is kept out of the hash table.
+    let n = lines.iter().filter(|l| **l != LineSegment::NONE).count();
     let mut seen = Seen::new(n);
     let mut kept: Vec<u32> = Vec::new();
     let mut of_none = None;
     for (k, line) in (0..).zip(lines) {
         let next = kept.len() as u32;
-        let number = if *line == Straight::NONE {
+        let number = if *line == LineSegment::NONE {
             *of_none.get_or_insert(next)
         } else {
             let same = |q: u32| lines[kept[q as usize] as usize] == *line;
@@ -238,11 +239,11 @@ pub(crate) fn lines(lines: &[Straight], mut tell: impl FnMut(u32)) -> Vec<u32> {
     kept
 }
 
-/// The positions of the first occurrences among sets of packed elements, or sets of such sets, and for every set
-/// which of those it is; None if there are other values.
+/// The positions of the first occurrences among sets of packed elements, or sets of such sets, and for every set the
+/// number of its first occurrence; None if there are other values.
 ///
-/// Sums over the elements tell different sets apart for a fraction of what CPython's hash costs, which is
-/// needed only if the order of the sets is asked for.
+/// Sums over the elements distinguish sets at a fraction of the cost of CPython's hash, which is needed only if a
+/// program reads the order of the sets.
 pub(crate) fn sets(values: &[Value]) -> Option<(Vec<u32>, Vec<u32>)> {
     if !values.iter().all(|v| is_packed(v) || has_packed_sets(v)) {
         return None;
@@ -270,7 +271,7 @@ fn is_packed(v: &Value) -> bool {
     matches!(v, Value::Set(s) if s.packed().is_some())
 }
 
-/// Whether it is a set of such sets, with a list of them.
+/// Whether it is a set of such sets, stored as a list of values.
 pub(crate) fn has_packed_sets(v: &Value) -> bool {
     match v {
         Value::Set(s) => match s.items() {
@@ -281,7 +282,7 @@ pub(crate) fn has_packed_sets(v: &Value) -> bool {
     }
 }
 
-/// A number that equal sets share and different ones hardly ever.
+/// A number that equal sets always share and different sets hardly ever.
 fn fingerprint(set: &Set) -> u64 {
     match set.items() {
         Items::Packed(items, is_cell) => Sums::of(items).print(items.len() as u64, *is_cell),
@@ -315,7 +316,7 @@ fn of_copies(copies: &Copies) -> u64 {
     prints.fold(copies.len() as u64, u64::wrapping_add)
 }
 
-/// The sum of some elements, and of their squares, as they wrap round.
+/// The sum of some elements and the sum of their squares, with wrapping arithmetic.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 struct Sums {
     sum: u64,
@@ -332,12 +333,12 @@ impl Sums {
         sums
     }
 
-    /// The sums of a packed set, given these of the set that a packed step is added to.
+    /// The sums after a packed step is added to each element of `source`, which has these sums.
     fn with_step(self, source: &Set, step: u32) -> Sums {
         let Some((content, _)) = source.packed() else {
             return self;
         };
-        // Elements stay in their range, so one tells whether the number takes away.
+        // No element leaves its range, so one element shows whether the step subtracts.
         let first = content.first().map_or(0, |x| *x);
         let added = i64::from(first.wrapping_add(step)) - i64::from(first);
         self.with_added(added, content.len() as u64)
@@ -369,17 +370,17 @@ struct Seen {
     slots: Vec<(u32, u32)>,
 }
 
-const NOBODY: u32 = u32::MAX;
+const EMPTY_SLOT: u32 = u32::MAX;
 
 impl Seen {
-    /// Room for n.
+    /// A table for n positions.
     fn new(n: usize) -> Seen {
         Seen {
-            slots: vec![(0, NOBODY); (2 * n).next_power_of_two().max(4)],
+            slots: vec![(0, EMPTY_SLOT); (2 * n).next_power_of_two().max(4)],
         }
     }
 
-    /// The number under which an element that `same` recognises was noted, or `next`, which is noted.
+    /// The number stored for an element that `same` recognises. If there is none, stores and returns `next`.
     #[inline]
     fn number(&mut self, hash: u64, next: u32, same: impl Fn(u32) -> bool) -> u32 {
         let mask = self.slots.len() - 1;
@@ -387,7 +388,7 @@ impl Seen {
         let mut at = hash as usize & mask;
         loop {
             let (found, k) = self.slots[at];
-            if k == NOBODY {
+            if k == EMPTY_SLOT {
                 self.slots[at] = (tag, next);
                 return next;
             }
@@ -421,7 +422,7 @@ mod tests {
         let pairs = places
             .iter()
             .flat_map(|&a| places.iter().map(move |&b| (a, b)));
-        let all: Vec<Straight> = pairs.map(|(a, b)| Straight::between(a, b)).collect();
+        let all: Vec<LineSegment> = pairs.map(|(a, b)| LineSegment::between(a, b)).collect();
         let (mut wanted, mut wanted_numbers) = (Vec::new(), Vec::new());
         for (k, line) in (0..).zip(&all) {
             let known = wanted.iter().position(|&q: &u32| all[q as usize] == *line);
@@ -430,7 +431,7 @@ mod tests {
                 wanted.push(k);
             }
         }
-        assert!(all.contains(&Straight::NONE) && wanted.len() > 100);
+        assert!(all.contains(&LineSegment::NONE) && wanted.len() > 100);
         let mut numbers = Vec::new();
         assert_eq!(lines(&all, |number| numbers.push(number)), wanted);
         assert_eq!(numbers, wanted_numbers);

@@ -54,7 +54,7 @@ impl Labels {
 
 /// The corner of the grid that holds the foreground and the cells around it, if it is small enough to be packed.
 ///
-/// Objects of a very wide grid are found there; of other grids the whole is searched.
+/// Objects of a very wide grid are searched for in this corner; other grids are searched whole.
 pub(crate) fn foreground(grid: &Rc<KnownGrid>, background: Option<i8>) -> Option<Rc<KnownGrid>> {
     if color::fits(grid) {
         return Some(grid.clone());
@@ -75,17 +75,17 @@ pub(crate) fn foreground(grid: &Rc<KnownGrid>, background: Option<i8>) -> Option
     Some(Rc::new(Grid::new(w, cells).into()))
 }
 
-/// Where the last cell stands that is not background.
+/// The column of the last cell that is not background.
 fn last_other(row: &[i8], background: i8) -> Option<usize> {
     let mut end = row.len();
-    // Whole blocks are looked at together: a wide grid is mostly background.
+    // Whole blocks are tested at once, because a wide grid is mostly background.
     while end >= 64 && row[end - 64..end].iter().all(|&c| c == background) {
         end -= 64;
     }
     row[..end].iter().rposition(|&c| c != background)
 }
 
-/// `objects`: all ways of asking share the labelling of their grid.
+/// `objects`. Calls with equal flags share the labelling, which the grid caches.
 ///
 /// `grid` is the foreground's corner of a grid with these sides.
 pub(crate) fn objects(
@@ -105,7 +105,7 @@ pub(crate) fn objects(
         };
         Rc::new(label(grid, background))
     };
-    // A grid has one background. Everything as one object is hardly ever asked for twice.
+    // A grid has one background. The whole grid as one object is hardly ever computed twice, so it is not cached.
     let slot = match (univalued, background) {
         (true, Some(_)) => Some(0),
         (true, None) => Some(2),
@@ -139,7 +139,7 @@ pub(crate) fn objects(
     Ok(set::general(items, None, recipe, nesting))
 }
 
-/// A cell that no component can take, wider than any colour.
+/// Marks a cell that no component can take; it is no colour.
 const TAKEN: i16 = i16::MIN;
 
 /// Finds the components, scanning row by row.
@@ -148,7 +148,7 @@ fn label<const UNIVALUED: bool, const DIAGONAL: bool>(
     background: Option<i8>,
 ) -> Labels {
     let (h, w) = (grid.height(), grid.width());
-    // Between the rows, above and below stand cells that are taken, so that every cell has all its neighbours.
+    // Taken cells pad the grid between the rows, above and below, so that every cell has all its neighbours.
     let stride = w + 1;
     let mut open = vec![TAKEN; (h + 2) * stride + 1];
     let background = background.map(i16::from);
@@ -208,7 +208,7 @@ fn label<const UNIVALUED: bool, const DIAGONAL: bool>(
 /// A packed place and the one below differ by this.
 const ROW: u32 = 1 << 12;
 
-/// What is needed to replay the growth of one object when its order is asked for.
+/// The data for a replay of the objects' growth when a program reads their order.
 pub(crate) struct Growth {
     grid: Rc<KnownGrid>,
     /// Of the whole grid.
@@ -220,7 +220,7 @@ pub(crate) struct Growth {
     visits: OnceCell<Visits>,
 }
 
-/// When the reference comes to each component.
+/// When the reference reaches each component.
 struct Visits {
     /// The cell at which it starts.
     start: Vec<u32>,
@@ -272,7 +272,7 @@ impl Growth {
     pub(crate) fn outer_table(&self, hashes: &[u64]) -> Table {
         let mut sequence: Vec<u32> = (0..hashes.len() as u32).collect();
         let table = Table::copy_of_inserted(hashes, &sequence);
-        // When every element sits in its first slot the order of insertion has left no trace.
+        // If every element is in its first slot, the order of insertion does not matter.
         let mask = table.mask();
         let settled = |(slot, &key): (usize, &u32)| {
             key >= crate::set_order::table::DUMMY || hashes[key as usize] as usize & mask == slot
@@ -295,7 +295,7 @@ impl Growth {
         let start = visits.start[k as usize] as usize;
         let start_place = packed::place(start as i32 / seen_w, start as i32 % seen_w);
         let color = self.grid.cells()[start];
-        // Marks inside the object's own rectangle: a grid may have as many objects as cells.
+        // The marks cover only the object's own rectangle, because a grid may have as many objects as cells.
         let bounds = Bounds::of(self.labels.component(k as usize));
         let mut mine = vec![false; bounds.area()];
         let is_mine = |mine: &[bool], p: u32| bounds.holds(p) && mine[bounds.rank(p)];

@@ -1,3 +1,5 @@
+//! LineSegment lines of places or cells, stored as their two ends.
+
 use crate::set;
 use crate::set::set_cache;
 use crate::set_order::recipe::Recipe;
@@ -6,53 +8,53 @@ use crate::value::packed::{self, Bounds};
 
 /// A straight or diagonal line of places, or of cells of one colour, that has not been made into a set.
 ///
-/// Programs connect every place with every other and keep a few of the lines: the ends say enough to choose.
+/// Programs connect every place with every other place and keep a few of the lines. The ends are enough to choose.
 /// Equal sets have equal ends, because the upper (or left) end comes first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Straight(u64);
+pub(crate) struct LineSegment(u64);
 
-impl Straight {
+impl LineSegment {
     /// The empty set: places that no line connects.
-    pub(crate) const NONE: Straight = Straight(u64::MAX);
+    pub(crate) const NONE: LineSegment = LineSegment(u64::MAX);
 
     /// `connect`; both places fit.
     #[inline]
-    pub(crate) fn between(a: (i32, i32), b: (i32, i32)) -> Straight {
+    pub(crate) fn between(a: (i32, i32), b: (i32, i32)) -> LineSegment {
         let (di, dj) = (b.0 - a.0, b.1 - a.1);
         if di != 0 && dj != 0 && di.abs() != dj.abs() {
-            return Straight::NONE;
+            return LineSegment::NONE;
         }
         let is_forward = di > 0 || (di == 0 && dj >= 0);
         let (from, to) = if is_forward { (a, b) } else { (b, a) };
-        Straight::of(packed::place(from.0, from.1), packed::place(to.0, to.1))
+        LineSegment::of(packed::place(from.0, from.1), packed::place(to.0, to.1))
     }
 
     /// A line of one element, which may be a cell.
     #[inline]
-    pub(crate) fn single(p: u32) -> Straight {
-        Straight::of(p, p & packed::PLACE_MASK)
+    pub(crate) fn single(p: u32) -> LineSegment {
+        LineSegment::of(p, p & packed::PLACE_MASK)
     }
 
-    fn of(first: u32, last: u32) -> Straight {
-        Straight(u64::from(first) << 32 | u64::from(last))
+    fn of(first: u32, last: u32) -> LineSegment {
+        LineSegment(u64::from(first) << 32 | u64::from(last))
     }
 
     /// The line of places in a colour.
     #[inline]
-    pub(crate) fn colored(self, color: i32) -> Straight {
-        if self == Straight::NONE {
+    pub(crate) fn colored(self, color: i32) -> LineSegment {
+        if self == LineSegment::NONE {
             return self;
         }
-        Straight(self.0 | u64::from(packed::color_bits(color)) << 32)
+        LineSegment(self.0 | u64::from(packed::color_bits(color)) << 32)
     }
 
-    /// A number that tells lines of one kind apart.
+    /// A number that identifies a line among lines of one kind.
     #[inline]
     pub(crate) fn number(self) -> u64 {
         self.0
     }
 
-    /// The colour as it stands in a packed cell; places have none.
+    /// The colour byte of the packed cells; 0 for places.
     #[inline]
     pub(crate) fn color_byte(self) -> u32 {
         (self.0 >> 56) as u32
@@ -70,7 +72,7 @@ impl Straight {
     /// The number of elements.
     #[inline]
     pub(crate) fn len(self) -> usize {
-        if self == Straight::NONE {
+        if self == LineSegment::NONE {
             return 0;
         }
         let (a, b) = self.ends();
@@ -100,7 +102,7 @@ impl Straight {
 
     /// The set.
     pub(crate) fn value(self, is_cell: bool) -> Value {
-        if self == Straight::NONE {
+        if self == LineSegment::NONE {
             return set::empty();
         }
         // A place is three bytes and a colour one, so the key is exact.
@@ -109,8 +111,8 @@ impl Straight {
         set_cache::set(key, || {
             let items = self.items().collect();
             let recipe = if is_cell && first & packed::PLACE_MASK != last {
-                // The colours were put on the finished set of places.
-                let places = Straight::of(first & packed::PLACE_MASK, last);
+                // The reference colours the finished set of places.
+                let places = LineSegment::of(first & packed::PLACE_MASK, last);
                 match places.value(false) {
                     Value::Set(s) => Recipe::Via(s),
                     _ => Recipe::Sequence,

@@ -1,7 +1,9 @@
+//! Membership tests for packed sets.
+
 use crate::value::packed::{self, Bounds};
 
-/// Membership of packed elements: a scan when it is short, otherwise a bit for each place of the rectangle around
-/// them, colour by colour.
+/// Membership of packed elements: a scan of a short list, otherwise a bit for each place of the rectangle around them,
+/// colour by colour.
 pub(crate) enum Members<'a> {
     Few(&'a [u32]),
     Known(&'a Bits),
@@ -74,7 +76,7 @@ impl Bits {
                 n_colors,
                 words,
             } => {
-                // What lies before the start wraps round to a large number.
+                // A coordinate before the start wraps around to a large number.
                 let i = packed::row(p).wrapping_sub(bounds.top) as u32;
                 let j = packed::col(p).wrapping_sub(bounds.left) as u32;
                 let c = (p >> 24).wrapping_sub(*color_low);

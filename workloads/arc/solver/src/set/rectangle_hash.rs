@@ -1,7 +1,7 @@
-//! Hashes of sets that fill a rectangle, without looking at their elements.
+//! Hashes of sets that fill a rectangle, without visiting their elements.
 //!
-//! The hash of a frozenset is an exclusive or over its elements, which undoes itself: what a rectangle has is what
-//! four rectangles from the origin have.
+//! The hash of a frozenset is an XOR over its elements, and XOR is its own inverse. The XOR over any rectangle is
+//! therefore the XOR over four rectangles that start at the origin.
 
 use crate::value::hash::{self, SetHash};
 use crate::value::packed::{self, Bounds};
@@ -39,7 +39,7 @@ thread_local! {
     static TABLES: RefCell<Vec<Option<Box<[u64]>>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What the rectangles from the origin have, by the first row and column that they have not.
+/// The XOR over each rectangle from the origin, indexed by the first row and column outside it.
 fn table(color_bits: u32, is_cell: bool) -> Box<[u64]> {
     let stride = SIDE_MAX + 1;
     let mut table = vec![0; stride * stride];

@@ -1,4 +1,4 @@
-//! Sets that recur on every sample, kept per thread: indices of grids and neighbourhoods.
+//! A thread-local cache of sets that recur on every sample: indices of grids, palettes, neighbourhoods and lines.
 
 use crate::set;
 use crate::set_order::recipe::Recipe;
@@ -8,35 +8,35 @@ use crate::value::packed;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-/// Indices of grids up to this size are kept; larger ones are rare.
+/// Indices of grids up to this size are cached; larger ones are rare.
 const SIDE_MAX: usize = 128;
-/// All are forgotten once they have more places than this together.
+/// All index sets are evicted once they would hold more places than this in sum.
 const N_INDICES_MAX: usize = 1 << 19;
-const N_PLACES: usize = 1 << 15;
+const N_SLOTS: usize = 1 << 15;
 
 #[derive(Default)]
-struct Memo {
+struct SetCache {
     indices: HashMap<(usize, usize), Value>,
-    /// The places of all of them.
+    /// The number of places in `indices`.
     n_indices: usize,
     /// Sets of colours, where they do not depend on the order of insertion.
     palettes: HashMap<u16, Option<Value>>,
-    /// Finished sets by a key that says which primitive made them of what.
+    /// Finished sets by a key that encodes a primitive and its argument.
     sets: Vec<(u64, Value)>,
 }
 
 thread_local! {
-    static MEMO: RefCell<Memo> = RefCell::default();
+    static SET_CACHE: RefCell<SetCache> = RefCell::default();
 }
 
-/// Forgets everything, for the set order has changed.
+/// Empties the cache, because the set order has changed.
 pub(crate) fn clear() {
-    MEMO.with(|m| *m.borrow_mut() = Memo::default());
+    SET_CACHE.with(|m| *m.borrow_mut() = SetCache::default());
 }
 
 /// The set of all indices of an h × w grid, inserted row by row; both sides fit the packed range.
 pub(crate) fn indices(h: usize, w: usize) -> Value {
-    if let Some(v) = MEMO.with(|m| m.borrow().indices.get(&(h, w)).cloned()) {
+    if let Some(v) = SET_CACHE.with(|m| m.borrow().indices.get(&(h, w)).cloned()) {
         return v;
     }
     let mut items = Vec::with_capacity(h * w);
@@ -45,7 +45,7 @@ pub(crate) fn indices(h: usize, w: usize) -> Value {
     }
     let v = set::packed(items, false, Recipe::Sequence);
     if h <= SIDE_MAX && w <= SIDE_MAX {
-        let old = MEMO.with(|m| {
+        let old = SET_CACHE.with(|m| {
             let memo = &mut *m.borrow_mut();
             let indices = &mut memo.indices;
             let is_full = memo.n_indices + h * w > N_INDICES_MAX;
@@ -65,19 +65,19 @@ pub(crate) fn indices(h: usize, w: usize) -> Value {
 
 /// The set of the colours whose bits are set, if it does not depend on the order in which they were inserted.
 pub(crate) fn palette(colors: u16, make: impl FnOnce() -> Option<Value>) -> Option<Value> {
-    if let Some(known) = MEMO.with(|m| m.borrow().palettes.get(&colors).cloned()) {
+    if let Some(known) = SET_CACHE.with(|m| m.borrow().palettes.get(&colors).cloned()) {
         return known;
     }
     let made = make();
-    MEMO.with(|m| m.borrow_mut().palettes.insert(colors, made.clone()));
+    SET_CACHE.with(|m| m.borrow_mut().palettes.insert(colors, made.clone()));
     made
 }
 
-/// The set with this key, made at most once while it stays in its place of the direct-mapped memo.
+/// The set with this key, made only if its slot of the direct-mapped cache holds another key.
 #[inline]
 pub(crate) fn set(key: u64, make: impl FnOnce() -> Value) -> Value {
-    let at = (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - N_PLACES.trailing_zeros())) as usize;
-    let found = MEMO.with(|m| {
+    let at = (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - N_SLOTS.trailing_zeros())) as usize;
+    let found = SET_CACHE.with(|m| {
         let memo = m.borrow();
         memo.sets
             .get(at)
@@ -86,10 +86,10 @@ pub(crate) fn set(key: u64, make: impl FnOnce() -> Value) -> Value {
     });
     found.unwrap_or_else(|| {
         let v = make();
-        let old = MEMO.with(|m| {
+        let old = SET_CACHE.with(|m| {
             let mut memo = m.borrow_mut();
             if memo.sets.is_empty() {
-                memo.sets = vec![(u64::MAX, Value::None); N_PLACES];
+                memo.sets = vec![(u64::MAX, Value::None); N_SLOTS];
             }
             std::mem::replace(&mut memo.sets[at], (key, v.clone()))
         });

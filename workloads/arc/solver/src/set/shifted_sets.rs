@@ -1,6 +1,6 @@
-//! Sets that are other sets moved, and lists that are such copies until somebody looks at the values.
+//! Moved copies of sets, and lists of such copies that are built at the first access.
 //!
-//! A program that tries a shape at every place of a grid makes thousands of copies, of which it looks at one.
+//! A program that tries a shape at every place of a grid makes thousands of copies and uses one.
 
 use crate::primitives::collection::one_color;
 use crate::primitives::patch;
@@ -13,7 +13,7 @@ use std::cell::OnceCell;
 use std::ops::{Deref, Range};
 use std::rc::Rc;
 
-/// Packed sets, none of them empty, each moved by some steps. What is moved still fits.
+/// Copies of packed sets, each moved by a step. No object is empty, and every moved element fits the packed range.
 #[derive(Clone)]
 pub(crate) struct Copies {
     objects: Vec<Rc<Set>>,
@@ -23,7 +23,7 @@ pub(crate) struct Copies {
 #[derive(Clone, Copy)]
 struct Move {
     object: u32,
-    /// None for the object itself, which may have another order than one that was moved nowhere.
+    /// None for the object itself, whose order may differ from that of a copy moved by (0, 0).
     by: Option<(i32, i32)>,
 }
 
@@ -49,7 +49,7 @@ impl Copies {
         }
     }
 
-    /// The copies of all lists, if no copy of one can be equal to a copy of another.
+    /// The copies of all lists, if no copy in one list can equal a copy in another list.
     pub(crate) fn all_of(lists: &[Cow<Copies>]) -> Option<Copies> {
         let (mut objects, mut moves) = (Vec::<Rc<Set>>::new(), Vec::new());
         for list in lists {
@@ -149,10 +149,10 @@ impl Copies {
     }
 }
 
-/// So many sets are looked at one by one.
+/// Up to this many plain sets are treated as copies.
 const N_FEW: usize = 8;
 
-/// Whether one set may be the other, moved.
+/// Whether one set may be a moved copy of the other.
 fn may_be_moved(a: &Set, b: &Set) -> bool {
     let sides = |set: &Set| (set.bounds().height(), set.bounds().width());
     a.len() == b.len() && a.is_cell() == b.is_cell() && sides(a) == sides(b)
@@ -182,7 +182,7 @@ impl Rectangle {
     }
 }
 
-/// Values of any kind; copies are made when the first of them is looked at.
+/// Values of any kind. Copies are built when the values are first accessed as a slice.
 pub(crate) struct Listed {
     values: OnceCell<Vec<Value>>,
     copies: Option<Box<Copies>>,
@@ -196,7 +196,7 @@ impl Listed {
         }
     }
 
-    /// The copies that these values are, or a few packed sets; None if they are anything else.
+    /// The values as copies, if they are copies or a few packed sets.
     pub(crate) fn copies_or_few(&self) -> Option<Cow<'_, Copies>> {
         if let Some(copies) = self.copies() {
             return Some(Cow::Borrowed(copies));
@@ -210,7 +210,7 @@ impl Listed {
         Some(Cow::Owned(Copies::themselves(objects)))
     }
 
-    /// The copies that these values are, unless they have been made.
+    /// The values as copies, if they are copies that have not been built.
     pub(crate) fn copies(&self) -> Option<&Copies> {
         match self.values.get() {
             Some(_) => None,
@@ -218,7 +218,7 @@ impl Listed {
         }
     }
 
-    /// A value; a copy is made without the others.
+    /// One value; of a list of copies, only this copy is built.
     pub(crate) fn get(&self, k: usize) -> Value {
         match self.copies() {
             Some(copies) => copies.get(k),
@@ -291,7 +291,7 @@ mod tests {
             let hashes: Vec<u64> = made.iter().map(Value::py_hash).collect();
             assert_eq!(copies.hashes(), hashes);
             assert!(copies.sizes().eq(made.iter().map(|v| v.len().unwrap())));
-            // As a set, they are the set of the sets they are, made or not.
+            // A set of copies equals the set of the built values.
             let of_copies = set::copies(copies, Recipe::Sequence).unwrap();
             let of_values = set::from_values(made).unwrap();
             let (kept, _) = distinct::sets(&[of_copies.clone(), of_values.clone()]).unwrap();

@@ -1,15 +1,15 @@
-//! The order in which a program sees the indices of a grid too large for its indices to be kept.
+//! The iteration order of the indices of a grid that is too large for the index cache.
 
 use crate::set_order::table::{n_keys_full, n_slots_grown};
 use crate::value::hash;
 use std::cell::RefCell;
 use std::ops::Range;
 
-/// Visits indices of an h × w grid in the iteration order of the set of all of them, inserted row by row: those
-/// in its corner of these sides.
+/// Visits the indices in the corner of an h × w grid, in the iteration order of the set of all its indices, inserted
+/// row by row.
 ///
-/// Where a key goes depends on which slots are taken, not by whom. So what is looked at again and again is a bit for
-/// each slot, which the processor's caches can hold; keys are put aside in buckets.
+/// The slot of a key depends on which slots are taken, not on the keys in them. So the data that is read again and
+/// again is one bit per slot, which fits in the CPU caches; keys are kept apart in buckets.
 pub(crate) fn visit_indices(
     (h, w): (usize, usize),
     corner: (usize, usize),
@@ -25,7 +25,7 @@ pub(crate) fn visit_indices(
             found.push((slot, key));
         }
     };
-    // What comes after the corner's last key does not move it.
+    // Keys after the corner's last key do not move it.
     let n_keys = match n_corner {
         0 => 0,
         _ => (corner.0 - 1) * w + corner.1,
@@ -64,10 +64,10 @@ thread_local! {
     static TABLES: RefCell<(Keyed, Keyed)> = RefCell::default();
 }
 
-/// Tables that had more keys are not kept for the next time: they are rare.
+/// Tables that had more keys are rare and not kept for reuse.
 const N_KEYS_KEPT_MAX: usize = 1 << 18;
 
-/// The indices of a grid as keys: the row above the column.
+/// The indices of a grid as keys: the row in the high bits, the column in the low bits.
 #[derive(Clone, Copy)]
 struct Indices {
     w: usize,
@@ -110,8 +110,8 @@ impl Indices {
 #[derive(Default)]
 struct Keyed {
     taken: Taken,
-    /// The keys of so many slots each, with their slots, as they came: a table in their place would be written all
-    /// over, mostly outside the caches.
+    /// The keys of `N_SLOTS_BUCKET` slots each, with their slots, in order of insertion. A table instead would be
+    /// written at random, mostly outside the caches.
     buckets: Vec<Vec<(u32, u32)>>,
 }
 
@@ -167,7 +167,7 @@ struct Taken {
 impl Taken {
     fn clear(&mut self, n_slots: usize) {
         self.words.clear();
-        // One more, so that ten slots can be read from anywhere.
+        // One more word, so that ten slots can be read from any position.
         self.words.resize(n_slots.div_ceil(64) + 1, 0);
         self.mask = n_slots - 1;
     }

@@ -1,7 +1,9 @@
+//! The layout of a set's hash table, which gives the iteration order.
+
 use crate::set_order::table::{self, DUMMY, EMPTY, Table};
 use std::cell::RefCell;
 
-/// Where a set's items sit in their hash table: the iteration order, and what a later copy needs to know.
+/// The slots of a set's items in its hash table: the iteration order, and the data that a later copy needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     /// Positions of the items in iteration order.
@@ -19,7 +21,7 @@ thread_local! {
 }
 
 impl Layout {
-    /// The layout after inserting distinct elements with these hashes, in the order of `sequence` or as they stand.
+    /// The layout after inserting distinct elements with these hashes, in the order of `sequence` or as given.
     pub(crate) fn of_hashes(hashes: &[u64], sequence: Option<&[u32]>) -> Layout {
         SCRATCH.with(|scratch| {
             let (table, spare) = &mut *scratch.borrow_mut();
@@ -50,14 +52,14 @@ impl Layout {
         })
     }
 
-    /// The table again, with item positions as keys.
+    /// Rebuilds the table, with item positions as keys.
     pub(crate) fn table(&self) -> Table {
         let mut slots = vec![EMPTY; self.n_slots as usize];
         for (&key, slot) in self.perm.iter().zip(self.slots()) {
             slots[slot] = key;
         }
         let used = self.perm.len();
-        // Where the dummies sat does not matter to a copy, only that there were some.
+        // A copy depends on whether there were dummies, not on their slots.
         Table {
             slots,
             fill: used + usize::from(self.has_dummies),
@@ -65,7 +67,7 @@ impl Layout {
         }
     }
 
-    /// A layout without a table: sorted order, or items that already stand in iteration order.
+    /// A layout without a table: sorted order, or items that are already in iteration order.
     pub(crate) fn sorted(perm: Vec<u32>) -> Layout {
         Layout {
             perm,

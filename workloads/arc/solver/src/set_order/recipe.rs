@@ -1,9 +1,9 @@
-//! How the order of a set follows from where it came from, and the replay of that in CPython's tables.
+//! Recipes: how a set was made. Its order follows from the recipe by a replay in CPython's tables.
 
 use crate::primitives::collection::one_color;
 use crate::set::distinct;
 use crate::set::labels::Growth;
-use crate::set::line_segment::Straight;
+use crate::set::line_segment::LineSegment;
 use crate::set::{Items, Set, from_values};
 use crate::set_order::layout::Layout;
 use crate::set_order::table::{self, DUMMY, PackedTable};
@@ -13,9 +13,9 @@ use crate::value::packed::{self, Bounds};
 use std::borrow::Cow;
 use std::rc::Rc;
 
-/// Where a set came from, kept until its order is asked for.
+/// How a set was made, kept until its order is needed.
 pub(crate) enum Recipe {
-    /// The items stand in the order in which they were inserted.
+    /// The items are in the order of insertion.
     Sequence,
     /// Item k was made from the parent's item k; the parent was iterated.
     Via(Rc<Set>),
@@ -27,14 +27,14 @@ pub(crate) enum Recipe {
     Mapped(Rc<Set>, Vec<u32>),
     /// The parent was iterated and the items with these numbers (one per parent item) inserted; duplicates possible.
     Numbered(Rc<Set>, Vec<u32>),
-    /// Tuples of an element of the first and one of the second: item j·n + i, second outermost.
+    /// Tuples of an element of the first and one of the second: item j·n + i, the second set in the outer loop.
     Product(Rc<Set>, Rc<Set>),
     /// The elements of these sets were inserted one set after the other.
     Chained(Vec<Value>),
     /// The parent is a set of sets; it was iterated and their elements inserted.
     ChainedOver(Rc<Set>),
-    /// The parent is a set of sets with lists; it was iterated and the items with these numbers (one per element of
-    /// the parent's items) inserted; duplicates possible.
+    /// The parent is a set of sets that are stored as lists of values; it was iterated and the items with these numbers
+    /// (one per element of the parent's items) inserted; duplicates possible.
     Joined(Rc<Set>, Vec<u32>),
     /// The sets were first put into a set of their own, then chained.
     Merged(Vec<Value>),
@@ -43,10 +43,10 @@ pub(crate) enum Recipe {
     /// As `MergedOver`, for one object shifted to each of the parent's places.
     ShiftedOver(Rc<Set>, Rc<Set>),
     /// As `MergedOver`, for sets that are lines of places or of cells.
-    MergedLines(Rc<Set>, Vec<Straight>, bool),
+    MergedLines(Rc<Set>, Vec<LineSegment>, bool),
     /// An object grown from a grid.
     Grown(Rc<Growth>, u32),
-    /// The objects of a grid, as the reference comes to them.
+    /// The objects of a grid, in the order in which the reference finds them.
     Objects(Rc<Growth>),
     /// `parent.union({x})`: the parent's items, then x if it is new.
     Inserted(Rc<Set>, Value),
@@ -55,7 +55,7 @@ pub(crate) enum Recipe {
 }
 
 impl Recipe {
-    /// The longest chain of recipes that this one waits for.
+    /// The longest chain of recipes that must be followed before this one.
     pub(crate) fn n_pending(&self) -> u32 {
         let most = |l: &[Value]| {
             l.iter()
@@ -89,7 +89,7 @@ impl Recipe {
                     }
                     None => p.n_pending().max(most(sets)),
                 },
-                // Cells in a line wait for the line of places.
+                // A line of cells depends on its line of places.
                 Items::Lines(..) => p.n_pending().max(2),
                 _ => p.n_pending(),
             },
@@ -98,7 +98,7 @@ impl Recipe {
 }
 
 impl Recipe {
-    /// The slots of the table of n elements, if their number alone says it and none was ever discarded.
+    /// The number of slots of the table, if it follows from the number of elements and none was ever discarded.
     pub(crate) fn n_slots(&self, n: usize) -> Option<usize> {
         match self {
             Recipe::Grown(..) | Recipe::Objects(..) => Some(table::n_slots_copied(n)),
@@ -230,7 +230,7 @@ fn shifted_over(set: &Set, places: &Set, object: &Set) -> Layout {
     sequence.layout()
 }
 
-/// Our positions of the kept items, in the parent's order.
+/// The positions of the kept items in the new set, in the parent's order.
 fn kept_in_order(parent: &Set, kept: &[u32]) -> Vec<u32> {
     let mut position = vec![u32::MAX; parent.len()];
     for (ours, &theirs) in kept.iter().enumerate() {
@@ -332,7 +332,7 @@ impl<'a> Sequence<'a> {
         }
     }
 
-    /// Inserts the elements of a set; its order is asked for only if it brings more than one new element.
+    /// Inserts the elements of a set; its order is computed only if it adds more than one new element.
     fn extend<'b>(
         &mut self,
         items: &[u32],
@@ -360,7 +360,7 @@ impl<'a> Sequence<'a> {
     }
 }
 
-/// The distinct sets among these in the iteration order of a set of them.
+/// The distinct sets among these, in the iteration order of the set of them.
 fn as_set(sets: Vec<Value>) -> Vec<Value> {
     match from_values(sets) {
         Ok(Value::Set(s)) => s.iter().collect(),
@@ -436,7 +436,7 @@ impl<'a> Positions<'a> {
     }
 }
 
-/// The set of all elements of these sets; gives the list back unless all are sets of packed elements of one kind.
+/// The set of all elements of these sets; returns the list unless all are sets of packed elements of one kind.
 ///
 /// `recipe` receives the list to keep.
 pub(crate) fn union(

@@ -1,15 +1,15 @@
-//! What a hash table says about its order before it is known in which order its keys came.
+//! The slots that keys may have in a hash table, for any order of insertion.
 
 use std::cell::RefCell;
 
-/// The first and the last slot that a key may have, whatever the order of insertion.
+/// The first and the last slot that a key may have, for any order of insertion.
 pub(crate) type Span = (u32, u32);
 
-/// The spans of keys with these hashes in a table of this many slots. None if they say too little.
+/// The spans of keys with these hashes in a table of this many slots. None if too many keys compete for slots.
 ///
-/// A key that finds its first slot taken goes to the next free one, so that together the keys of a cluster fill the
-/// same slots in any order. A key that looks at ten slots in vain jumps to another place: whoever may have to is
-/// taken to be at both.
+/// A key whose first slot is taken goes to the next free slot, so the keys of a cluster fill the same slots in any
+/// order. A key that finds ten slots taken jumps to another place. A key that may have to jump is counted at both
+/// places.
 pub(crate) fn spans(hashes: &[u64], n_slots: usize) -> Option<Vec<Span>> {
     SLOTS.with_borrow_mut(|slots| {
         let mut looks: Vec<Look> = Vec::with_capacity(hashes.len() + hashes.len() / 4);
@@ -47,7 +47,7 @@ pub(crate) fn spans(hashes: &[u64], n_slots: usize) -> Option<Vec<Span>> {
     })
 }
 
-/// A key that looks for a free slot from this one on.
+/// A key's search for a free slot, from `start` on.
 struct Look {
     key: u32,
     start: u32,
@@ -56,7 +56,7 @@ struct Look {
 }
 
 impl Look {
-    /// Where the key looks after this has failed.
+    /// The key's next search after this one has failed.
     fn next(&self, n_slots: usize) -> Look {
         let perturb = self.perturb >> 5;
         let start = (self.start as usize)
@@ -81,17 +81,17 @@ thread_local! {
 
 /// The slots of a table.
 struct Slots {
-    /// How many keys look from here.
+    /// How many searches start at each slot.
     n_starts: Vec<u8>,
-    /// The last slot of the cluster that this one is in, which may lie beyond the table; `NOT_CROWDED` if all keys
-    /// of the cluster have their first slot to themselves.
+    /// The last slot of each slot's cluster, which may be beyond the table; `NOT_CROWDED` if no two keys of the cluster
+    /// compete.
     ends: Vec<u32>,
 }
 
 const NOT_CROWDED: u32 = u32::MAX;
 
 impl Slots {
-    /// None if too many keys look from one slot.
+    /// None if too many searches start at one slot.
     fn fill(&mut self, looks: &[Look], n_slots: usize) -> Option<()> {
         self.n_starts.clear();
         self.n_starts.resize(n_slots, 0);
@@ -107,8 +107,8 @@ impl Slots {
                 slot += 1;
                 continue;
             }
-            // A cluster is crowded from the first slot that two keys want, up to the one after which nobody waits: a
-            // key that wants the next slot has it to itself, or begins a crowd of its own.
+            // A cluster is crowded from the first slot at which two searches start, up to the slot after which no key
+            // is left over. A key that starts at the next slot gets it without competition, or begins another crowd.
             let start = slot;
             let mut n_waiting = 0;
             while slot < n_slots {
@@ -124,14 +124,14 @@ impl Slots {
         Some(())
     }
 
-    /// Whether a key that looks from this slot may find none free.
+    /// Whether a search from this slot may find no free slot.
     fn may_fail(&self, start: u32) -> bool {
         let end = self.ends[start as usize];
         let is_near_end = start + N_LINEAR_PROBES >= self.ends.len() as u32;
         end != NOT_CROWDED && (is_near_end || end > start + N_LINEAR_PROBES)
     }
 
-    /// The last slot that a key may take that looks from this one.
+    /// The last slot at which a search from this one may end.
     fn last(&self, start: u32) -> u32 {
         match self.ends[start as usize] {
             NOT_CROWDED => start,
@@ -147,7 +147,7 @@ mod tests {
     use crate::set_order::table::n_slots_inserted;
     use crate::value::hash;
 
-    /// A generator of numbers that differ from run to run of the loop, not from run to run of the test.
+    /// A pseudo-random generator whose sequence is the same in every run of the test.
     fn next(state: &mut u64) -> u64 {
         *state = state
             .wrapping_mul(6_364_136_223_846_793_005)

@@ -6,7 +6,7 @@
 use crate::value::packed;
 
 pub(crate) const EMPTY: u32 = u32::MAX;
-/// A slot whose element was discarded: it is probed past, not iterated.
+/// A slot whose element was discarded: probes continue past it, and iteration skips it.
 pub(crate) const DUMMY: u32 = u32::MAX - 1;
 const N_LINEAR_PROBES: usize = 9;
 
@@ -40,7 +40,7 @@ impl Table {
         self.grow(hash_of);
     }
 
-    /// Inserts a key unless `same` recognises an equal one; says whether it was new.
+    /// Inserts a key unless `same` recognises an equal one; returns whether it was new.
     #[inline]
     pub(crate) fn insert(
         &mut self,
@@ -129,7 +129,8 @@ impl Table {
         }
     }
 
-    /// `self - other`, where `gone` says which keys other holds: a copy with discards if self is much larger.
+    /// `self - other`, where `gone` tests whether other holds a key. If self is much larger, it is copied and keys are
+    /// discarded.
     pub(crate) fn minus(
         &self,
         n_other: usize,
@@ -195,7 +196,7 @@ pub(crate) fn n_slots_inserted(n: usize) -> usize {
     n_slots
 }
 
-/// A table of this many slots grows when it has so many keys: it is three fifths full.
+/// The number of keys at which a table of this many slots grows: it is then three fifths full.
 pub(crate) fn n_keys_full(n_slots: usize) -> usize {
     ((n_slots - 1) * 3).div_ceil(5)
 }
@@ -214,7 +215,7 @@ pub(crate) fn n_slots_copied(n: usize) -> usize {
     }
 }
 
-/// The number of slots CPython takes for a table that needs more than this.
+/// The number of slots that CPython allocates for a table that needs more than this.
 fn power_above(n_min: usize) -> usize {
     let mut n_slots = 8;
     while n_slots <= n_min {
@@ -253,7 +254,7 @@ impl Probe {
         }
     }
 
-    /// The slots to look at before the next jump.
+    /// The slots to probe before the next jump.
     #[inline]
     fn run(&self, mask: usize) -> std::ops::RangeInclusive<usize> {
         let n = if self.slot + N_LINEAR_PROBES <= mask {

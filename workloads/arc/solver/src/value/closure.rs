@@ -1,3 +1,5 @@
+//! Functions made from other functions, and calls of functions.
+
 use crate::evaluate::meter;
 use crate::language::primitive::PRIMITIVES;
 use crate::set::Set;
@@ -11,19 +13,21 @@ use std::rc::Rc;
 pub struct Closure {
     pub(crate) form: Form,
     parts: OnceCell<[Value; 3]>,
-    /// Where the parts come from once they are asked for: a function, and a set whose first element is fixed.
+    /// The source of the parts if they are computed on demand: a function, and a set whose first element is the fixed
+    /// argument.
     first_of: Option<(Value, Rc<Set>)>,
     nesting: u32,
-    /// None until it is asked for, where it depends on an element that was not looked up.
+    /// None until it is needed, if it depends on an element that has not been looked up.
     weight: Cell<Option<u32>>,
-    /// Parts are shared, so a function may have far more parts than could be hashed twice.
+    /// Cached: parts are shared, so a function may have too many parts to hash them twice.
     hash: Cell<Option<u64>>,
 }
 
 /// Functions with more parts than this are not written out.
 const WEIGHT_WRITTEN_MAX: u32 = 1000;
 
-/// Parts that weigh less than this together, and are nested less deep, are nowhere near the limits of values.
+/// Parts of at most this weight in sum, nested less deeply than `NESTING_LIGHT_MAX`, are far below the limits of
+/// values.
 const LIGHT_MAX: u32 = 1 << 20;
 const NESTING_LIGHT_MAX: u32 = 64;
 
@@ -35,12 +39,12 @@ fn written(weight: u32) -> u32 {
     }
 }
 
-/// Whether a part is a function whose weight nobody has asked for yet.
+/// Whether a part is a function whose weight has not been computed yet.
 fn has_unknown_weight(part: &Value) -> bool {
     matches!(part, Value::Closure(c) if c.weight.get().is_none())
 }
 
-/// Whether parts are far from the limits of values, whatever the weights that are not known.
+/// Whether parts are far below the limits of values, whatever the unknown weights are.
 fn are_light(parts: &[Value]) -> bool {
     let known = parts.iter().filter(|part| !has_unknown_weight(part));
     weight_of(known) <= LIGHT_MAX && parts.iter().all(|part| part.nesting() < NESTING_LIGHT_MAX)
@@ -61,7 +65,7 @@ pub(crate) enum Form {
     RightBound(u8),
     /// function(fixed, …)
     LeftBound(u8),
-    /// The empty tuple, whatever the arguments: what a guarded line has in place of a function.
+    /// Gives the empty tuple for any arguments: the default of a guarded line that makes a function.
     Nothing,
 }
 
@@ -101,8 +105,8 @@ impl Closure {
         })))
     }
 
-    /// A function with the first element of a set, which is not empty, as its fixed argument. It is looked up when the
-    /// function is called: which element is the first can take long to find out, and many functions never are.
+    /// A function with the first element of a non-empty set as its fixed argument. The element is looked up when the
+    /// function is called, because the lookup can take long and many functions are never called.
     pub(crate) fn of_first(form: Form, function: &Value, set: &Rc<Set>) -> Result {
         let weight = set.weight().saturating_add(function.weight());
         let nesting = set.nesting_of_each().map(|n| n.max(function.nesting()));
@@ -188,6 +192,10 @@ pub(crate) fn n_args(f: &Value) -> Option<u8> {
 }
 
 /// `f(*args)`: a function called with arguments, as Python would.
+///
+/// # Errors
+/// The exception that Python would raise, for example if `f` is not a function or the number of
+/// arguments is wrong, or the limit that the call exceeds.
 pub fn call(f: &Value, args: &[Value]) -> Result {
     match f {
         Value::Primitive(p) => {

@@ -1,3 +1,5 @@
+//! The encoding of values as text, as result tables hold them.
+
 use crate::language::primitive::PRIMITIVES;
 use crate::set::{Items, Set};
 use crate::value::Value;
@@ -26,7 +28,7 @@ pub fn encode(value: &Value) -> String {
     String::from_utf8(out.kept).expect("only ASCII is written")
 }
 
-/// An output as result tables hold it: its encoding, or what is left of one that is too long to be kept.
+/// An output as result tables hold it: its encoding, or only the length and hash of one that is too long to be kept.
 ///
 /// ```
 /// use swathe_arc::{Grid, Output};
@@ -38,17 +40,17 @@ pub fn encode(value: &Value) -> String {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Output {
-    /// The encoding; None if it is longer than was asked for.
+    /// The encoding; None if it is longer than the limit.
     pub text: Option<Arc<str>>,
-    /// How long it is.
+    /// The length of the encoding.
     pub n_bytes: usize,
     /// The first 16 bytes of its BLAKE3 hash, little-endian: equal outputs have equal hashes.
     pub hash: u128,
 }
 
 impl Output {
-    /// Encodes a value. Of an encoding longer than `n_bytes_max` no more than that is in memory at once,
-    /// and as much again where a part is repeated.
+    /// Encodes a value. No more than about `n_bytes_max` bytes of the encoding are in memory at once, and as much again
+    /// where a part is repeated.
     pub fn of(value: &Value, n_bytes_max: usize) -> Output {
         let mut out = Text::new(n_bytes_max);
         write_value(value, &mut out);
@@ -75,13 +77,13 @@ impl Output {
     }
 }
 
-/// An encoding in the making. What goes beyond the limit is hashed and forgotten.
+/// An encoding under construction. Text beyond the limit is hashed and dropped.
 struct Text {
     kept: Vec<u8>,
     n_bytes_max: usize,
     spilled: Option<Box<Spilled>>,
-    /// The heaviest set sorted so far, with its elements ascending: one too long for its text to be
-    /// repeated is at least not sorted again.
+    /// The heaviest set sorted so far, with its elements ascending. A repeated set whose text is too long to keep is at
+    /// least not sorted again.
     sorted: Option<(Rc<Set>, Rc<[Value]>)>,
     #[cfg(test)]
     n_sorts: usize,
@@ -112,7 +114,7 @@ impl Text {
         self.kept.extend_from_slice(text.as_bytes());
     }
 
-    /// How many bytes have been hashed and forgotten.
+    /// How many bytes have been hashed and dropped.
     fn n_bytes_spilled(&self) -> usize {
         self.spilled.as_ref().map_or(0, |spilled| spilled.n_bytes)
     }
@@ -131,7 +133,7 @@ impl Text {
             self.n_sorts += 1;
         }
         let items = Rc::<[Value]>::from(items);
-        // Not the last one: that would always be a part of the set that is repeated.
+        // Not the last set sorted: that would always be a part of the repeated set.
         let is_heaviest = |(known, _): &(Rc<Set>, _)| known.weight() <= set.weight();
         if self.sorted.as_ref().is_none_or(is_heaviest) {
             self.sorted = Some((Rc::clone(set), Rc::clone(&items)));
@@ -139,7 +141,7 @@ impl Text {
         items
     }
 
-    /// Makes room after an element, if it is needed.
+    /// Hashes and drops the text after an element, if it is longer than the limit.
     #[inline]
     fn spill(&mut self) {
         if self.kept.len() > self.n_bytes_max {
@@ -147,7 +149,7 @@ impl Text {
         }
     }
 
-    /// Apart, because a hasher on the stack at every level of a nested value would overflow it.
+    /// A separate function, because a hasher in the frame of every level of a nested value would overflow the stack.
     #[cold]
     #[inline(never)]
     fn spill_now(&mut self) {
@@ -224,7 +226,7 @@ fn write_list<T>(items: impl Iterator<Item = T>, out: &mut Text, write: impl Fn(
 
 /// A row of a grid: nearly always digits, which are written all at once.
 fn write_row(cells: &[i8], out: &mut Text) {
-    // Without a way out in the middle, so that many cells are looked at together.
+    // Without an early exit, so that the loop can be vectorised.
     let is_digits = cells.iter().fold(true, |all, &c| all & ((c as u8) < 10));
     if !is_digits {
         return write_list(cells.iter(), out, |&c, out| write_int(c.into(), out));
@@ -236,7 +238,7 @@ fn write_row(cells: &[i8], out: &mut Text) {
     for (pair, &cell) in pairs.iter_mut().zip(cells) {
         *pair = [b'0' + cell as u8, b','];
     }
-    // The last comma, if there is one.
+    // Drops the last comma, if there is one.
     out.kept.truncate(out.kept.len().max(at + 1) - 1);
     out.push(b']');
 }
@@ -286,8 +288,8 @@ fn write_tuple(value: &Value, out: &mut Text) {
     out.push(b'}');
 }
 
-/// Writes a row of a grid, or rows of a grid that is not known as one, without taking them apart into values.
-/// False if the tuple is neither.
+/// Writes a row of a grid, or a tuple of rows that form a grid, without making values of the cells. False if the tuple
+/// is neither.
 fn write_rows(tuple: &Tuple, out: &mut Text) -> bool {
     fn cells(value: &Value) -> Option<&[i8]> {
         match value {
@@ -317,10 +319,10 @@ fn write_rows(tuple: &Tuple, out: &mut Text) -> bool {
     true
 }
 
-/// The elements of a tuple. The text of one that is there many times over, as in `canvas(x, (70000, 3))`, is
-/// made once: it would otherwise be sorted as often as it is written.
+/// The elements of a tuple. The text of a repeated element, as in `canvas(x, (70000, 3))`, is made once; otherwise a
+/// set would be sorted each time it is written.
 fn write_values(items: &[Value], out: &mut Text) {
-    // Of the element before, if this one is the same.
+    // The text of the previous element, if this one is the same.
     let mut text = Vec::new();
     out.push(b'[');
     for (k, item) in items.iter().enumerate() {
@@ -345,7 +347,7 @@ fn write_values(items: &[Value], out: &mut Text) {
     out.push(b']');
 }
 
-/// Whether two values are one in memory. Equal ones may differ in their text: `True` is 1.
+/// Whether two values are one in memory. Equal values may differ in their text: `True` equals 1.
 fn is_same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Set(a), Value::Set(b)) => Rc::ptr_eq(a, b),

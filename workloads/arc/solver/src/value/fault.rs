@@ -1,8 +1,10 @@
+//! Faults: the exceptions of the reference, and the limits of a call.
+
 use std::fmt;
 
 /// Why a call has no value: the class of exception the Python reference raises, or a limit that was hit.
 ///
-/// Faults are values: they are copied through everything that depends on the failing statement.
+/// Faults are values: they are copied to every statement that depends on the failing one.
 ///
 /// ```
 /// assert_eq!(swathe_arc::Fault::StopIteration.name(), "StopIteration");
@@ -27,11 +29,11 @@ pub enum Fault {
     AttributeError,
     /// A dictionary lookup that failed (corners of elements that are longer than pairs).
     KeyError,
-    /// An integer left 64 bits; Python would have gone on.
+    /// An integer overflowed 64 bits; Python's integers would not.
     OverflowError,
     /// The call used up its work limit.
     Timeout,
-    /// The call asked for more memory than its limit.
+    /// The call needed more memory than its limit.
     Memory,
 }
 
@@ -70,7 +72,7 @@ impl Fault {
         }
     }
 
-    /// Whether the fault is a limit of ours and not an exception of the program.
+    /// Whether the fault is a limit of this crate, not an exception of the program.
     pub fn is_limit(self) -> bool {
         matches!(self, Fault::Timeout | Fault::Memory)
     }

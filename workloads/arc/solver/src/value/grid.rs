@@ -1,3 +1,5 @@
+//! Rectangular grids of small integers.
+
 use crate::set::labels::Labels;
 use crate::value::Value;
 use crate::value::fault::Result;
@@ -16,7 +18,7 @@ use std::rc::Rc;
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Grid {
-    /// Follows from the other two, and is asked for with every cell.
+    /// Follows from the other fields; stored because it is read for every cell.
     h: usize,
     w: usize,
     cells: Vec<i8>,
@@ -58,6 +60,9 @@ impl Grid {
     }
 
     /// One row.
+    ///
+    /// # Panics
+    /// If the grid has no such row.
     #[inline]
     pub fn row(&self, i: usize) -> &[i8] {
         &self.cells[i * self.w..(i + 1) * self.w]
@@ -81,13 +86,14 @@ impl Grid {
     }
 }
 
-/// A grid as a value: with what has been found out about it.
+/// A grid as a value, with cached facts about it.
 pub struct KnownGrid {
     grid: Grid,
     background: Cell<Option<i8>>,
-    /// Connected components, kept because programs ask for the objects of one grid in several ways.
+    /// Connected components, cached because programs compute the objects of one grid in several
+    /// ways.
     labels: [OnceCell<Rc<Labels>>; 6],
-    /// Where each colour is, kept because programs look for many objects in one grid.
+    /// Where each colour is, cached because programs search one grid for many objects.
     planes: OnceCell<Box<Planes>>,
 }
 
@@ -131,7 +137,7 @@ impl From<Grid> for Value {
     }
 }
 
-/// The value of rows of equal width; no rows or no columns are tuples as Python has them.
+/// The value of rows of equal width; without rows or columns, the empty tuples that Python has.
 pub(crate) fn value(h: usize, w: usize, cells: Vec<i8>) -> Result {
     if h == 0 {
         return Value::tuple(vec![]);
@@ -145,8 +151,8 @@ pub(crate) fn value(h: usize, w: usize, cells: Vec<i8>) -> Result {
 
 /// The value as a grid, if it is a rectangular, non-empty tuple of tuples of small integers.
 ///
-/// Whatever is not (ragged rows, None, booleans, wide integers) is handled by the general
-/// paths of the primitives.
+/// Other values (ragged rows, None, booleans, wide integers) take the general paths of the
+/// primitives.
 pub(crate) fn dense(v: &Value) -> Option<Rc<KnownGrid>> {
     if let Value::Grid(g) = v {
         return Some(g.clone());

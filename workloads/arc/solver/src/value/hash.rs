@@ -10,7 +10,7 @@ pub(crate) const NONE: u64 = 0xfca8_6420;
 
 #[inline]
 pub(crate) const fn int(v: i64) -> u64 {
-    let r = if -MODULUS <= v && v < MODULUS {
+    let r = if -MODULUS < v && v < MODULUS {
         v
     } else {
         v % MODULUS
@@ -18,7 +18,7 @@ pub(crate) const fn int(v: i64) -> u64 {
     if r == -1 { -2i64 as u64 } else { r as u64 }
 }
 
-/// A tuple's hash, taken element by element.
+/// A tuple's hash, computed element by element.
 #[derive(Clone, Copy)]
 pub(crate) struct TupleHash {
     acc: u64,
@@ -67,7 +67,7 @@ pub(crate) const fn pair(i: i32, j: i32) -> u64 {
     two(int(i as i64), int(j as i64))
 }
 
-/// What the hash of a cell has taken in after its colour.
+/// The state of a cell's hash after its colour.
 #[inline]
 pub(crate) const fn color_lane(c: i32) -> u64 {
     lane(PRIME_5, int(c as i64))
@@ -97,7 +97,7 @@ pub(crate) const fn set_part(h: u64) -> u64 {
     ((h ^ 89_869_747) ^ (h << 16)).wrapping_mul(3_644_798_167)
 }
 
-/// A frozenset's hash, taken element by element.
+/// A frozenset's hash, computed element by element.
 pub(crate) struct SetHash {
     x: u64,
     n: u64,
@@ -109,7 +109,7 @@ impl SetHash {
         SetHash { x: 0, n: 0 }
     }
 
-    /// After n elements whose parts, taken together, are x.
+    /// The state after n elements whose parts have the XOR x.
     #[inline]
     pub(crate) fn of_parts(x: u64, n: u64) -> SetHash {
         SetHash { x, n }

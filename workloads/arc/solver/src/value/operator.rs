@@ -41,7 +41,7 @@ fn repeated(v: &Value, n: i64) -> Result {
     let n = usize::try_from(n).unwrap_or(0);
     meter::build(once.len().saturating_mul(n), 16)?;
     let mut all = Vec::with_capacity(once.len() * n);
-    // Nothing is nothing however often it is repeated, and costs nothing: the loop could be endless.
+    // Repeating an empty tuple is not charged, so the loop must not run n times.
     for _ in 0..if once.is_empty() { 0 } else { n } {
         all.extend_from_slice(&once);
     }

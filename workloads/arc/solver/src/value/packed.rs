@@ -75,7 +75,7 @@ pub(crate) fn hash(p: u32, is_cell: bool) -> u64 {
 
 #[inline]
 fn hash_of_place(p: u32) -> u64 {
-    // Without the offset, a place of the table has nothing but the six lowest bits of row and column.
+    // Without the offset, a place in the table has no bits but the six lowest of row and column.
     let q = (p & PLACE_MASK) ^ ORIGIN;
     if q & !0x3f03f == 0 {
         PAIR_HASHES[(q >> 6 | q & 63) as usize]
@@ -87,7 +87,7 @@ fn hash_of_place(p: u32) -> u64 {
 /// The packed place (0, 0).
 const ORIGIN: u32 = (OFFSET as u32) << 12 | OFFSET as u32;
 
-/// Hashes of the places that grids have; they are asked for far more often than any others.
+/// Hashes of the places on grids of tasks, which are needed far more often than any others.
 static PAIR_HASHES: [u64; 4096] = {
     let mut hashes = [0; 4096];
     let mut k = 0;
@@ -98,7 +98,7 @@ static PAIR_HASHES: [u64; 4096] = {
     hashes
 };
 
-/// What a cell's hash has taken in after its colour, by the colour's byte.
+/// The state of a cell's hash after its colour, by colour byte.
 static COLOR_LANES: [u64; 256] = {
     let mut lanes = [0; 256];
     let mut k = 0;

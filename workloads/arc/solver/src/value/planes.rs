@@ -1,3 +1,5 @@
+//! Bit planes of a grid, for searches that test many cells at once.
+
 use crate::value::grid::Grid;
 
 /// The cells of a grid as planes of bits, one for each colour that occurs.
@@ -10,13 +12,13 @@ pub(crate) struct Planes {
 /// The rows of all planes, one plane after the other.
 pub(crate) enum Rows {
     /// A word for each row, and [`N_TOGETHER`] empty ones at the end of each plane, so that as many rows can be read
-    /// from anywhere.
+    /// from any row on.
     Narrow(Vec<u32>),
-    /// So many words for each row: one more than needed, so that a shifted row can always be read.
+    /// This many words for each row: one more than needed, so that a shifted row can always be read.
     Wide(Vec<u64>, usize),
 }
 
-/// Rows that are looked at together.
+/// Rows that are processed together.
 pub(crate) const N_TOGETHER: usize = 8;
 
 const ABSENT: u16 = u16::MAX;
@@ -58,7 +60,7 @@ impl Planes {
     }
 }
 
-/// Numbers the colours of a grid, and says how many there are.
+/// Numbers the colours of a grid and counts them.
 fn numbered(grid: &Grid) -> ([u16; 256], usize) {
     let mut numbers = [ABSENT; 256];
     let mut n_planes = 0;

@@ -1,3 +1,5 @@
+//! Tuples that have no inline form.
+
 use crate::set::Set;
 use crate::value::fault::Result;
 use crate::value::hash::{self, TupleHash};
@@ -8,7 +10,7 @@ use std::rc::Rc;
 /// The elements of a tuple that has no inline form.
 pub struct Tuple {
     form: Form,
-    /// The elements as values; for other forms only once somebody has asked for them.
+    /// The elements as values; other forms fill this at the first access.
     values: OnceCell<Vec<Value>>,
     len: usize,
     nesting: u32,
@@ -19,7 +21,7 @@ enum Form {
     Values,
     /// Small integers: a row of a grid.
     Row(Vec<i8>),
-    /// The elements of sets, one set after the other: their order may never be asked for.
+    /// The elements of sets, one set after the other: their order may never be needed.
     Chain(Vec<Rc<Set>>, bool),
 }
 
@@ -107,7 +109,7 @@ impl Tuple {
         }
     }
 
-    /// The packed sets whose elements these are, and whether those are cells.
+    /// The packed sets whose elements these are, and whether the elements are cells.
     pub(crate) fn chained(&self) -> Option<(&[Rc<Set>], bool)> {
         match &self.form {
             Form::Chain(sets, is_cell) => Some((sets, *is_cell)),

@@ -1,3 +1,5 @@
+//! A Python set of any values while it is built.
+
 use crate::evaluate::meter::{self, Order};
 use crate::set;
 use crate::set_order::table::Table;
@@ -89,7 +91,7 @@ impl ValueTable {
         })
     }
 
-    /// `self - other`, where other has this many elements and `gone` knows them.
+    /// `self - other`, where other has this many elements and `gone` tests for them.
     pub(crate) fn minus_where(&self, n_other: usize, gone: impl Fn(&Value) -> bool) -> ValueTable {
         let hash_of = |k: u32| self.hashes[k as usize];
         let table = self

@@ -1,4 +1,4 @@
-//! The items of a run: how much work each was, and how long it took.
+//! The items of a run: their amount of work and their time.
 
 use std::path::Path;
 
@@ -10,28 +10,28 @@ use swathe_run::store::run_folder::FolderError;
 use swathe_run::store::table_reader::{TableReader, number_column, string_column};
 use swathe_run::store::timing_table::Timings;
 
-/// One item that has a result.
-pub(super) struct Item {
+/// One item that has a result, as it passes by.
+pub(super) struct Item<'a> {
     pub(super) row: u64,
-    pub(super) name: String,
-    pub(super) dtype: String,
+    pub(super) name: &'a str,
+    pub(super) dtype: &'static str,
     /// The result's extents; of a product rows, the extent it sums over, columns.
-    pub(super) extents: Vec<u64>,
-    pub(super) device: String,
+    pub(super) extents: &'a [u64],
+    pub(super) device: &'a str,
     /// Operations of a product; otherwise bytes read and written.
     pub(super) work: f64,
     pub(super) ms: Option<f64>,
     pub(super) n_nan: u64,
 }
 
-/// What is counted as work.
+/// What counts as work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Operations.
+    /// Arithmetic operations.
     Product,
     /// Bytes of the item and of its result.
     One,
-    /// And of a second operand.
+    /// Bytes of the item, of its result and of a second operand.
     Two,
 }
 
@@ -61,10 +61,15 @@ impl Kind {
     }
 }
 
-/// Reads all items; their elements stay where they are.
-pub(super) fn items(run: &Path, kind: Kind, timings: &Timings) -> Result<Vec<Item>, FolderError> {
+/// Reads all items, without their elements.
+pub(super) fn for_each_item(
+    run: &Path,
+    kind: Kind,
+    timings: &Timings,
+    mut take: impl FnMut(&Item<'_>),
+) -> Result<(), FolderError> {
     let columns = ["row", "name", "dtype", "shape", "inner", "n_nan"];
-    let mut items = Vec::new();
+    let mut extents: Vec<u64> = Vec::new();
     let table = TableReader::of_run(run, "items")?.columns(&columns);
     table.for_each(|batch| {
         let numbers = |name: &str| number_column::<UInt64Type>(batch, name);
@@ -77,11 +82,12 @@ pub(super) fn items(run: &Path, kind: Kind, timings: &Timings) -> Result<Vec<Ite
             .and_then(|column| column.as_list_opt::<i32>())
             .ok_or("it has no lists called shape")?;
         for at in 0..batch.num_rows() {
-            let extents = shape.value(at);
-            let extents = extents
+            let shape = shape.value(at);
+            let shape = shape
                 .as_primitive_opt::<UInt64Type>()
                 .ok_or("a shape is no list of numbers")?;
-            let mut extents = extents.values().to_vec();
+            extents.clear();
+            extents.extend(shape.values());
             if inner.is_valid(at) && kind == Kind::Product {
                 extents.insert(extents.len().min(1), inner.value(at));
             }
@@ -89,20 +95,19 @@ pub(super) fn items(run: &Path, kind: Kind, timings: &Timings) -> Result<Vec<Ite
                 .ok_or("it has elements of a type that is not known")?;
             let element_bytes = element.size_bytes() as u64;
             let timing = timings.of(row.value(at));
-            items.push(Item {
+            take(&Item {
                 row: row.value(at),
-                name: name.value(at).to_owned(),
-                dtype: dtype.value(at).to_owned(),
+                name: name.value(at),
+                dtype: element.numpy_name(),
                 work: kind.work(&extents, element_bytes),
-                extents,
-                device: timing.map_or("", |(_, device)| device).to_owned(),
+                extents: &extents,
+                device: timing.map_or("", |(_, device)| device),
                 ms: timing.map(|(ms, _)| ms),
                 n_nan: n_nan.value(at),
             });
         }
         Ok(())
-    })?;
-    Ok(items)
+    })
 }
 
 #[cfg(test)]

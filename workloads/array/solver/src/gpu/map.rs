@@ -1,15 +1,15 @@
 //! Maps on a graphics processor.
 //!
-//! Sums, products, squares, roots, magnitudes and opposites are the CPU's bits, subnormal numbers,
-//! infinities and NaN included. Exponentials and logarithms are the CPU's formulas, which a device
-//! may round otherwise.
+//! Sums, products, squares, roots, magnitudes and negations have the CPU's bits, including
+//! subnormal numbers, infinities and NaN. Exponentials and logarithms use the CPU's formulas, which
+//! a device may round differently.
 
 use std::borrow::Borrow;
 
 use swathe::{Access, Gpu, GpuError, Kernel, Lane, Need, Stop};
 
 use super::pack::{Packed, Words};
-use super::{BUFFER_BYTES_MIN, Lot, OTHER_DTYPE, check_size, held_bytes, is_mixed};
+use super::{BUFFER_BYTES_MIN, LaneFate, OTHER_DTYPE, check_size, held_bytes, is_mixed};
 use crate::Array;
 use crate::fit::{FloatWork, Slice};
 use crate::map::{Map, Operand};
@@ -31,13 +31,13 @@ const PAIRS: Kernel = Kernel {
 };
 
 /// How far exponentials and logarithms may be from the CPU's, in units in the last place. A device
-/// that does not fuse multiplication and addition is 2 away at most, as measured on Mesa's
-/// software device; one more for devices that round otherwise.
+/// that does not fuse multiplication and addition is at most 2 away, as measured on Mesa's software
+/// device; one more allows for devices with other rounding.
 pub(crate) const N_ULP_MAX: u64 = 3;
 
-/// The device's memory of a lane of so many bytes.
+/// The device memory that a lane of `lane_bytes` needs.
 pub(super) fn need(kind: MapKind, lane_bytes: u64) -> Need {
-    // Mapped in place and read back through a buffer of the same size.
+    // Elements are mapped in place and read back through a buffer of the same size.
     let n_copies = if takes_pairs(kind) { 3 } else { 2 };
     const N_BUFFERS: u64 = 4;
     Need {
@@ -54,12 +54,12 @@ pub(super) fn solve<A: Borrow<Array> + Send + Sync>(
     items: &[&Item<A>],
     stop: &Stop,
 ) -> Result<Vec<Lane<Answer, ArrayFailure>>, GpuError> {
-    let lots: Vec<Lot<Fitting<'_>>> = items
+    let lots: Vec<LaneFate<Fitting<'_>>> = items
         .iter()
         .map(|item| match Fitting::of(workload, item) {
-            Ok(Some(fitting)) => Lot::Launched(fitting),
-            Ok(None) => Lot::ToCpu(OTHER_DTYPE),
-            Err(failure) => Lot::Failed(failure),
+            Ok(Some(fitting)) => LaneFate::Launched(fitting),
+            Ok(None) => LaneFate::ToCpu(OTHER_DTYPE),
+            Err(failure) => LaneFate::Failed(failure),
         })
         .collect();
     let words = mapped(kind, gpu, &lots, stop)?;
@@ -87,7 +87,7 @@ struct Fitting<'a> {
 }
 
 impl<'a> Fitting<'a> {
-    /// `None` if its elements are of another type.
+    /// `None` if the elements have another type.
     fn of<A: Borrow<Array>>(
         workload: &ArrayWorkload<A>,
         item: &'a Item<A>,
@@ -109,7 +109,7 @@ impl<'a> Fitting<'a> {
         })
     }
 
-    /// How many results are NaN where no operand was.
+    /// How many results are NaN although no operand was.
     fn n_made_nan(&self, out: &[f32]) -> u64 {
         let count = |is_made: &mut dyn Iterator<Item = bool>| is_made.map(u64::from).sum();
         let pairs = self.data.iter().zip(out);
@@ -124,22 +124,22 @@ impl<'a> Fitting<'a> {
                 count(&mut pairs.map(|(x, y)| y.is_nan() & !x.is_nan() & is_number))
             }
             Map::Sqrt | Map::Log => count(&mut pairs.map(|(x, y)| y.is_nan() & !x.is_nan())),
-            // These make no NaN of a number.
+            // These never turn a number into NaN.
             Map::Square | Map::Exp | Map::Abs | Map::Negate => 0,
         }
     }
 }
 
-/// The launched lanes' words, mapped.
+/// Launches the kernel and returns the mapped words of the launched lanes.
 fn mapped(
     kind: MapKind,
     gpu: &Gpu,
-    lots: &[Lot<Fitting<'_>>],
+    lots: &[LaneFate<Fitting<'_>>],
     stop: &Stop,
 ) -> Result<Vec<u32>, GpuError> {
     let launched = || {
         lots.iter().filter_map(|lot| match lot {
-            Lot::Launched(fitting) => Some(fitting),
+            LaneFate::Launched(fitting) => Some(fitting),
             _ => None,
         })
     };
@@ -184,7 +184,7 @@ fn takes_pairs(kind: MapKind) -> bool {
     )
 }
 
-/// The number by which the kernel knows a map.
+/// The number of a map in the kernel.
 fn number(kind: MapKind) -> u32 {
     match kind {
         MapKind::Add(_) => 0,

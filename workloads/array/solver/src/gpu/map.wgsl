@@ -1,8 +1,8 @@
 // Maps over the bits of IEEE numbers.
 //
-// A device may flush subnormal numbers to zero and take it that there is no NaN and no infinity.
-// So numbers are words here, and floats are computed with only where operands and results are
-// normal: there sums and products are rounded correctly on every device.
+// A device may flush subnormal numbers to zero and assume that there is no NaN and no infinity. So
+// numbers are words here, and float arithmetic is used only if operands and results are normal:
+// then sums and products are rounded correctly on every device.
 
 struct Parameters {
     n_words: u32,
@@ -101,9 +101,9 @@ fn sum(x: u32, y: u32) -> u32 {
         }
         return select(y, x, x_field == 255u);
     }
-    // Where the larger one is small or large, both are moved by a power of two to where neither
-    // they nor the sum leave the range of normal numbers. Elsewhere a subnormal number is too
-    // small to matter.
+    // If the larger operand is near an end of the range, both are scaled by a power of two, so that
+    // neither they nor the sum leave the range of normal numbers. Otherwise a subnormal operand is
+    // too small to matter.
     var shift = 0;
     if (field < 64u) {
         shift = 64;
@@ -114,12 +114,12 @@ fn sum(x: u32, y: u32) -> u32 {
     if (is_zero(moved)) {
         return x & y & SIGN;
     }
-    // A sum below the normal numbers is exact: only one rounding takes place.
+    // A sum below the normal numbers is exact, so only one rounding takes place.
     let exponent = i32(exponent_field(moved)) - 150 - shift;
     return rounded(moved & SIGN, (moved & FRACTION) | LEAST_NORMAL, exponent);
 }
 
-// x times a power of two, where the product is normal; zero below.
+// x times a power of two, if the product is normal; otherwise zero.
 fn moved_by(x: u32, shift: i32) -> f32 {
     let field = i32(exponent_field(x));
     if (field == 0) {
@@ -155,7 +155,7 @@ fn product(x: u32, y: u32) -> u32 {
     }
     let a = digits_of(x);
     let b = digits_of(y);
-    // 24 digits times 24 digits, in two halves of 24.
+    // 24 bits times 24 bits, as two halves of 24.
     let a_low = a.digits & 0xFFFu;
     let a_high = a.digits >> 12u;
     let b_low = b.digits & 0xFFFu;
@@ -163,12 +163,12 @@ fn product(x: u32, y: u32) -> u32 {
     let middle = a_high * b_low + a_low * b_high + ((a_low * b_low) >> 12u);
     let high = a_high * b_high + (middle >> 12u);
     let low = (a.digits * b.digits) & 0xFFFFFFu;
-    // The first 30 of them; the last one says whether anything follows.
+    // The first 30 of them; the last bit is set if any bit after it is.
     let first = (high << 6u) | (low >> 18u) | u32((low & 0x3FFFFu) != 0u);
     return rounded(sign, first, a.exponent + b.exponent + 18);
 }
 
-// A number other than zero as 24 digits times a power of two.
+// A number other than zero as 24 bits times a power of two.
 struct Digits {
     digits: u32,
     exponent: i32,
@@ -184,8 +184,8 @@ fn digits_of(x: u32) -> Digits {
     return Digits(fraction << n_missing, -149 - i32(n_missing));
 }
 
-// The number nearest to digits · 2^exponent, the even one of two. The digits are not zero and
-// fewer than 32; the last of more than 25 may stand for all that follow.
+// The number nearest to digits · 2^exponent; ties go to the even one. The digits are not zero and
+// fewer than 32 bits; if there are more than 25, the last bit may stand for all that follow.
 fn rounded(sign: u32, digits: u32, exponent: i32) -> u32 {
     let n_over = i32(firstLeadingBit(digits)) - 23;
     let n_dropped = max(n_over, -149 - exponent);
@@ -205,12 +205,12 @@ fn rounded(sign: u32, digits: u32, exponent: i32) -> u32 {
     if (field >= 254) {
         return sign | INFINITY;
     }
-    // The leading digit, and one more that rounding carried, count up the exponent.
+    // The leading bit, and a carry from rounding, add to the exponent.
     return sign | ((u32(field) << 23u) + kept);
 }
 
-// Rounded correctly, whatever the device's own root is worth: digit by digit, it is the root of a
-// whole number of 47 or 48 digits, and the device's root is a few units away from it at most.
+// The correctly rounded root, however accurate the device's own is: the integer root of a whole
+// number of 47 or 48 bits, corrected from the device's root, which is a few units away at most.
 fn root(x: u32) -> u32 {
     if (is_nan(x)) {
         return NAN;
@@ -222,12 +222,12 @@ fn root(x: u32) -> u32 {
         return NAN;
     }
     let number = digits_of(x);
-    // An even exponent remains.
+    // Leaves an even exponent.
     let is_odd = (number.exponent & 1) == 1;
     let n_moved = select(24u, 23u, is_odd);
     let guess = sqrt(f32(number.digits) * select(1.0, 0.5, is_odd)) * 4096.0;
     var digits = u32(guess);
-    // The square is so close that the lower halves' difference is the difference.
+    // The square is so close that the difference of the lower halves is the whole difference.
     var rest = bitcast<i32>((number.digits << n_moved) - digits * digits);
     for (var step = 0; step < 16; step++) {
         if (rest < 0) {
@@ -244,7 +244,7 @@ fn root(x: u32) -> u32 {
     return rounded(0u, digits, (number.exponent - i32(n_moved)) / 2);
 }
 
-// x = n ln 2 + r, exp(x) = 2^n exp(r). The high part of ln 2 has so few digits that n times it is
+// x = n ln 2 + r, exp(x) = 2^n exp(r). The high part of ln 2 has so few bits that n times it is
 // exact, and so is its difference from x, whether or not the device fuses the two.
 fn exponential(x: u32) -> u32 {
     if (is_nan(x)) {
@@ -306,7 +306,7 @@ fn logarithm(x: u32) -> u32 {
     q = fma(q, r, -0.2500078);
     q = fma(q, r, 0.3333333);
     q = fma(q, r, -0.49999997);
-    // e times the high part of ln 2 is exact; what is lost when r is added is carried along.
+    // e times the high part of ln 2 is exact; the rounding error of adding r is added back later.
     let whole = e * 0.69314575;
     let high = whole + r;
     let lost = r - (high - whole);

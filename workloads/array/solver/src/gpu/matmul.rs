@@ -1,15 +1,15 @@
 //! Matrix products on a graphics processor.
 //!
-//! The sums are in order, as on the CPU, but a device may round a product before it is added and
-//! may flush subnormal numbers: [`error_max`] says how much that can change. Kernels may assume
-//! that there are no infinities and no NaN, so products of them, or that could overflow, are the
-//! CPU's.
+//! The sums are in order, as on the CPU, but a device may round a product before adding it and may
+//! flush subnormal numbers; [`error_max`] bounds the difference. Kernels may assume that there are
+//! no infinities and no NaN, so products with such operands, or that could overflow, move to the
+//! CPU.
 
 use std::borrow::Borrow;
 
 use swathe::{Access, Gpu, GpuError, Kernel, Lane, Need, Shape, Stop};
 
-use super::{BUFFER_BYTES_MIN, Lot, OTHER_DTYPE, check_size, held_bytes, is_mixed};
+use super::{BUFFER_BYTES_MIN, LaneFate, OTHER_DTYPE, check_size, held_bytes, is_mixed};
 use crate::Array;
 use crate::fit::{FloatWork, Slice};
 use crate::matmul::ProductShape;
@@ -30,20 +30,20 @@ const MATMUL: Kernel = Kernel {
 
 /// Rows and columns of a tile.
 const N_TILE: u64 = 32;
-/// Words in the kernel's table for each lane.
+/// Words per lane in the kernel's table.
 const N_LANE_WORDS: usize = 8;
 
 const NOT_FINITE: &str = "an operand holds NaN or an infinity";
 const STACK: &str = "it is a stack of products";
 const TOO_LARGE: &str = "sums may overflow";
 
-/// Rows, inner extent and columns, if a shape is a product's.
+/// Rows, inner extent and columns, if a shape is that of a product.
 pub(super) fn extents(shape: Shape) -> Option<[u64; 3]> {
     let &extents: &[u32; 3] = shape.extents().try_into().ok()?;
     Some(extents.map(u64::from))
 }
 
-/// The device's memory of a product.
+/// The device memory that a product needs.
 pub(super) fn need(shape: Shape) -> Need {
     let [n_rows, n_inner, n_cols] = extents(shape).unwrap_or_default();
     let n_tiles = n_rows.div_ceil(N_TILE) * n_cols.div_ceil(N_TILE);
@@ -64,11 +64,11 @@ pub(super) fn solve<A: Borrow<Array> + Send + Sync>(
     items: &[&Item<A>],
     stop: &Stop,
 ) -> Result<Vec<Lane<Answer, ArrayFailure>>, GpuError> {
-    let lots: Vec<Lot<Fitting<'_>>> = items
+    let lots: Vec<LaneFate<Fitting<'_>>> = items
         .iter()
         .map(|item| match Fitting::of(workload, item) {
             Ok(fitting) => fitting,
-            Err(failure) => Lot::Failed(failure),
+            Err(failure) => LaneFate::Failed(failure),
         })
         .collect();
     let elements = products(gpu, &lots, stop)?;
@@ -87,7 +87,7 @@ pub(super) fn solve<A: Borrow<Array> + Send + Sync>(
     Ok(lanes.collect())
 }
 
-/// An item whose operands fit together and are such that nothing overflows.
+/// An item whose operands fit together and cannot overflow.
 struct Fitting<'a> {
     left: &'a [f32],
     right: &'a [f32],
@@ -100,28 +100,28 @@ impl<'a> Fitting<'a> {
     fn of<A: Borrow<Array>>(
         workload: &ArrayWorkload<A>,
         item: &'a Item<A>,
-    ) -> Result<Lot<Fitting<'a>>, ArrayFailure> {
+    ) -> Result<LaneFate<Fitting<'a>>, ArrayFailure> {
         let (first, second) = workload.operands(item)?;
         let Some(left) = f32::slice(first.elements()) else {
-            return Ok(Lot::ToCpu(OTHER_DTYPE));
+            return Ok(LaneFate::ToCpu(OTHER_DTYPE));
         };
         if is_mixed(first, second) {
-            return Ok(Lot::ToCpu(OTHER_DTYPE));
+            return Ok(LaneFate::ToCpu(OTHER_DTYPE));
         }
         let FloatWork::Product { right, stack } = workload.float_work(first, second)? else {
-            return Ok(Lot::ToCpu(OTHER_DTYPE));
+            return Ok(LaneFate::ToCpu(OTHER_DTYPE));
         };
         if stack.n_products() != 1 {
-            return Ok(Lot::ToCpu(STACK));
+            return Ok(LaneFate::ToCpu(STACK));
         }
         let shape = stack.product();
         let (Some(left_max), Some(right_max)) = (magnitude_max(left), magnitude_max(right)) else {
-            return Ok(Lot::ToCpu(NOT_FINITE));
+            return Ok(LaneFate::ToCpu(NOT_FINITE));
         };
         if shape.n_inner as f64 * left_max * right_max >= f64::from(f32::MAX) / 2.0 {
-            return Ok(Lot::ToCpu(TOO_LARGE));
+            return Ok(LaneFate::ToCpu(TOO_LARGE));
         }
-        Ok(Lot::Launched(Fitting {
+        Ok(LaneFate::Launched(Fitting {
             left,
             right,
             shape,
@@ -131,17 +131,17 @@ impl<'a> Fitting<'a> {
     }
 }
 
-/// The largest magnitude, or `None` if there is NaN or an infinity. On the bits: magnitudes are
-/// ordered as whole numbers are, and those are compared many at a time.
+/// The largest magnitude, or `None` if there is a NaN or an infinity. Compares the bits: magnitudes
+/// are ordered like integers, which vector instructions compare many at a time.
 fn magnitude_max(data: &[f32]) -> Option<f64> {
     let max = data.iter().map(|x| x.to_bits() & 0x7fff_ffff).max();
     let max = f32::from_bits(max.unwrap_or(0));
     max.is_finite().then_some(f64::from(max))
 }
 
-/// How far a sum may be from the CPU's: n terms of at most this magnitude are rounded n times on
-/// the CPU, by half a unit each, and 2 n times on a device, by up to a unit; and any operand,
-/// product or sum may have been flushed to zero.
+/// How far a sum may be from the CPU's. The CPU rounds a sum of n terms of at most this magnitude n
+/// times, by half a unit each; a device rounds it 2 n times, by up to a unit. A device may also
+/// flush any operand, product or sum to zero.
 fn error_max(n_inner: usize, left_max: f64, right_max: f64) -> f64 {
     let n = n_inner as f64;
     let rounded = 2.5 * n * f64::from(f32::EPSILON) * (n * left_max * right_max);
@@ -149,11 +149,11 @@ fn error_max(n_inner: usize, left_max: f64, right_max: f64) -> f64 {
     rounded + flushed
 }
 
-/// The elements of the launched lanes' products.
-fn products(gpu: &Gpu, lots: &[Lot<Fitting<'_>>], stop: &Stop) -> Result<Vec<f32>, GpuError> {
+/// Launches the kernel and returns the elements of the launched lanes' products.
+fn products(gpu: &Gpu, lots: &[LaneFate<Fitting<'_>>], stop: &Stop) -> Result<Vec<f32>, GpuError> {
     let launched = || {
         lots.iter().filter_map(|lot| match lot {
-            Lot::Launched(fitting) => Some(fitting),
+            LaneFate::Launched(fitting) => Some(fitting),
             _ => None,
         })
     };
@@ -174,7 +174,7 @@ fn products(gpu: &Gpu, lots: &[Lot<Fitting<'_>>], stop: &Stop) -> Result<Vec<f32
     let mut elements = Vec::with_capacity(n_left.max(n_right));
     launched().for_each(|fitting| elements.extend_from_slice(fitting.left));
     let left = gpu.upload(&elements)?;
-    // What was packed is on the device: its room serves the other operands.
+    // The packed elements are on the device, so the vector is reused for the right operands.
     elements.clear();
     launched().for_each(|fitting| elements.extend_from_slice(fitting.right));
     let right = gpu.upload(&elements)?;
@@ -189,7 +189,7 @@ fn products(gpu: &Gpu, lots: &[Lot<Fitting<'_>>], stop: &Stop) -> Result<Vec<f32
     gpu.read(&out, n_out, stop)
 }
 
-/// Where the lanes lie, and which lane each tile belongs to.
+/// The positions of the lanes, and the lane of each tile.
 struct Tables {
     lanes: Vec<u32>,
     tile_lanes: Vec<u32>,
@@ -211,7 +211,8 @@ impl Tables {
             let n_tile_cols = n_cols.div_ceil(N_TILE as usize);
             let n_tiles = n_rows.div_ceil(N_TILE as usize) * n_tile_cols;
             let first_tile = tables.tile_lanes.len();
-            // All of these were compared with what a kernel can see of a buffer.
+            // All of these fit in 32 bits: they were compared with the part of a buffer that a
+            // kernel can bind.
             let row: [usize; N_LANE_WORDS] = [
                 n_rows,
                 n_inner,

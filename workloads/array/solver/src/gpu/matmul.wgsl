@@ -1,5 +1,5 @@
-// Products of matrices of any shapes: a workgroup for each tile of 32 x 32 elements, a thread for
-// 4 x 4 of them. Every element is the in-order sum over the inner index, as on the CPU.
+// Products of matrices of any shapes: one workgroup per tile of 32 x 32 elements, one thread per 4
+// x 4 elements. Every element is the in-order sum over the inner index, as on the CPU.
 
 struct Parameters {
     n_tiles: u32,
@@ -12,7 +12,7 @@ struct Lane {
     left_at: u32,
     right_at: u32,
     out_at: u32,
-    // The number of its first tile, and how many there are in a row.
+    // The number of the lane's first tile, and the number of tiles in a row.
     first_tile: u32,
     n_tile_cols: u32,
 }
@@ -31,7 +31,7 @@ const N_THREADS = 64u;
 // No operand has more elements in a row: 128 MiB.
 const N_STEPS_MAX = 2097152u;
 
-// Of the left operand a tile's rows lie side by side, of the right one its columns.
+// The rows of the left operand's tile are side by side, as are the columns of the right one's.
 var<workgroup> left_tile: array<vec4<f32>, 128>;
 var<workgroup> right_tile: array<vec4<f32>, 128>;
 
@@ -60,7 +60,7 @@ fn matmul(
     let n_steps = min((lane.n_inner + N_STEP - 1u) / N_STEP, N_STEPS_MAX);
     for (var step = 0u; step < n_steps; step++) {
         let first_inner = step * N_STEP;
-        // What lies outside of the operands counts as zero, which adds nothing.
+        // Positions outside the operands count as zero, which adds nothing.
         for (var k = thread; k < 128u; k += N_THREADS) {
             let inner = first_inner + k / 8u;
             let row = first_row + (k % 8u) * 4u;

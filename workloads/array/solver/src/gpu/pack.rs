@@ -1,14 +1,14 @@
-//! Lanes one after the other, as words of 32 bits.
+//! Packs lanes one after the other, as 32-bit words.
 
-/// Lanes one after the other. Each begins at a word.
+/// Packed lanes. Each begins at a word boundary.
 pub(super) struct Words {
     pub(super) words: Vec<u32>,
-    /// Where the lanes begin, and the end of the last one.
+    /// The first word of each lane, and the end of the last one.
     pub(super) starts: Vec<u32>,
 }
 
 impl Words {
-    /// Words that a workgroup of the element-wise kernels works on.
+    /// The number of words that a workgroup of the element-wise kernels processes.
     pub(super) const N_BLOCK: usize = 1024;
 
     pub(super) fn with_capacity(n_lanes: usize, n_words: usize) -> Words {
@@ -23,18 +23,20 @@ impl Words {
     /// Adds a lane.
     pub(super) fn push<T: Packed>(&mut self, data: &[T]) {
         T::pack(data, &mut self.words);
-        // The sum was compared with what a kernel can see of a buffer, which is less than 4 GiB.
+        // The total fits in 32 bits: it was compared with the part of a buffer that a kernel can
+        // bind.
         self.starts.push(self.words.len() as u32);
     }
 
-    /// The number of the lane in which each block begins, and the last lane's.
+    /// The index of the lane in which each block begins, and that of the last lane.
     pub(super) fn block_lanes(&self) -> Vec<u32> {
         let n_blocks = self.n_blocks();
         let mut lanes = Vec::with_capacity(n_blocks + 1);
         let mut lane = 0;
         for block in 0..n_blocks {
             let word = (block * Self::N_BLOCK) as u32;
-            // The last one that begins here or before: empty ones begin where the next one does.
+            // The last lane that begins here or before: an empty lane begins where the next one
+            // does.
             while self.starts[lane + 1] <= word {
                 lane += 1;
             }
@@ -51,7 +53,7 @@ impl Words {
 
 /// An element that can be packed into words, in little-endian order on every machine.
 pub(super) trait Packed: Sized {
-    /// The words that so many elements take.
+    /// The number of words that so many elements occupy.
     fn n_words(n_elements: usize) -> usize;
     fn pack(data: &[Self], words: &mut Vec<u32>);
     fn unpack(words: &[u32], n_elements: usize) -> Vec<Self>;

@@ -1,11 +1,11 @@
-//! XOR on a graphics processor: the same bytes as the CPU's.
+//! XOR on a graphics processor, with the same bytes as on the CPU.
 
 use std::borrow::Borrow;
 
 use swathe::{Access, Gpu, GpuError, Kernel, Lane, Need, Stop};
 
 use super::pack::{Packed, Words};
-use super::{BUFFER_BYTES_MIN, Lot, OTHER_DTYPE, check_size, held_bytes};
+use super::{BUFFER_BYTES_MIN, LaneFate, OTHER_DTYPE, check_size, held_bytes};
 use crate::element::Unsigned;
 use crate::fit::Slice;
 use crate::operation::{Key, Operation};
@@ -34,12 +34,12 @@ const SEED: Kernel = Kernel {
     bindings: &[Access::Write, Access::Read, Access::Read],
 };
 
-/// The device's memory of a lane of so many bytes.
+/// The device memory that a lane of `lane_bytes` needs.
 pub(super) fn need(key: &Key, lane_bytes: u64) -> Need {
     let lane_bytes = lane_bytes.next_multiple_of(4);
-    // Where it begins, and its share of the table of blocks.
+    // The lane's entry in the table of starts, and its share of the table of blocks.
     let table_bytes = 4 + lane_bytes.div_ceil(Words::N_BLOCK as u64);
-    // XORed in place and read back through a buffer of the same size.
+    // Elements are XORed in place and read back through a buffer of the same size.
     let (n_copies, table_bytes, key_bytes) = match key {
         Key::Second => (3, 0, 0),
         Key::Seed(_) => (2, table_bytes, 0),
@@ -70,12 +70,12 @@ where
     A: Borrow<Array> + Send + Sync,
     T: Unsigned + Slice + Packed,
 {
-    let lots: Vec<Lot<Fitting<'_, T>>> = items
+    let lots: Vec<LaneFate<Fitting<'_, T>>> = items
         .iter()
         .map(|item| match Fitting::of(workload, item) {
-            Ok(Some(fitting)) => Lot::Launched(fitting),
-            Ok(None) => Lot::ToCpu(OTHER_DTYPE),
-            Err(failure) => Lot::Failed(failure),
+            Ok(Some(fitting)) => LaneFate::Launched(fitting),
+            Ok(None) => LaneFate::ToCpu(OTHER_DTYPE),
+            Err(failure) => LaneFate::Failed(failure),
         })
         .collect();
     let words = xored(workload, gpu, &lots, stop)?;
@@ -103,7 +103,7 @@ struct Fitting<'a, T> {
 }
 
 impl<'a, T: Unsigned + Slice> Fitting<'a, T> {
-    /// `None` if its elements are of another type.
+    /// `None` if the elements have another type.
     fn of<A: Borrow<Array>>(
         workload: &'a ArrayWorkload<A>,
         item: &'a Item<A>,
@@ -122,11 +122,11 @@ impl<'a, T: Unsigned + Slice> Fitting<'a, T> {
     }
 }
 
-/// The launched lanes' words, XORed.
+/// Launches the kernel and returns the XORed words of the launched lanes.
 fn xored<A, T>(
     workload: &ArrayWorkload<A>,
     gpu: &Gpu,
-    lots: &[Lot<Fitting<'_, T>>],
+    lots: &[LaneFate<Fitting<'_, T>>],
     stop: &Stop,
 ) -> Result<Vec<u32>, GpuError>
 where
@@ -134,7 +134,7 @@ where
 {
     let launched = || {
         lots.iter().filter_map(|lot| match lot {
-            Lot::Launched(fitting) => Some(fitting),
+            LaneFate::Launched(fitting) => Some(fitting),
             _ => None,
         })
     };
@@ -153,7 +153,8 @@ where
     let mut recording = gpu.record();
     match workload.operation() {
         Operation::Xor(Key::Second) => {
-            // What was packed is on the device: its room serves the operands.
+            // The packed elements are on the device, so the vector is reused for the second
+            // operands.
             lanes.words.clear();
             for fitting in launched() {
                 if let XorKey::Array(operand) = fitting.key {
@@ -172,7 +173,7 @@ where
             recording.launch(&SEED, &parameters, &buffers, n_groups)?;
             recording.run(stop)?;
         }
-        // A key as long as every lane is a cycle that does not come to its end.
+        // A key as long as every lane is a cycle that never wraps.
         _ => {
             let key = launched().find_map(|fitting| match fitting.key {
                 XorKey::Array(key) | XorKey::Cycle(key) if !key.is_empty() => Some(key),
@@ -192,8 +193,8 @@ where
     gpu.read(&data, n_words, stop)
 }
 
-/// A cycled key as whole words, at most `n_words_max` of them: a key of three bytes comes back to
-/// its beginning at the end of a word after three words.
+/// A cycled key as whole words, at most `n_words_max` of them. The key is repeated until it ends at
+/// a word boundary: a key of three bytes does so after three words.
 fn key_words<T: Packed + Copy>(key: &[T], n_words_max: usize) -> Vec<u32> {
     let n_whole = if size_of::<T>() >= size_of::<u32>() {
         T::n_words(key.len())
@@ -207,7 +208,7 @@ fn key_words<T: Packed + Copy>(key: &[T], n_words_max: usize) -> Vec<u32> {
     let n_words = n_whole.min(n_words_max);
     let mut words = Vec::with_capacity(n_words);
     if n_words > 0 {
-        // More elements than these would lie beyond the words that are wanted.
+        // Further elements would not be packed.
         let n_elements = (n_words * size_of::<u32>()).div_ceil(size_of::<T>());
         let repeated: Vec<T> = key.iter().copied().cycle().take(n_elements).collect();
         T::pack(&repeated, &mut words);

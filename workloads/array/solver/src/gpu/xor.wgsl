@@ -1,4 +1,4 @@
-// XORs lanes, one after the other, with a key that begins anew in every lane.
+// XORs packed lanes with a key that starts anew in every lane.
 
 struct Parameters {
     n_words: u32,
@@ -9,7 +9,7 @@ struct Parameters {
 
 @group(0) @binding(0) var<uniform> parameters: Parameters;
 @group(0) @binding(1) var<storage, read_write> data: array<u32>;
-// Where each lane begins.
+// The first word of each lane.
 @group(0) @binding(2) var<storage, read> starts: array<u32>;
 // The lane in which each block begins, and the last lane.
 @group(0) @binding(3) var<storage, read> block_lanes: array<u32>;
@@ -64,7 +64,7 @@ fn xor_seed(
     }
 }
 
-// A number of the seed's stream: blocks of 512 with a key each.
+// A number of the seed's stream, which has blocks of 512 numbers with a key each.
 fn stream_number(idx: u32) -> u32 {
     let block_key = stream_block_key(idx / 512u);
     var z = block_key.x + (idx % 512u) * 0x9E3779B9u;
@@ -73,7 +73,7 @@ fn stream_number(idx: u32) -> u32 {
     return z ^ (z >> 15u);
 }
 
-// Numbers of 64 bits are pairs, the low half first.
+// 64-bit numbers are pairs, the low half first.
 fn stream_block_key(block: u32) -> vec2<u32> {
     let seed = vec2<u32>(parameters.seed_low, parameters.seed_high);
     var z = add64(seed, multiply64(vec2<u32>(block + 1u, 0u), vec2<u32>(0x7F4A7C15u, 0x9E3779B9u)));
@@ -87,7 +87,7 @@ fn add64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
     return vec2<u32>(low, a.y + b.y + u32(low < a.x));
 }
 
-// By 1 to 31 bits.
+// Shifts by 1 to 31 bits.
 fn shift_right64(a: vec2<u32>, n: u32) -> vec2<u32> {
     return vec2<u32>((a.x >> n) | (a.y << (32u - n)), a.y >> n);
 }
@@ -96,7 +96,7 @@ fn multiply64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
     return vec2<u32>(a.x * b.x, multiply_high(a.x, b.x) + a.x * b.y + a.y * b.x);
 }
 
-// The upper half of a product.
+// The upper half of a 64-bit product.
 fn multiply_high(a: u32, b: u32) -> u32 {
     let a_low = a & 0xFFFFu;
     let a_high = a >> 16u;

@@ -1,4 +1,4 @@
-// XORs lanes with operands of their own, which lie as the lanes do.
+// XORs lanes with operands of their own, which have the same layout as the lanes.
 
 struct Parameters {
     n_words: u32,

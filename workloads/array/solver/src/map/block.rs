@@ -1,15 +1,15 @@
-//! Blocks of elements that long formulas work on step by step.
+//! Blocks of elements, on which long formulas work step by step.
 //!
-//! Done element by element, a long formula is one chain of dependent instructions, and the
-//! machine waits. Done step by step over a block, each step is a few independent vector
-//! instructions, and it does not.
+//! Computed element by element, a long formula is one chain of dependent instructions, and the
+//! processor stalls. Computed step by step over a block, each step is a few independent vector
+//! instructions.
 
 use crate::element::Float;
 
 /// Elements per block: eight AVX2 vectors of single precision.
 pub(crate) const N_BLOCK: usize = 64;
 
-/// One step of a formula: an array of what `f` makes of each index.
+/// One step of a formula: an array of the values of `f` at each index.
 #[inline(always)]
 pub(crate) fn lanes<T: Copy + Default, const N: usize>(f: impl Fn(usize) -> T) -> [T; N] {
     let mut lanes = [T::default(); N];
@@ -19,16 +19,16 @@ pub(crate) fn lanes<T: Copy + Default, const N: usize>(f: impl Fn(usize) -> T) -
     lanes
 }
 
-/// A function of a block of elements. (No closure: a closure this large would not be inlined,
-/// and what is not inlined does not get the vector instructions.)
+/// A function of a block of elements. It is a trait and not a closure: a closure this large would
+/// not be inlined, and code that is not inlined does not get the vector instructions.
 pub(crate) trait BlockFn<T: Float>: Copy {
     /// The results.
     fn of(self, x: &[T; N_BLOCK]) -> [T; N_BLOCK];
-    /// Whether the function makes a NaN of this number.
+    /// Whether the function turns this number into NaN.
     fn makes_nan(self, x: T) -> bool;
 }
 
-/// Applies `f` to whole blocks of `input` and to the rest, filled up with ones.
+/// Applies `f` to whole blocks of `input`, and to the rest, padded with ones.
 #[inline(always)]
 pub(crate) fn map_blocks<T: Float, F: BlockFn<T>>(input: &[T], out: &mut [T], f: F) {
     let (input_blocks, input_rest) = input.as_chunks();
@@ -43,7 +43,7 @@ pub(crate) fn map_blocks<T: Float, F: BlockFn<T>>(input: &[T], out: &mut [T], f:
     }
 }
 
-/// As [`map_blocks`], in place.
+/// Like [`map_blocks`], in place.
 #[inline(always)]
 pub(crate) fn map_blocks_in_place<T: Float, F: BlockFn<T>>(data: &mut [T], f: F) {
     let (blocks, rest) = data.as_chunks_mut();

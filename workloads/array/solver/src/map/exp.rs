@@ -1,12 +1,12 @@
 //! The exponential function of a block of elements.
 //!
 //! x = n·ln 2 + r with n whole and |r| ≤ ln 2 / 2, so exp(x) = 2ⁿ · exp(r). The polynomials are
-//! Chebyshev fits of (exp(r) − 1) / r. Near the ends of the range the power of two is applied in two
-//! halves, because 2ⁿ itself is no normal number there while the result may still be one.
+//! Chebyshev fits of (exp(r) − 1) / r. Near the ends of the range the power of two is applied in
+//! two halves, because 2ⁿ itself is not a normal number there while the result may still be one.
 
 use super::block::lanes;
 
-/// The exponential of each element, to 1 ULP; a NaN stays itself, made quiet.
+/// The exponential of each element, to 1 ULP; a NaN is kept, made quiet.
 #[inline(always)]
 pub(crate) fn exp_f32<const N: usize>(x: &[f32; N]) -> [f32; N] {
     let shifted = shifted_f32(x);
@@ -15,8 +15,8 @@ pub(crate) fn exp_f32<const N: usize>(x: &[f32; N]) -> [f32; N] {
         n_over_max = n_over_max.max(shifted.to_bits().wrapping_sub(N_MIN_BITS));
     }
     if n_over_max <= N_ORDINARY_MAX {
-        // Neither 2ⁿ nor the result leaves the range of normal numbers: n can be added to the
-        // exponent, and multiplying by 2ⁿ would give the same bits.
+        // Neither 2ⁿ nor the result leaves the range of normal numbers: adding n to the exponent
+        // gives the same bits as multiplying by 2ⁿ.
         let y = scaled_f32(x, &shifted);
         lanes(|i| f32::from_bits(y[i].to_bits().wrapping_add(shifted[i].to_bits() << 23)))
     } else {
@@ -24,10 +24,10 @@ pub(crate) fn exp_f32<const N: usize>(x: &[f32; N]) -> [f32; N] {
     }
 }
 
-/// Blocks with other numbers.
+/// For blocks that contain other numbers.
 #[inline(always)]
 fn special_f32<const N: usize>(x: &[f32; N]) -> [f32; N] {
-    // Beyond these the result is zero or infinite; NaN passes both comparisons.
+    // Beyond these bounds the result is zero or infinite; NaN passes both comparisons unchanged.
     let x: [f32; N] = lanes(|i| if x[i] > 89.0 { 89.0 } else { x[i] });
     let x: [f32; N] = lanes(|i| if x[i] < -104.0 { -104.0 } else { x[i] });
     let shifted = shifted_f32(&x);
@@ -43,7 +43,7 @@ fn special_f32<const N: usize>(x: &[f32; N]) -> [f32; N] {
 /// Adding 1.5 · 2²³ rounds to a whole number and leaves that number in the low bits.
 const ROUND_F32: f32 = 12_582_912.0;
 
-/// n, as it lies in the bits of a shifted number, may be from −125 to 127.
+/// For ordinary blocks n, read from the bits of a shifted number, is from −125 to 127.
 const N_MIN_BITS: u32 = ROUND_F32.to_bits() - 125;
 const N_ORDINARY_MAX: u32 = 125 + 127;
 
@@ -78,7 +78,7 @@ fn scaled_f32<const N: usize>(x: &[f32; N], shifted: &[f32; N]) -> [f32; N] {
     lanes(|i| p[i].mul_add(r[i], 1.0))
 }
 
-/// The exponential of each element, to 1 ULP; a NaN stays itself, made quiet.
+/// The exponential of each element, to 1 ULP; a NaN is kept, made quiet.
 #[inline(always)]
 pub(crate) fn exp_f64<const N: usize>(x: &[f64; N]) -> [f64; N] {
     let x: [f64; N] = lanes(|i| if x[i] > 710.0 { 710.0 } else { x[i] });

@@ -1,8 +1,8 @@
 //! The natural logarithm of a block of elements.
 //!
 //! x = 2ᵉ · (1 + r) with √½ ≤ 1 + r < √2, so log(x) = e·ln 2 + log(1 + r). The high part of ln 2
-//! has so few digits that e times it is exact, and what is lost when r is added to it is
-//! carried along, so that only the last addition rounds at full size.
+//! has so few bits that e times it is exact. The rounding error of adding r to it is kept and added
+//! back, so that only the last addition rounds at full size.
 
 use super::block::lanes;
 
@@ -41,8 +41,8 @@ pub(crate) fn log_f64<const N: usize>(x: &[f64; N]) -> [f64; N] {
 /// log(x) − offset·ln 2 of positive, normal, finite numbers.
 #[inline(always)]
 fn ordinary_f32<const N: usize>(x: &[f32; N], offset: &[f32; N]) -> [f32; N] {
-    // Measured from √½, the exponent field changes where 1 + r passes √2. The exponent, put into
-    // the low bits of 2²³, becomes a float by a subtraction.
+    // Relative to √½, the exponent field changes where 1 + r passes √2. The exponent is put into
+    // the low bits of 2²³, and a subtraction then turns it into a float.
     const SQRT_HALF: u32 = std::f32::consts::FRAC_1_SQRT_2.to_bits();
     const ONE: u32 = 1.0f32.to_bits();
     const TWO_23: f32 = 8_388_608.0;
@@ -92,8 +92,8 @@ fn ordinary_f64<const N: usize>(x: &[f64; N], offset: &[f64; N]) -> [f64; N] {
     let r: [f64; N] =
         lanes(|i| f64::from_bits((bits[i] & 0x000f_ffff_ffff_ffff).wrapping_add(SQRT_HALF)) - 1.0);
 
-    // With s = r / (2 + r), log(1 + r) = 2 artanh(s) = r − r²/2 + s (r²/2 + R(s²)): far fewer
-    // terms than in r for the price of a division. R is a Chebyshev fit.
+    // With s = r / (2 + r), log(1 + r) = 2 artanh(s) = r − r²/2 + s (r²/2 + R(s²)). This needs far
+    // fewer terms than a series in r, but a division. R is a Chebyshev fit.
     const COEFFICIENTS: [f64; 7] = [
         0.146_165_854_248_886_23,
         0.153_317_106_182_107_73,
@@ -123,8 +123,8 @@ fn ordinary_f64<const N: usize>(x: &[f64; N], offset: &[f64; N]) -> [f64; N] {
 
 macro_rules! special {
     ($name:ident, $ordinary:ident, $type:ident, $n_digits:literal) => {
-        /// Blocks with other numbers: subnormal ones are scaled into the normal range and back;
-        /// −∞ at zero, ∞ at ∞, NaN below zero, and a NaN stays itself, made quiet.
+        /// For blocks that contain other numbers: subnormal ones are scaled into the normal range
+        /// and back; −∞ at zero, ∞ at ∞, NaN below zero, and a NaN is kept, made quiet.
         #[inline(always)]
         fn $name<const N: usize>(x: &[$type; N]) -> [$type; N] {
             const SCALE: $type = (1u64 << $n_digits) as $type;

@@ -2,8 +2,8 @@
 
 use crate::element::Float;
 
-/// Working memory that products share: it grows to what the largest of them needs, at most
-/// [`SCRATCH_BYTES_MAX`](super::SCRATCH_BYTES_MAX), and stays.
+/// Working memory that products share. It grows to the need of the largest product, at most
+/// [`SCRATCH_BYTES_MAX`](super::SCRATCH_BYTES_MAX), and is never shrunk.
 #[derive(Debug, Default)]
 pub struct Scratch {
     lines: Vec<Line>,
@@ -15,25 +15,25 @@ pub struct Scratch {
 struct Line(#[expect(dead_code, reason = "read and written through pointers")] [u8; 64]);
 
 impl Scratch {
-    /// No memory yet.
+    /// A scratch without memory.
     pub fn new() -> Scratch {
         Scratch::default()
     }
 
-    /// Bytes held.
+    /// The bytes allocated.
     pub fn size_bytes(&self) -> usize {
         self.lines.capacity() * size_of::<Line>()
     }
 
-    /// Room for `n_elements`, with arbitrary contents.
+    /// A slice of `n_elements` with arbitrary contents.
     #[inline(always)]
     pub(super) fn room<T: Float>(&mut self, n_elements: usize) -> &mut [T] {
         let n_lines = (n_elements * size_of::<T>()).div_ceil(size_of::<Line>());
         if self.lines.len() < n_lines {
             self.grow(n_lines);
         }
-        // SAFETY: the lines are initialised and aligned to more than an element, there are
-        // enough of them, and any bytes are a float.
+        // SAFETY: the lines are initialised and more strictly aligned than an element, there are
+        // enough of them, and any bytes are a valid float.
         unsafe { std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), n_elements) }
     }
 

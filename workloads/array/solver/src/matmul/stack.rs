@@ -7,8 +7,8 @@ use crate::element::Float;
 use crate::volume;
 use swathe::Simd;
 
-/// How operands of two shapes are multiplied: a vector counts as one row on the left and as one
-/// column on the right, the axes before the last two are broadcast.
+/// How operands of two shapes are multiplied. A vector counts as one row on the left and as one
+/// column on the right; the axes before the last two are broadcast.
 ///
 /// ```
 /// use swathe_array::matmul::StackShape;
@@ -27,7 +27,8 @@ pub struct StackShape {
     out_shape: Vec<usize>,
 }
 
-/// An axis of the stack: its extent, and how many matrices lie between neighbours in each operand.
+/// An axis of the stack: its extent, and the distance in matrices between neighbours in each
+/// operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Axis {
     n: usize,
@@ -36,7 +37,7 @@ struct Axis {
 }
 
 impl StackShape {
-    /// `None` if the shapes do not fit together.
+    /// The plan for these shapes; `None` if they do not fit together.
     pub fn of(left: &[usize], right: &[usize]) -> Option<StackShape> {
         let (left_stack, n_rows, n_inner) = match left {
             [n_inner] => (&[][..], None, *n_inner),
@@ -59,7 +60,8 @@ impl StackShape {
         let (mut n_left, n_right) = (volume(left_stack)?, volume(right_stack)?);
         let mut n_rows = n_rows.unwrap_or(1);
         if n_right == 1 {
-            // One right operand for all: the left ones lie below each other like one matrix.
+            // One right operand serves all: the left matrices, stacked below each other, are one
+            // matrix.
             n_rows *= n_left;
             n_left = 1;
             axes.clear();
@@ -82,7 +84,7 @@ impl StackShape {
         &self.out_shape
     }
 
-    /// How many products of matrices it is.
+    /// The number of matrix products.
     pub fn n_products(&self) -> usize {
         self.axes.iter().map(|axis| axis.n).product()
     }
@@ -92,7 +94,7 @@ impl StackShape {
         self.product
     }
 
-    /// Which matrices of the operands are multiplied, in the order of the results.
+    /// The indices of the matrices to multiply, in the order of the results.
     fn pairs(&self) -> impl Iterator<Item = (usize, usize)> {
         (0..self.n_products()).map(|at| {
             let (mut at, mut left, mut right) = (at, 0, 0);
@@ -106,7 +108,7 @@ impl StackShape {
     }
 }
 
-/// The axes of two stacks together, aligned at the last one; an extent of 1 is repeated.
+/// The combined axes of two stacks, aligned at the last one; an extent of 1 is repeated.
 fn broadcast(left: &[usize], right: &[usize]) -> Option<Vec<Axis>> {
     let n_axes = left.len().max(right.len());
     let extent = |shape: &[usize], at: usize| match (at + shape.len()).checked_sub(n_axes) {
@@ -134,7 +136,7 @@ fn broadcast(left: &[usize], right: &[usize]) -> Option<Vec<Axis>> {
     Some(axes)
 }
 
-/// Multiplies stacks of row-major matrices into `out`, whose old contents do not matter.
+/// Multiplies stacks of row-major matrices into `out`, whose old contents are overwritten.
 ///
 /// ```
 /// use swathe_array::Simd;
@@ -146,6 +148,9 @@ fn broadcast(left: &[usize], right: &[usize]) -> Option<Vec<Axis>> {
 /// assert_eq!(out, [17.0, 53.0]);
 /// # Ok::<(), swathe_array::matmul::MatmulError>(())
 /// ```
+///
+/// # Errors
+/// If an operand or `out` does not have the number of elements that the stack requires.
 pub fn matmul_stack_into<T: Float>(
     a: &[T],
     b: &[T],
@@ -183,7 +188,7 @@ pub fn matmul_stack_into<T: Float>(
     Ok(())
 }
 
-/// Multiplies views of any strides into another, by the same rules; vectors and stacks too.
+/// Multiplies views of any strides by the same rules, including vectors and stacks.
 ///
 /// ```
 /// use ndarray::{arr2, Array2};
@@ -196,6 +201,9 @@ pub fn matmul_stack_into<T: Float>(
 /// assert_eq!(out, arr2(&[[5.0, 11.0], [11.0, 25.0]]));
 /// # Ok::<(), swathe_array::matmul::ViewsMismatch>(())
 /// ```
+///
+/// # Errors
+/// If the operands' shapes do not fit together, or their product does not have the shape of `out`.
 pub fn matmul_views<T: Float>(
     left: &ArrayViewD<'_, T>,
     right: &ArrayViewD<'_, T>,
@@ -210,7 +218,7 @@ pub fn matmul_views<T: Float>(
             right: right.shape().to_vec(),
             out: out.shape().to_vec(),
         })?;
-    // Copies where rows do not lie one after the other.
+    // Copies a view whose rows are not contiguous.
     let (left, right) = (left.as_standard_layout(), right.as_standard_layout());
     let (a, b) = (left.as_slice(), right.as_slice());
     let (a, b) = a.zip(b).expect("both are in standard layout");
@@ -226,19 +234,19 @@ pub fn matmul_views<T: Float>(
     Ok(())
 }
 
-/// Views whose shapes do not fit together; nothing has been written.
+/// Views whose shapes do not fit together; no output has been written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("shapes {left:?} and {right:?} do not give a product of shape {out:?}")]
 pub struct ViewsMismatch {
     /// The left operand's extents.
     pub left: Vec<usize>,
-    /// The right operand's.
+    /// The right operand's extents.
     pub right: Vec<usize>,
-    /// The output's.
+    /// The output's extents.
     pub out: Vec<usize>,
 }
 
-/// Whether operands of so many elements have the extents of a stack's.
+/// Fails unless the numbers of elements agree with the extents of a stack.
 pub(crate) fn check_stack(
     n_left: usize,
     n_right: usize,

@@ -3,7 +3,7 @@
 use crate::element::Float;
 use crate::simd::{InstructionSet, Kernel, Vector};
 
-/// Where a tile lies in its operands. Strides are in elements.
+/// The position of a tile in its operands. Strides are in elements.
 #[derive(Clone, Copy)]
 pub(super) struct Tile<T> {
     /// The first row of the left operand, at the first inner index.
@@ -19,13 +19,13 @@ pub(super) struct Tile<T> {
     pub(super) n_rows: usize,
     pub(super) n_cols: usize,
     pub(super) n_inner: usize,
-    /// Whether the sums begin here, at zero, or go on from what the product holds.
+    /// Whether the sums begin at zero here, or continue from the product's elements.
     pub(super) is_first: bool,
-    /// Whether the sums end here.
+    /// Whether the sums are complete after this tile.
     pub(super) is_last: bool,
 }
 
-/// Rows that a tile `n_vectors` wide may have.
+/// The most rows of a tile that is `n_vectors` wide.
 pub(super) const fn n_rows_max<V: Vector>(n_vectors: usize) -> usize {
     let n_rows = V::N_ACCUMULATORS / n_vectors;
     if n_rows < N_ROWS_MAX {
@@ -35,14 +35,14 @@ pub(super) const fn n_rows_max<V: Vector>(n_vectors: usize) -> usize {
     }
 }
 
-/// The tallest tile there is code for.
+/// The greatest height for which code is generated.
 const N_ROWS_MAX: usize = 12;
 
 /// Computes a tile of at most `n_rows_max(n_vectors)` rows and `n_vectors` vectors, one or two.
 ///
 /// # Safety
-/// The tile lies inside its operands: `n_rows × n_inner` elements are readable at `a`,
-/// `n_inner` times `n_vectors` whole vectors at `b`, `n_rows × n_cols` elements writable at `c`.
+/// The tile is inside its operands: `n_rows × n_inner` elements are readable at `a`, `n_inner`
+/// times `n_vectors` whole vectors at `b`, `n_rows × n_cols` elements writable at `c`.
 #[inline(always)]
 pub(super) unsafe fn compute<T: Float, I: InstructionSet>(n_vectors: usize, tile: &Tile<T>) {
     macro_rules! by_rows {
@@ -60,7 +60,7 @@ pub(super) unsafe fn compute<T: Float, I: InstructionSet>(n_vectors: usize, tile
     }
 }
 
-/// A tile whose extents are known to the compiler; made by [`compute`] alone.
+/// A tile whose extents are compile-time constants; only [`compute`] makes one.
 struct Sized<'a, T, const N_ROWS: usize, const N_VECTORS: usize>(&'a Tile<T>);
 
 impl<T: Float, const N_ROWS: usize, const N_VECTORS: usize> Kernel
@@ -70,7 +70,8 @@ impl<T: Float, const N_ROWS: usize, const N_VECTORS: usize> Kernel
 
     #[inline(always)]
     fn run<I: InstructionSet>(self) {
-        // SAFETY: what the caller of `compute` promised, with the extents made constants.
+        // SAFETY: the caller of `compute` guarantees the same, and the constants equal the tile's
+        // extents.
         unsafe { compute_sized::<T::Vector<I>, N_ROWS, N_VECTORS>(self.0) }
     }
 }
@@ -81,7 +82,7 @@ impl<T: Float, const N_ROWS: usize, const N_VECTORS: usize> Kernel
 unsafe fn compute_sized<V: Vector, const N_ROWS: usize, const N_VECTORS: usize>(
     tile: &Tile<V::Lane>,
 ) {
-    // Decided when compiled: no code is made for tiles that do not fit in the registers.
+    // Decided at compile time: no code is generated for tiles that do not fit in the registers.
     if N_ROWS > n_rows_max::<V>(N_VECTORS) {
         unreachable!("a tile of {N_ROWS} rows");
     }
@@ -120,7 +121,7 @@ unsafe fn compute_sized<V: Vector, const N_ROWS: usize, const N_VECTORS: usize>(
                 *sum = left.mul_add(right, *sum);
             }
         }
-        // The last step would lead out of the operands, so these are not `add`.
+        // The last step would leave the operands, where `add` would be undefined behaviour.
         a = a.wrapping_add(1);
         b = b.wrapping_add(tile.b_stride);
     }

@@ -3,7 +3,7 @@
 use super::Kernel;
 use super::vector::{InstructionSet, Vector};
 
-/// The instruction set every machine has.
+/// The instruction set that every machine supports.
 pub(super) struct Portable;
 
 impl InstructionSet for Portable {

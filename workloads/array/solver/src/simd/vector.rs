@@ -1,4 +1,4 @@
-//! The few vector operations the matrix product needs.
+//! The vector operations that the matrix product needs.
 
 use super::Kernel;
 
@@ -9,19 +9,19 @@ pub trait InstructionSet {
     /// Vectors of double precision.
     type F64: Vector<Lane = f64>;
 
-    /// Runs a part of a kernel as a function of its own: registers are dealt out per function,
-    /// and a loop that needs all of them must not share them with its surroundings.
+    /// Runs a part of a kernel as a separate function: registers are allocated per function, and a
+    /// loop that needs all of them must not share them with the code around it.
     fn call<K: Kernel>(kernel: K) -> K::Output;
 }
 
 /// A vector register.
 ///
-/// Its methods may only be called inside a kernel started by `Simd::run`, which has checked that
-/// the machine has the instructions; this is the unspoken half of every `SAFETY` comment below.
+/// The methods may only be called inside a kernel started by `simd::run`, which has checked that
+/// the machine supports the instructions. Every `SAFETY` comment below relies on this too.
 pub trait Vector: Copy {
-    /// What a lane holds.
+    /// The element type of a lane.
     type Lane: Copy;
-    /// How many lanes there are.
+    /// The number of lanes.
     const N_LANES: usize;
     /// How many vectors a tile of the product may accumulate without spilling registers.
     const N_ACCUMULATORS: usize;
@@ -35,7 +35,7 @@ pub trait Vector: Copy {
     /// `self × factor + addend` per lane, rounded once.
     fn mul_add(self, factor: Self, addend: Self) -> Self;
 
-    /// Replaces every NaN by the positive quiet one, so that its bits do not tell the path.
+    /// Replaces every NaN by the positive quiet one, so that its bits do not depend on the path.
     fn canonical_nan(self) -> Self;
 
     /// Reads `N_LANES` elements.
@@ -50,7 +50,7 @@ pub trait Vector: Copy {
     /// `N_LANES` elements are writable at `to`.
     unsafe fn store(self, to: *mut Self::Lane);
 
-    /// Reads the first `n_lanes` (fewer than `N_LANES`) and zeros the others.
+    /// Reads the first `n_lanes` (fewer than `N_LANES`) and sets the others to zero.
     ///
     /// # Safety
     /// `n_lanes` elements are readable at `from`.

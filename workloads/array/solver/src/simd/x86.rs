@@ -16,7 +16,7 @@ impl InstructionSet for Avx2 {
 
     #[inline(always)]
     fn call<K: Kernel>(kernel: K) -> K::Output {
-        // SAFETY: the kernel that calls runs on a machine with AVX2 and FMA.
+        // SAFETY: the calling kernel runs on a machine with AVX2 and FMA.
         unsafe { run_avx2(kernel) }
     }
 }
@@ -27,7 +27,7 @@ impl InstructionSet for Avx512 {
 
     #[inline(always)]
     fn call<K: Kernel>(kernel: K) -> K::Output {
-        // SAFETY: the kernel that calls runs on a machine with AVX-512.
+        // SAFETY: the calling kernel runs on a machine with AVX-512.
         unsafe { run_avx512(kernel) }
     }
 }

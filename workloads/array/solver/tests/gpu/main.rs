@@ -1,4 +1,4 @@
-//! Arrays on a graphics processor: the CPU's answers, alone and in any batch.
+//! Arrays on a graphics processor have the CPU's answers, alone and in any batch.
 
 mod maps;
 mod memory;
@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use swathe::{Device, DeviceKind, Gpu, GpuSearch, Gpus, Lane, Shape, Stop, Workload};
 use swathe_array::{Answer, Array, ArrayFailure, ArrayWorkload, Elements, Item, Operation};
 
-/// A device for one test at a time, a software one included. Without one a test is skipped, but
-/// never where everything has to run.
+/// A device for one test at a time, which may be a software device. Without one a test is skipped;
+/// in continuous integration it fails.
 #[expect(clippy::print_stdout, reason = "a skipped test says so")]
 fn gpu() -> Option<Held> {
     static FOUND: OnceLock<Gpus> = OnceLock::new();
@@ -48,7 +48,7 @@ impl Deref for Held {
     }
 }
 
-/// What became of a lane: bits, the count of NaN, and how far the elements may be off.
+/// The result of a lane: bits, the count of NaN, and the largest possible error of the elements.
 #[derive(Debug)]
 enum Became {
     Solved(Answer),
@@ -70,9 +70,9 @@ fn launch(workload: &ArrayWorkload, gpu: &Gpu, items: &[&Item]) -> Vec<Became> {
         .collect()
 }
 
-/// Solves items on the CPU, and on the device all together, in reverse, and some of them alone.
-/// The device's answers agree with the CPU's and do not depend on their company. Returns the
-/// answers, the CPU's first.
+/// Solves items on the CPU, and on the device all together, in reverse order, and some of them
+/// alone. The device's answers must agree with the CPU's and must not depend on the other items of
+/// a batch. Returns the answers, the CPU's first.
 #[track_caller]
 fn check(operation: &Operation, items: &[Item], gpu: &Gpu) -> Vec<(Answer, Answer)> {
     let workload = ArrayWorkload::new(operation.clone());
@@ -201,7 +201,7 @@ fn what_has_no_kernel_is_planned_to_the_cpu() {
     );
     let pair = two(f64s(&[3, 4]).unwrap(), f64s(&[4, 5]).unwrap());
     assert_eq!(form(&Operation::Matmul, &pair), None);
-    // Operands that do not fit together, and one that no device need show to a kernel.
+    // Operands that do not fit together, and one larger than every device can bind.
     let pair = two(f32s(&[3, 4]).unwrap(), f32s(&[5, 4]).unwrap());
     assert_eq!(form(&Operation::Matmul, &pair), None);
     let n_max = (128 << 20) / 8;

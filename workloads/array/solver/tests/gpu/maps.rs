@@ -1,11 +1,11 @@
-//! Maps: the CPU's bits, except for exponentials and logarithms.
+//! Maps have the CPU's bits, except for exponentials and logarithms.
 
 use swathe::Gpu;
 use swathe_array::{Array, ArrayWorkload, Elements, Item, MapKind, MapOperand, Operation};
 
 use crate::{Became, Random, check, floats, gpu, launch, one, two};
 
-/// The exact ones, and those that may be a few units off.
+/// The exact maps, and those that may differ by a few units.
 const UNARY: [MapKind; 6] = [
     MapKind::Square,
     MapKind::Sqrt,
@@ -19,7 +19,7 @@ fn array(data: Vec<f32>) -> Array {
     Array::new(vec![data.len()], data).unwrap()
 }
 
-/// Numbers at which something changes, and their opposites.
+/// Numbers at which the behaviour changes, and their negatives.
 fn special() -> Vec<f32> {
     let bits = f32::from_bits;
     let mut numbers = vec![
@@ -59,7 +59,7 @@ fn special() -> Vec<f32> {
         3.0e38,
         1.0e-30,
     ];
-    // Powers of two over the whole range: where sums and products begin to be moved.
+    // Powers of two over the whole range, where the scaling of sums and products begins.
     numbers.extend((-149..128).step_by(3).map(|n| 2f32.powi(n)));
     numbers.extend((-126..127).step_by(7).map(|n| 2f32.powi(n) * 1.999_999));
     let opposites: Vec<f32> = numbers.iter().map(|x| -x).collect();
@@ -67,7 +67,7 @@ fn special() -> Vec<f32> {
     numbers
 }
 
-/// Any bits at all.
+/// Random bit patterns.
 fn any(n: usize, random: &mut Random) -> Vec<f32> {
     (0..n)
         .map(|_| f32::from_bits(random.next() as u32))
@@ -81,7 +81,7 @@ fn special_numbers_through_every_map() {
     for kind in UNARY {
         check(&Operation::Map(kind), &[one(array(special.clone()))], &gpu);
     }
-    // Every pair of them.
+    // Every pair of special numbers.
     let firsts: Vec<f32> = special
         .iter()
         .flat_map(|&x| vec![x; special.len()])
@@ -160,7 +160,7 @@ fn ragged_lanes_of_any_bits() {
     }
 }
 
-/// Sums and products whose operands lie close together are rounded in every way there is.
+/// Sums and products of operands of similar magnitude, which exercise every case of rounding.
 #[test]
 fn roundings() {
     let Some(gpu) = gpu() else { return };
@@ -173,7 +173,7 @@ fn roundings() {
         let other = [near, opposite][random.below(2)].min(254);
         let digits = |field: u32, random: &mut Random| {
             let bits = random.next() as u32 & 0x807f_ffff;
-            // Few digits make ties.
+            // Few significant bits make ties.
             let mask = [u32::MAX, 0xffff_f000, 0xfff8_0000][random.below(3)];
             f32::from_bits(bits & mask | field << 23)
         };
@@ -188,8 +188,8 @@ fn roundings() {
     }
 }
 
-/// The most units that exponentials and logarithms are from the CPU's, over every `step`-th
-/// pattern of bits.
+/// The greatest difference of exponentials and logarithms from the CPU's, in units, over every
+/// `step`-th bit pattern.
 fn units_from_the_cpus(kind: MapKind, step: usize, gpu: &Gpu) -> u32 {
     const N_CHUNK: usize = 4 << 20;
     let mut worst = 0;
@@ -245,7 +245,7 @@ fn items_that_do_not_fit_fail_as_on_the_cpu() {
     ];
     let add = Operation::Map(MapKind::Add(MapOperand::Second));
     assert_eq!(check(&add, &items, &gpu).len(), 2);
-    // What is computed in double precision is the CPU's.
+    // Double precision is computed on the CPU.
     let mixed = two(random.floats(&[4]), doubles);
     let became = launch(&ArrayWorkload::new(add), &gpu, &[&mixed]);
     assert!(matches!(became[0], Became::ToCpu(_)));

@@ -1,4 +1,4 @@
-//! The device's memory that the workload says lanes need, against what is really taken.
+//! The device memory that the workload predicts for lanes, compared with the actual use.
 
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ fn need_covers_what_is_taken_and_not_much_more() {
         };
         let what = format!("{operation:?} of {} lanes of {form}", items.len());
         assert_eq!(launch(bytes), Ok(()), "{what}: {bytes} bytes are too few");
-        // Half of it would not do, so that not half of a device stands idle.
+        // Half of it must not suffice: otherwise half of a device's memory would be unused.
         if lanes_bytes > 16 << 10 {
             assert!(
                 matches!(launch(bytes / 2), Err(GpuError::OutOfMemory { .. })),
@@ -109,7 +109,7 @@ fn a_stop_is_heard() {
     assert!(matches!(lanes, Err(GpuError::Stopped)));
 }
 
-/// What a launch of a typical batch moves: operands there, results back, small tables besides.
+/// What a launch of a typical batch transfers: operands, results, and small tables.
 #[test]
 fn a_batch_is_one_dispatch_and_moves_each_byte_once() {
     let Some(gpu) = gpu() else { return };

@@ -1,4 +1,4 @@
-//! Matrix products: within the error that in-order sums can have.
+//! Matrix products are within the error of in-order sums.
 
 use swathe::Workload;
 use swathe_array::{Answer, Array, ArrayWorkload, Item, Operation};
@@ -12,7 +12,7 @@ fn pair([n_rows, n_inner, n_cols]: [usize; 3], random: &mut Random) -> Item {
     )
 }
 
-/// The largest difference, in parts of what is allowed.
+/// The largest difference, relative to the tolerance.
 fn worst(answers: &[(Answer, Answer)]) -> f64 {
     let mut worst = 0.0f64;
     for (expected, found) in answers {
@@ -42,7 +42,7 @@ fn shapes_of_every_kind_in_one_launch() {
         [100, 1, 100],
         [1, 64, 129],
         [129, 64, 1],
-        // Above one tile in every direction, and not by whole ones.
+        // Larger than one tile in every direction, and not by whole tiles.
         [70, 50, 101],
         [64, 64, 64],
         [200, 130, 90],
@@ -67,7 +67,7 @@ fn shapes_of_every_kind_in_one_launch() {
     assert_eq!(floats(&answers[2].1.array), [0.0; 12]);
 }
 
-/// Whole numbers whose products and sums are exact: any wrong index shows.
+/// Whole numbers with exact products and sums: any wrong index becomes visible.
 #[test]
 fn exact_products_are_the_cpus() {
     let Some(gpu) = gpu() else { return };
@@ -105,7 +105,7 @@ fn as_many_tiny_lanes_as_a_launch_can_have() {
     assert_eq!(answers.len(), 65_536);
 }
 
-/// What kernels need not be able to do goes to the CPU, and only that.
+/// Only products that kernels cannot solve move to the CPU.
 #[test]
 fn infinities_and_what_may_overflow_go_to_the_cpu() {
     let Some(gpu) = gpu() else { return };
@@ -130,7 +130,7 @@ fn infinities_and_what_may_overflow_go_to_the_cpu() {
     assert_eq!(check(&Operation::Matmul, &kept, &gpu).len(), 3);
 }
 
-/// Sums that cancel, very small numbers and very large ones.
+/// Sums that cancel, and very small and very large numbers.
 #[test]
 fn scales() {
     let Some(gpu) = gpu() else { return };
@@ -174,7 +174,7 @@ fn items_that_do_not_fit_fail_as_on_the_cpu() {
         pair([2, 2, 2], &mut random),
     ];
     assert_eq!(check(&Operation::Matmul, &items, &gpu).len(), 2);
-    // What is computed in double precision, and stacks, are the CPU's.
+    // Double precision and stacks are computed on the CPU.
     let stack = two(random.floats(&[2, 4, 5]), random.floats(&[2, 5, 3]));
     for item in [two(random.floats(&[4, 5]), doubles), stack] {
         let became = launch(&ArrayWorkload::new(Operation::Matmul), &gpu, &[&item]);
@@ -182,7 +182,7 @@ fn items_that_do_not_fit_fail_as_on_the_cpu() {
     }
 }
 
-/// A wrong answer is found: the allowed difference is far below the elements.
+/// A wrong answer is detected: the tolerance is far below the elements.
 #[test]
 fn the_tolerance_is_tight() {
     let Some(gpu) = gpu() else { return };

@@ -1,4 +1,4 @@
-//! XOR: the CPU's bytes.
+//! XOR gives the CPU's bytes.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ where
     Array::new(shape.to_vec(), data).unwrap()
 }
 
-/// Nothing, less than a word, odd lengths, around a workgroup's block, several of them.
+/// Empty, less than a word, odd lengths, around a workgroup's block, several blocks.
 const LENGTHS: [usize; 20] = [
     0, 1, 2, 3, 4, 5, 7, 31, 0, 257, 511, 512, 513, 1023, 1024, 1025, 4095, 4097, 10_007, 1,
 ];

@@ -1,15 +1,16 @@
-//! Signals that wait: while borrowed memory is changed, nothing but kill -9 ends the program.
+//! Deferred signals: while borrowed memory is changed, only kill -9 ends the process at once.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 
-/// What a terminal or a supervisor sends to end a program.
+/// The signals with which a terminal or a supervisor ends a process.
 const SIGNALS: [libc::c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
-/// Until this is dropped, signals are only noted, however many come.
+/// Records signals instead of handling them until this guard is dropped.
 ///
-/// Elsewhere a second Ctrl-C ends the program at once. Here it would leave somebody's data changed.
+/// In other commands a second Ctrl-C ends the process at once. Here that would leave the user's
+/// data changed.
 pub(super) struct DeferredSignals {
     before: [libc::sighandler_t; SIGNALS.len()],
 }
@@ -17,11 +18,12 @@ pub(super) struct DeferredSignals {
 impl DeferredSignals {
     pub(super) fn begin() -> DeferredSignals {
         let before = SIGNALS.map(|signal| {
-            // SAFETY: the handler does nothing but one atomic store, which is allowed in a handler.
+            // SAFETY: the handler performs a single atomic store, which is allowed in a signal
+            // handler.
             let before = unsafe { libc::signal(signal, note as *const () as libc::sighandler_t) };
             if before == libc::SIG_IGN {
-                // Whoever started the program wants this one ignored, as `nohup` does.
-                // SAFETY: puts back what was there.
+                // The parent process has set this signal to be ignored, as `nohup` does.
+                // SAFETY: restores the previous handler.
                 unsafe { libc::signal(signal, libc::SIG_IGN) };
             }
             before
@@ -29,7 +31,7 @@ impl DeferredSignals {
         DeferredSignals { before }
     }
 
-    /// Whether one has come.
+    /// Whether a signal has arrived.
     pub(super) fn asked(&self) -> bool {
         ASKED.load(Ordering::Relaxed)
     }
@@ -39,7 +41,7 @@ impl Drop for DeferredSignals {
     fn drop(&mut self) {
         for (signal, before) in SIGNALS.into_iter().zip(self.before) {
             if before != libc::SIG_ERR {
-                // SAFETY: puts back what was there.
+                // SAFETY: restores the previous handler.
                 unsafe { libc::signal(signal, before) };
             }
         }

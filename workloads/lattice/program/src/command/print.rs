@@ -1,4 +1,4 @@
-//! Answers on stdout, for people and for programs.
+//! Prints answers on stdout, as text or as JSON.
 
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
@@ -15,11 +15,10 @@ use swathe_command::progress::Progress;
 use swathe_command::settings::RunSettings;
 use swathe_command::{error, status};
 
-/// The names and values of one answer.
+/// The column names and values of one answer.
 type Line = Vec<(&'static str, Value)>;
 
-/// Runs the questions and prints their answers in the order of the input. What failed is named on
-/// stderr.
+/// Runs the questions and prints their answers in input order. Failures are reported on stderr.
 pub(super) fn answers(
     queries: &LatticeQueries,
     mut run: RunSettings,
@@ -35,14 +34,14 @@ pub(super) fn answers(
     let mut n_failed = 0;
     let mut failures: Vec<(usize, String)> = Vec::new();
     let report = swathe::run(&workload, &source, &run.engine, &mut |done| {
-        let query = &queries.queries()[done.index];
+        let id = &queries.ids()[done.index];
         let mut line = vec![("row", json!(done.index))];
-        match (&done.outcome, &query.asked) {
-            (Outcome::Solved(answer), Ok(asked)) => line.extend(values(&query.id, asked, answer)),
+        match (&done.outcome, queries.asked(done.index)) {
+            (Outcome::Solved(answer), Ok(asked)) => line.extend(values(id, &asked, answer)),
             (outcome, _) => {
                 n_failed += 1;
                 let message = outcome.message().unwrap_or_default();
-                line.push(("query_id", json!(query.id)));
+                line.push(("query_id", json!(id)));
                 let failure = json!({"kind": outcome.kind().name(), "message": message});
                 line.push(("failure", failure));
                 failures.push((done.index, message));
@@ -55,7 +54,7 @@ pub(super) fn answers(
 
     failures.sort();
     for (index, message) in &failures {
-        let id = &queries.queries()[*index].id;
+        let id = &queries.ids()[*index];
         error!("query {id:?} (row {index}): {message}");
     }
     let lines: Vec<Line> = lines.into_iter().flatten().collect();
@@ -66,14 +65,14 @@ pub(super) fn answers(
         let failed = |line: &&Line| line.last().is_some_and(|(name, _)| *name == "failure");
         let answered: Vec<&Line> = lines.iter().filter(|line| !failed(line)).collect();
         match answered.as_slice() {
-            // One question asked by flags has no number and no name.
+            // A question from flags has no row number and no id.
             [line] if !is_table => write_list(out, &line[2..]),
             lines => write_table(out, lines),
         }
     })?;
 
     for mismatch in &report.verification.mismatches {
-        let id = &queries.queries()[mismatch.problem].id;
+        let id = &queries.ids()[mismatch.problem];
         let difference = &mismatch.difference;
         error!("query {id:?} solved again gives another answer: {difference}");
     }
@@ -108,7 +107,7 @@ pub(super) fn one(line: &[(&'static str, Value)], as_json: bool) -> Result<(), C
 fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), CliError> {
     let mut out = BufWriter::new(io::stdout().lock());
     match write(&mut out).and_then(|()| out.flush()) {
-        // Whoever reads has seen enough.
+        // The reader of the pipe, such as `head`, has closed it: that is no error.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Err(error) => Err(CliError::new(
             Code::Output,
@@ -118,7 +117,7 @@ fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Cli
     }
 }
 
-/// Names keep their order, which a map would lose.
+/// Writes the names in the order given; a JSON map would not keep it.
 fn write_json(out: &mut dyn Write, line: &[(&'static str, Value)]) -> io::Result<()> {
     let mut separator = "{";
     for (name, value) in line {
@@ -150,7 +149,7 @@ fn write_table(out: &mut dyn Write, lines: &[&Line]) -> io::Result<()> {
     let widths: Vec<usize> = (0..n_columns).filter_map(width).collect();
     for row in &rows {
         for (column, cell) in row.iter().enumerate() {
-            // Nothing follows the last column, so that it needs no room after it.
+            // The last column is not padded.
             if column + 1 == n_columns {
                 writeln!(out, "{cell}")?;
             } else {
@@ -161,7 +160,7 @@ fn write_table(out: &mut dyn Write, lines: &[&Line]) -> io::Result<()> {
     Ok(())
 }
 
-/// A value without the marks that JSON needs.
+/// A value as plain text, without JSON syntax.
 fn text(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),

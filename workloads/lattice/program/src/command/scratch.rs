@@ -1,10 +1,10 @@
-//! A path found in borrowed memory: a file that is changed, and changed back.
+//! `--scratch`: finds a path with a file as borrowed memory. The file is changed and then restored.
 
 use std::cell::Cell;
 use std::path::Path;
 use std::time::Instant;
 
-use crate::lattice_queries::{Asked, sizes_text};
+use crate::lattice_queries::{ParsedQuery, sizes_text};
 use serde_json::json;
 use swathe_formats::mapped_file::{MappedFile, MappedFileError};
 use swathe_lattice::{
@@ -17,10 +17,10 @@ use swathe_command::cli_error::{CliError, Code};
 use swathe_command::settings::RunSettings;
 use swathe_command::status;
 
-/// Asks for a path with `file` as working memory, prints the answer and says how it was found.
+/// Finds a path with `file` as working memory, and prints the answer and how it was found.
 pub(super) fn path_in(
     file: &Path,
-    asked: &Asked,
+    asked: &ParsedQuery,
     length_max: Option<u64>,
     as_json: bool,
     run: &RunSettings,
@@ -52,7 +52,7 @@ pub(super) fn path_in(
     };
     let answer = catalytic_path(&lattice, from, to, memory.words_mut(), &settings, &stop);
     let took = began.elapsed();
-    // Only somebody who writes to the file at the same time can be the reason.
+    // The fingerprints differ only if another process writes to the file at the same time.
     let is_restored = memory.fingerprint() == before;
     let synced = memory.sync();
     drop(signals);
@@ -130,9 +130,9 @@ fn unusable(file: &Path, error: &MappedFileError) -> CliError {
     CliError::usage(format!("--scratch: {} {error}", file.display())).hint(hint)
 }
 
-/// What is said about an answer.
+/// What is printed about an answer.
 struct Report {
-    /// Absent if longer paths than were looked for are possible.
+    /// `None` if the search stopped at a length below the longest possible path.
     found: Option<bool>,
     path: Option<Vec<u32>>,
     certainty: &'static str,

@@ -1,4 +1,4 @@
-//! Which vertices can matter at which step of a walk between two vertices.
+//! The cone of a walk: which vertices matter at which step between two vertices.
 
 use std::ops::ControlFlow;
 
@@ -7,10 +7,10 @@ use crate::grid::Grid;
 
 /// All walks of at most `length_max` steps between two vertices.
 ///
-/// After `s` steps such a walk stands at most `s` from its start and `length_max - s` from its end,
-/// counted as if nothing were blocked, and on the colour of the chessboard that `s` steps lead to.
-/// Nothing else needs to be computed at step `s`. If the end lies straight ahead, each vertex
-/// between the two matters at one step only.
+/// After `s` steps such a walk is at most `s` from its start and at most `length_max - s` from its
+/// end, as if no vertex were blocked, and on the chessboard colour that `s` steps lead to. No other
+/// vertex needs to be computed at step `s`. If the end lies straight ahead, each vertex between the
+/// two matters at one step only.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cone<'a> {
     grid: &'a Grid,
@@ -18,27 +18,27 @@ pub(super) struct Cone<'a> {
     length_max: u32,
     from_coordinates: [u32; N_DIMENSIONS_MAX],
     to_coordinates: [u32; N_DIMENSIONS_MAX],
-    /// The distance between the ends along this axis and those after it.
+    /// The distance between the ends along this axis and the axes after it.
     apart: [u32; N_DIMENSIONS_MAX + 1],
 }
 
-/// Some vertices along the last axis that matter at one step.
+/// The vertices along the last axis that matter at one step.
 #[derive(Debug)]
 pub(super) struct Row<'a> {
     /// The id of the first vertex of the whole row.
     pub(super) start: u32,
-    /// The vertices of the whole row.
+    /// The number of vertices in the whole row.
     pub(super) length: u32,
-    /// Every second vertex from here …
+    /// Every second vertex from this one …
     pub(super) first: u32,
-    /// … to here matters.
+    /// … to this one matters.
     pub(super) last: u32,
-    /// From any vertex of the row to its neighbours along the other axes.
+    /// The id offsets from any vertex of the row to its neighbours along the other axes.
     pub(super) offsets: &'a [isize],
 }
 
 impl Row<'_> {
-    /// The vertices that matter, as id and place in the row.
+    /// The vertices that matter, as id and position in the row.
     pub(super) fn vertices(&self) -> impl Iterator<Item = (u32, u32)> + use<> {
         let start = self.start;
         (self.first..=self.last)
@@ -47,10 +47,10 @@ impl Row<'_> {
     }
 }
 
-/// What is settled of a row while the axes before the last are gone through.
+/// The part of a row that is known while the recursion descends through the axes before the last.
 struct Partial {
     start: u32,
-    /// Steps left to the start of the walk, and to its end.
+    /// Steps that are left for the distance to the start of the walk, and to its end.
     from_left: u32,
     to_left: u32,
     offsets: [isize; 2 * N_DIMENSIONS_MAX],
@@ -58,7 +58,7 @@ struct Partial {
 }
 
 impl<'a> Cone<'a> {
-    /// `length_max` must be the distance as if nothing were blocked, or an even number more.
+    /// `length_max` must be the distance if no vertex were blocked, or exceed it by an even number.
     pub(super) fn new(grid: &'a Grid, from: u32, to: u32, length_max: u32) -> Self {
         let mut cone = Self {
             grid,
@@ -81,7 +81,7 @@ impl<'a> Cone<'a> {
         cone
     }
 
-    /// The distance between the ends as if nothing were blocked.
+    /// The distance between the ends if no vertex were blocked.
     pub(super) fn length_min(&self) -> u32 {
         self.apart[0]
     }
@@ -122,7 +122,7 @@ impl<'a> Cone<'a> {
             .min(to.saturating_add(to_left));
 
         if axis_idx + 1 == axes.len() {
-            // The colour: an even number of steps to the start must be left over.
+            // The colour: the steps that remain after the distance to the start must be even.
             let first = first + ((first ^ from ^ from_left) & 1);
             if first > last {
                 return ControlFlow::Continue(());

@@ -1,4 +1,4 @@
-//! Reversible steps in borrowed memory, undone whatever happens.
+//! Excursions: reversible steps in borrowed memory, which are always undone.
 
 use std::ops::ControlFlow;
 
@@ -6,7 +6,7 @@ use super::cone::{Cone, Row};
 use crate::LatticeError;
 use crate::grid::Grid;
 
-/// Borrowed memory while it is not as its owner left it; dropping this restores it bit for bit.
+/// Borrowed memory while its content is changed. Dropping the excursion restores it bit for bit.
 ///
 /// There is one word per vertex. A step replaces the word of each vertex that matters by
 ///
@@ -14,29 +14,29 @@ use crate::grid::Grid;
 /// word ← weight · (sum of the words of its free neighbours) - word        modulo 2^64
 /// ```
 ///
-/// The neighbours have the other colour of the chessboard and stay as they are during the step, so
-/// that doing a step twice undoes it, and so does doing part of it twice. Everything else a step
-/// depends on (weights, vertices, blocked ones) is computed from the question, and nothing is
-/// assumed of the words.
+/// The neighbours have the other colour of the chessboard and do not change during the step. So
+/// doing a step twice undoes it, and doing part of a step twice undoes that part. Everything else
+/// that a step depends on (weights, vertices, blocked vertices) is computed from the question. The
+/// words may hold any content.
 pub(super) struct Excursion<'a> {
     grid: &'a Grid,
     cone: &'a Cone<'a>,
     seed: u64,
     words: &'a mut [u64],
     is_disturbed: bool,
-    /// Steps done completely.
+    /// The number of completed steps.
     n_steps: u32,
-    /// Rows done of the step after those.
+    /// The number of rows done in the step after those.
     n_rows: u64,
-    /// Vertices updated since the stop closure was last asked.
+    /// Vertices updated since `stop` was last polled.
     n_unpolled: u32,
 }
 
-/// Some tens of microseconds.
+/// Takes some tens of microseconds.
 const N_UPDATES_PER_POLL: u32 = 4096;
 
 impl<'a> Excursion<'a> {
-    /// Sets out from the words as they are, or with the one at the cone's start disturbed.
+    /// Starts with the words as they are, or with 1 added to the word at the cone's start.
     pub(super) fn new(
         grid: &'a Grid,
         cone: &'a Cone<'a>,
@@ -60,12 +60,12 @@ impl<'a> Excursion<'a> {
         }
     }
 
-    /// Takes one more step.
+    /// Takes one more step. On an interruption, dropping the excursion undoes the partial step too.
     pub(super) fn step(&mut self, stop: &dyn Fn() -> bool) -> Result<(), LatticeError> {
         let cone = self.cone;
         let flow = cone.rows(self.n_steps + 1, |row| {
             update(self.grid, self.seed, &row, self.words);
-            // Counted before the closure is called: if that panics, the row is undone as well.
+            // Counted before `stop` is called: if that panics, the row is undone as well.
             self.n_rows += 1;
             self.n_unpolled += 1 + (row.last - row.first) / 2;
             if self.n_unpolled >= N_UPDATES_PER_POLL {
@@ -84,7 +84,7 @@ impl<'a> Excursion<'a> {
         Ok(())
     }
 
-    /// The word of a vertex now.
+    /// The present word of a vertex.
     pub(super) fn word(&self, vertex: u32) -> u64 {
         self.words[vertex as usize]
     }
@@ -116,7 +116,7 @@ impl Drop for Excursion<'_> {
     }
 }
 
-/// Updates the free vertices of a row that matter; doing it again undoes it.
+/// Updates the free vertices of a row that matter. A second call undoes the first.
 fn update(grid: &Grid, seed: u64, row: &Row<'_>, words: &mut [u64]) {
     let word_if_free = |words: &[u64], vertex: u32| words[vertex as usize] & grid.free_mask(vertex);
     for (vertex, column) in row.vertices() {
@@ -139,7 +139,7 @@ fn update(grid: &Grid, seed: u64, row: &Row<'_>, words: &mut [u64]) {
     }
 }
 
-/// The weight of every edge into a vertex: odd, so that no power of two is lost on the way.
+/// The weight of every edge into a vertex: odd, because an even weight would lose the highest bit.
 fn weight(seed: u64, vertex: u32) -> u64 {
     mix(seed.wrapping_add((u64::from(vertex) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))) | 1
 }

@@ -1,18 +1,18 @@
-//! Shortest paths found in borrowed memory that is full of someone else's data.
+//! Shortest paths found in borrowed memory that is full of another owner's data.
 //!
 //! # How it works
 //!
-//! Every vertex owns one word of the borrowed memory, whatever stands in it. Reversible steps (see
-//! [`excursion`]) let each word flow into its neighbours' words and can be undone exactly. They are
-//! taken twice, once from the words as they are and once after adding 1 at the start of the path.
-//! The steps are linear, so that the difference between the two runs does not depend on the data:
-//! it begins at the start and moves by one edge per step. The first step at which the word at the
-//! end differs is the distance. Of the first run only the words at the end are remembered, one for
-//! every second step, and the steps are undone before the second run begins: the borrowed memory
-//! is working memory, not something saved and written back.
+//! Every vertex owns one word of the borrowed memory, whatever its content. Reversible steps (see
+//! [`excursion`]) let each word flow into its neighbours' words and can be undone exactly. The
+//! steps are run twice: once from the words as they are, and once after adding 1 at the start of
+//! the path. The steps are linear, so the difference between the two runs does not depend on the
+//! data. The difference begins at the start and moves by one edge per step. The first step at which
+//! the word at the end differs is the distance. Of the first run only the words at the end are
+//! stored, one for every second step, and the steps are undone before the second run begins. So the
+//! borrowed memory is working memory; its content is never copied and written back.
 //!
-//! A path is found by the same means: halfway, some vertex is reached in half the steps from
-//! either end; once it is known, each half is a smaller question of the same kind.
+//! A path is found by halving: some vertex is reached in half the steps from either end. Once it is
+//! known, each half is a smaller problem of the same kind.
 
 mod cone;
 mod excursion;
@@ -24,30 +24,30 @@ use super::{Lattice, LatticeError, MemoryNeed};
 use cone::Cone;
 use excursion::{Excursion, mix};
 
-/// What may be chosen about [`catalytic_path`].
+/// Settings of [`catalytic_path`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct CatalyticSettings {
-    /// Where the weights of the edges come from. The answer is the same for any seed, except that
-    /// another one of several shortest paths may be found.
+    /// The source of the edge weights. The answer is the same for any seed, except that another of
+    /// several shortest paths may be found.
     pub seed: u64,
-    /// Longer paths are not looked for. Without a value: four times the diameter of the lattice
-    /// with nothing blocked. The time grows with the product of the length and the number of
-    /// vertices.
+    /// The length of the longest path that is searched for. Default: four times the diameter of the
+    /// lattice without blocked vertices. The time grows with the product of the length and the
+    /// number of vertices.
     pub length_max: Option<u64>,
 }
 
-/// What became of a search in borrowed memory.
+/// The result of a search in borrowed memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CatalyticAnswer {
     /// A shortest path.
     Found(CatalyticPath),
     /// No path was found.
     NotFound {
-        /// Paths up to this length were looked for.
+        /// The greatest path length that was searched.
         length_max: u64,
-        /// Whether longer ones are possible: if not, there is (very probably) no path at all.
+        /// Whether a longer path is possible. If not, there is (very probably) no path at all.
         is_capped: bool,
-        /// The most bytes of clean memory in use at one time.
+        /// The peak of clean memory, in bytes.
         clean_bytes: u64,
     },
 }
@@ -55,11 +55,11 @@ pub enum CatalyticAnswer {
 /// A shortest path found in borrowed memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CatalyticPath {
-    /// The ids of the vertices, both ends included. Each step has been checked.
+    /// The ids of the vertices, both ends included. Each edge has been checked.
     pub vertices: Vec<u32>,
-    /// How sure it is that there is no shorter path.
+    /// How certain it is that there is no shorter path.
     pub certainty: Certainty,
-    /// The most bytes of clean memory in use at one time, these vertices included.
+    /// The peak of clean memory, in bytes, including these vertices.
     pub clean_bytes: u64,
 }
 
@@ -70,42 +70,46 @@ impl CatalyticPath {
     }
 }
 
-/// How sure it is that there is no shorter path.
+/// How certain it is that there is no shorter path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Certainty {
-    /// There would be none even if nothing were blocked.
+    /// A shorter path could not exist even if no vertex were blocked.
     Exact,
-    /// None was found under this many independent seeds.
+    /// No shorter path was found under this many independent seeds.
     Probable {
         /// Seeds under which no shorter path was found.
         n_seeds: u32,
     },
 }
 
-/// Vertices looked at together when a path is halved: 12 bytes each.
+/// Vertices tested together when a path is halved: 12 bytes each.
 const N_CANDIDATES_MAX: usize = 256;
 
-/// Seeds tried before a path is given up that must exist.
+/// How many seeds are tried to find a path whose length is known, before the search fails.
 const N_SEEDS_MAX: u32 = 8;
 
-/// A shortest path, with `borrowed` as working memory, which is left exactly as it was.
+/// Finds a shortest path with `borrowed` as working memory, which is restored exactly.
 ///
-/// `borrowed` needs one word per vertex and may hold anything; words beyond are not touched. It is
-/// restored also if the answer is an error and if `stop` panics. Restoring takes as long as the
-/// steps since the last restoration took, so that an interruption is not always immediate. A process
-/// that is killed outright cannot restore anything.
+/// `borrowed` needs one word per vertex and may hold anything; further words are not touched. It is
+/// also restored if the call returns an error or if `stop` panics. Restoring takes as long as the
+/// steps since the last restoration took, so an interruption is not always immediate. If the
+/// process is killed, the memory is not restored.
 ///
 /// # What is certain
 ///
-/// - The path handed back has been checked edge by edge: **the distance is never more** than its
+/// - The returned path has been checked edge by edge: **the distance is never more** than its
 ///   length, whatever the seed.
-/// - That the distance is not less rests on weights drawn from a seed: a shorter path escapes notice
-///   if the products of the weights along all the shortest ones happen to cancel modulo 2^64. Where
-///   the length equals the distance with nothing blocked this is ruled out, and the answer is
-///   [`Certainty::Exact`]. Otherwise it has been confirmed under a second, independent seed and is
-///   [`Certainty::Probable`].
-/// - That there is no path shows only as the absence of a difference, up to a cap on the length:
-///   [`CatalyticAnswer::NotFound`] says how far was looked, and whether that was everywhere.
+/// - That the distance is not less rests on weights drawn from a seed: a shorter path remains
+///   undetected if the products of the weights along all the shortest paths cancel modulo 2^64. If
+///   the length equals the distance without blocked vertices, this is ruled out, and the answer is
+///   [`Certainty::Exact`]. Otherwise the distance has been confirmed under a second, independent seed
+///   and is [`Certainty::Probable`].
+/// - That there is no path shows only as the absence of a difference, up to a limit on the length:
+///   [`CatalyticAnswer::NotFound`] holds the limit, and whether longer paths are possible.
+///
+/// # Errors
+/// If the lattice has too many vertices to be searched, an end is outside it or blocked, `borrowed`
+/// is too short, `stop` returns true, or a distance was found but no path that proves it.
 ///
 /// ```
 /// use swathe_lattice::Lattice;
@@ -170,28 +174,31 @@ pub fn catalytic_path(
     })
 }
 
-/// The clean memory [`catalytic_path`] needs beside one borrowed word per vertex, for paths up to
-/// `length_max`.
+/// The clean memory that [`catalytic_path`] needs beside one borrowed word per vertex, for paths up
+/// to `length_max`.
+///
+/// # Errors
+/// If the lattice has too many vertices to be searched.
 pub fn catalytic_need(lattice: &Lattice, length_max: u64) -> Result<MemoryNeed, LatticeError> {
     let length_max = length_max.min(lattice.grid()?.n_vertices());
     Ok(MemoryNeed {
-        // The trace holds a word for every second step, and is gone before the path is written.
+        // The trace holds a word for every second step, and is freed before the path is written.
         scratch_bytes: FIXED_BYTES + 8 * (length_max / 2 + 1).max(SEARCH_BYTES / 8),
         answer_bytes: 4 * (length_max + 1),
     })
 }
 
-/// What stands on the stack: a few cones and excursions, with their coordinates.
+/// The memory on the stack: a few cones and excursions, with their coordinates.
 const FIXED_BYTES: u64 =
     (3 * size_of::<Cone<'_>>() + size_of::<Excursion<'_>>() + size_of::<Question<'_>>()) as u64;
 
-/// What finding a path keeps on the heap beside the path itself.
+/// The heap memory of finding a path, beside the path itself.
 const SEARCH_BYTES: u64 = (N_CANDIDATES_MAX * (4 + 8) + N_SPANS_MAX * size_of::<Span>()) as u64;
 
-/// Halving at most 2^32 steps leaves at most this many spans for later.
+/// Halving at most 2^32 steps leaves at most this many spans on the stack.
 const N_SPANS_MAX: usize = 40;
 
-/// The two ends, the seed and the memory, and the most bytes that traces took.
+/// The grid, the seed, the borrowed words and `stop`, and the peak size of the traces.
 struct Question<'a> {
     grid: &'a Grid,
     seed: u64,
@@ -200,7 +207,7 @@ struct Question<'a> {
     trace_bytes: u64,
 }
 
-/// Part of a path that is still to be found.
+/// A part of a path that is still to be found.
 #[derive(Clone, Copy)]
 struct Span {
     from: u32,
@@ -208,14 +215,14 @@ struct Span {
     length: u32,
 }
 
-/// A path and the bytes it took to find it.
+/// A path, and the bytes that finding it took.
 struct FoundPath {
     vertices: Vec<u32>,
     bytes: u64,
 }
 
 impl Question<'_> {
-    /// The first step at which the end differs, confirmed under a second seed.
+    /// The first step at which the word at the end differs, confirmed under a second seed.
     fn distance(
         &mut self,
         from: u32,
@@ -226,7 +233,8 @@ impl Question<'_> {
         if length_min > length_max {
             return Ok(None);
         }
-        // A step costs as much as it has room for detours: begin without any and double the room.
+        // A step costs more if the cone has room for detours: begin without any and double the
+        // room.
         let mut n_detours = 0_u64;
         let mut found = loop {
             let length = (u64::from(length_min) + 2 * n_detours).min(length_max.into()) as u32;
@@ -256,7 +264,7 @@ impl Question<'_> {
         length_max: u32,
     ) -> Result<Option<u32>, LatticeError> {
         let cone = Cone::new(self.grid, from, to, length_max);
-        // Before `length_min` steps, and on the other colour, the end cannot be reached.
+        // The end cannot be reached before `length_min` steps, nor at steps of the other colour.
         let can_arrive =
             |step: u32| step >= cone.length_min() && (length_max - step).is_multiple_of(2);
         let n_arrivals = (length_max - cone.length_min()) / 2 + 1;
@@ -290,7 +298,8 @@ impl Question<'_> {
         Ok(None)
     }
 
-    /// A path of exactly this length, which must be the distance; `None` if this seed hides it.
+    /// A path of exactly this length, which must be the distance; `None` if the weights of this
+    /// seed cancel.
     fn path(&mut self, from: u32, to: u32, length: u32) -> Result<Option<FoundPath>, LatticeError> {
         let mut vertices = Vec::with_capacity(length as usize + 1);
         let mut spans = Vec::with_capacity(N_SPANS_MAX);
@@ -337,7 +346,7 @@ impl Question<'_> {
         }))
     }
 
-    /// A vertex `half` steps from the start of a span and the others from its end.
+    /// A vertex `half` steps from the start of a span and the remaining steps from its end.
     fn middle(
         &mut self,
         span: Span,
@@ -362,7 +371,8 @@ impl Question<'_> {
         }
     }
 
-    /// The next free vertices that matter at a step, after the first `n_skipped`.
+    /// Collects the next free vertices that matter at a step, after the first `n_skipped`. Returns
+    /// their number.
     fn candidates(
         &self,
         cone: &Cone<'_>,
@@ -400,7 +410,7 @@ impl Question<'_> {
         Ok(candidates.len() as u64)
     }
 
-    /// Keeps the vertices at which a disturbance at the cone's start shows after these steps.
+    /// Keeps the vertices whose word differs after these steps if 1 was added at the cone's start.
     fn retain_different(
         &mut self,
         cone: &Cone<'_>,
@@ -424,7 +434,8 @@ impl Question<'_> {
         Ok(())
     }
 
-    /// Asks first whether to go on: many short excursions take as long as one that is long.
+    /// Starts an excursion, and polls `stop` first: many short excursions take as long as one long
+    /// one.
     fn set_out<'b>(
         &'b mut self,
         cone: &'b Cone<'b>,
@@ -438,7 +449,7 @@ impl Question<'_> {
     }
 }
 
-/// The cap on the length, of the same parity as every walk between the ends.
+/// The limit on the length, with the parity of every walk between the ends.
 fn length_max(grid: &Grid, from: u32, to: u32, settings: &CatalyticSettings) -> u32 {
     let across = grid.manhattan(0, (grid.n_vertices() - 1) as u32);
     let wanted = settings.length_max.unwrap_or(4 * u64::from(across));
@@ -446,17 +457,17 @@ fn length_max(grid: &Grid, from: u32, to: u32, settings: &CatalyticSettings) -> 
     same_parity(wanted.min(possible.into()), grid.manhattan(from, to))
 }
 
-/// No shortest path is longer: it visits no free vertex twice.
+/// The length of the longest possible shortest path: it visits no free vertex twice.
 fn longest_possible(grid: &Grid, from: u32, to: u32) -> u32 {
     same_parity(grid.n_free() - 1, grid.manhattan(from, to))
 }
 
-/// The greatest number up to `bound`, below 2^32, that is even or odd as `like` is; 0 if none is.
+/// The greatest number up to `bound`, below 2^32, with the parity of `like`; 0 if there is none.
 fn same_parity(bound: u64, like: u32) -> u32 {
     bound.saturating_sub((bound + u64::from(like)) % 2) as u32
 }
 
-/// Far enough from the last seed that their weights have nothing in common.
+/// The next seed, so different from the last that their weights are independent.
 fn next_seed(seed: u64) -> u64 {
     mix(seed ^ 0xd134_2543_de82_ef95)
 }

@@ -1,4 +1,4 @@
-//! Paths found in borrowed memory: the right ones, and the memory as it was.
+//! Paths found in borrowed memory are correct, and the memory is restored.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -50,7 +50,7 @@ fn five_hundred_random_lattices_equal_the_plain_search() {
     );
 }
 
-/// So many vertices halfway that they are not all looked at together.
+/// So many vertices halfway that they are tested in several groups.
 #[test]
 fn wide_lattices_equal_the_plain_search() {
     let mut random = Random(6);
@@ -107,7 +107,7 @@ fn data_of_any_kind_gives_the_same_path() {
 
 #[test]
 fn a_cap_on_the_length_is_reported() {
-    // A wall with its gap at the far end: from 0 to 2 it takes 2 + 2 · 9 steps.
+    // A wall with a gap at the far end: the path from 0 to 2 has 2 + 2 · 9 steps.
     let blocked = (0..9).map(|y| y * 3 + 1);
     let lattice = Lattice::new(&[10, 3])
         .unwrap()
@@ -161,7 +161,7 @@ fn errors_leave_the_memory_alone() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Interrupted at a random poll, by a stop or by a panic: the memory is as it was.
+    /// After an interruption at a random poll, by a stop or by a panic, the memory is restored.
     #[test]
     fn an_interruption_restores_the_memory(seed: u64, moment in 0.0..1.0_f64, panics: bool) {
         let mut random = Random(seed);
@@ -204,12 +204,12 @@ proptest! {
     }
 }
 
-/// Where two buffers differ first: a failure should not print either.
+/// The first position where two buffers differ, so that a failure prints neither.
 fn first_difference(a: &[u64], b: &[u64]) -> Option<usize> {
     a.iter().zip(b).position(|(a, b)| a != b)
 }
 
-/// One word per vertex, and a few that are no business of the search.
+/// One word per vertex, and a few more that the search must not touch.
 fn someone_elses_data(lattice: &Lattice, random: &mut Random) -> Vec<u64> {
     (0..lattice.n_vertices() + 5)
         .map(|_| random.next())
@@ -231,7 +231,7 @@ fn walls(random: &mut Random, n_rows: u64, row_length: u64) -> Lattice {
     Lattice::new(&sizes).unwrap().with_blocked(blocked).unwrap()
 }
 
-/// Vertices blocked at random, but neither the first nor the last.
+/// Vertices blocked at random, except the first and the last.
 fn scattered(random: &mut Random, sizes: &[u32], percent: u64) -> Lattice {
     let n_vertices: u64 = sizes.iter().map(|&size| u64::from(size)).product();
     let blocked: Vec<u64> = (1..n_vertices - 1)

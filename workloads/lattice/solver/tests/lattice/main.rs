@@ -1,4 +1,4 @@
-//! Lattices against an independent oracle: every edge found by comparing coordinates, every
+//! Lattices compared with an independent oracle: every edge found by comparing coordinates, every
 //! distance by a plain breadth-first search.
 
 mod catalytic;
@@ -128,7 +128,7 @@ fn check_layers(
     );
 }
 
-/// So many vertices waiting at once that they spill, which the small lattices above do not have.
+/// So many vertices wait at once that the pools spill, unlike in the small lattices above.
 #[test]
 fn wide_frontiers_equal_the_plain_search() {
     let mut random = Random(3);
@@ -171,7 +171,7 @@ fn the_largest_lattice_is_analyzed_in_closed_form() {
     assert_eq!(analysis.average_degree, 19.8);
     assert!((analysis.density / 1.98e-19 - 1.0).abs() < 1e-15);
 
-    // Ids of 64 bits end before.
+    // The ids of this lattice exceed 64 bits.
     let refused = LatticeError::NoIds {
         n_vertices: 10_u128.pow(20),
     };
@@ -197,7 +197,7 @@ fn four_thousand_million_vertices_are_walked_in_closed_form() {
     let layers = lattice.layers(last).unwrap();
     assert_eq!(layers.counts.iter().sum::<u64>(), 1 << 32);
     assert_eq!(layers.eccentricity(), 4 * 63 + 2 * 15);
-    // And beyond: nothing is blocked.
+    // A larger lattice works too, because no vertex is blocked.
     let lattice = Lattice::new(&[64, 64, 64, 64, 16, 17]).unwrap();
     assert_eq!(lattice.path(0, 1).unwrap().length(), Some(1));
     let refused = LatticeError::TooManyVertices {
@@ -207,7 +207,7 @@ fn four_thousand_million_vertices_are_walked_in_closed_form() {
     assert_eq!(lattice.with_blocked([0]), Err(refused));
 }
 
-/// Ids up to the last of 32 bits are searched; memory is only touched where the search comes.
+/// Ids up to the last of 32 bits are searched; only the pages that the search visits are touched.
 #[test]
 fn blocked_vertices_at_the_last_ids_are_walked_around() {
     let last = (1_u64 << 32) - 1;
@@ -272,7 +272,7 @@ fn unusable_lattices_and_questions_are_named() {
 #[test]
 fn a_stop_ends_every_walk() {
     let mut scratch = SearchScratch::default();
-    // The last vertex is walled in, so that a path to it is looked for everywhere.
+    // The last vertex is enclosed, so that a path to it is searched everywhere.
     let wall = [215_998, 215_939, 212_399];
     let lattice = Lattice::new(&[60, 60, 60])
         .unwrap()
@@ -293,12 +293,12 @@ fn a_stop_ends_every_walk() {
         Err(interrupted)
     );
     assert_eq!(analyze(&lattice, &mut scratch, stop), Err(interrupted));
-    // The same scratch still answers.
+    // The same scratch can still be used.
     let answer = shortest_path(&lattice, 0, 215_997, &mut scratch, GO_ON).unwrap();
     assert_eq!(answer.length(), Some(3 * 59 - 2));
 }
 
-/// Axes of any extent, and lattices that are too large for anything but closed forms.
+/// Axes of any extent, and lattices so large that only closed forms apply.
 #[test]
 fn closed_forms_are_those_of_a_search() {
     for sizes in [&[7_u32, 5][..], &[2, 9, 4], &[513], &[3, 2, 2, 5]] {
@@ -341,7 +341,7 @@ fn closed_forms_are_those_of_a_search() {
     assert_eq!(length, Some(510 + 255 * 511 + 511));
 }
 
-/// Rings, for which the bounds of the diameter prune least, and shapes with corners.
+/// Rings, where the diameter's bounds prune least, and shapes with corners.
 #[test]
 fn diameters_of_awkward_shapes_equal_all_pairs() {
     let ring = |x: u64, y: u64| (2..28).contains(&x) && (2..28).contains(&y);

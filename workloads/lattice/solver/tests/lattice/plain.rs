@@ -1,4 +1,4 @@
-//! The oracle: a lattice as a list of coordinates and nothing clever.
+//! The oracle: a lattice as a plain list of coordinates.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -25,7 +25,7 @@ impl Random {
     }
 }
 
-/// One to ten axes, and from nothing to everything blocked.
+/// One to ten axes, with none to all of the vertices blocked.
 pub(crate) fn random_lattice(random: &mut Random, n_vertices_max: u64) -> Lattice {
     let n_dimensions = 1 + random.below(10);
     let mut sizes = Vec::new();

@@ -1,4 +1,4 @@
-//! What the flags of `swathe ot` ask to be solved.
+//! The problem that the flags, variables and `swathe.toml` of `swathe ot` define.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use swathe_command::run_flags::RunFlags;
 use swathe_command::settings::{Found, Layers, RunSettings, number_value};
 use swathe_run::store::run_folder::Identity;
 
-/// The problem of every pair of a run, and what is written of its solution.
+/// The settings of every pair of a run, and what is written of its solution.
 pub(super) struct Problem {
     pub(super) settings: Settings,
     pub(super) fields: FieldsFormat,
@@ -27,7 +27,7 @@ pub(super) struct Problem {
     pub(super) um_per_px: Option<f64>,
 }
 
-/// The names of values that are words, for flags, `swathe.toml` and `run.json` alike.
+/// The words for values in flags, in `swathe.toml` and in `run.json`.
 const REFERENCES: [(&str, Reference); 2] = [
     (reference_name(Reference::Product), Reference::Product),
     (reference_name(Reference::Counting), Reference::Counting),
@@ -43,11 +43,12 @@ const FIELDS_FORMATS: [(&str, FieldsFormat); 3] = [
     ("parquet", FieldsFormat::Parquet),
 ];
 
-/// With automatic scales: a pixel of a frame with a side of a thousand pixels costs ten times this.
+/// The least ε with the automatic scale. Moving by one pixel in a frame with a side of a thousand
+/// pixels costs ten times this.
 const EPSILON_MIN: f64 = 1e-7;
 
 impl Problem {
-    /// Decides the settings; all are checked before anything is read.
+    /// Resolves the settings. All are checked before any input is read.
     pub(super) fn resolve(
         flags: &OtProblemFlags,
         run_flags: &RunFlags,
@@ -146,7 +147,7 @@ impl Problem {
                 None => None,
                 Some(found) => {
                     let label: i64 = found.number()?;
-                    // Beyond this, neighbouring labels would be one number.
+                    // Beyond this, neighbouring labels would be the same f64.
                     if label.unsigned_abs() > 1 << 53 {
                         return Err(found.fault("a label that can be told from the next one"));
                     }
@@ -157,8 +158,8 @@ impl Problem {
         })
     }
 
-    /// The settings that the table or the files beside it depend on, as [`Problem::recorded`] reads
-    /// them. Which box is cut out changes no result, but stands in the table.
+    /// The settings that the table or the files beside it depend on, in the form that
+    /// [`Problem::recorded`] reads. The crop does not change a result, but it is in the table.
     pub(super) fn provenance(&self) -> BTreeMap<String, Value> {
         let settings = &self.settings;
         let (crop, padding) = match &settings.crop {
@@ -209,7 +210,7 @@ impl Problem {
     }
 }
 
-/// The bucket shapes that waste least on the pairs of this run.
+/// The bucket shapes with the least padding for the pairs of this run.
 pub(super) fn buckets_of(
     pairs: &[NamedPair],
     survey: &PairSurvey,
@@ -251,7 +252,7 @@ pub(super) fn buckets_of(
     }
 }
 
-/// The shapes of --buckets, where the crop asks for them.
+/// Adds the shapes of --buckets to a bucketed crop.
 fn with_buckets(settings: Settings, padding: &Padding) -> Result<Settings, CliError> {
     let Crop::Bucketed { padding_px, .. } = settings.crop else {
         return Ok(settings);
@@ -282,7 +283,7 @@ fn with_buckets(settings: Settings, padding: &Padding) -> Result<Settings, CliEr
     })
 }
 
-/// What --normalize and --no-normalize say, as text like all others.
+/// The value of --normalize and --no-normalize, as text like all other settings.
 fn typed(flags: &OtProblemFlags) -> Option<String> {
     match (flags.normalize, flags.no_normalize) {
         (true, _) => Some("true".to_owned()),
@@ -300,7 +301,7 @@ fn real(found: &Found) -> Result<f64, CliError> {
     })
 }
 
-/// The value that goes with a word.
+/// The value that belongs to a word.
 fn word<T: Clone>(found: &Found, what: &str, words: &[(&str, T)]) -> Result<T, CliError> {
     let known = words.iter().find(|(word, _)| *word == found.value);
     known.map(|(_, value)| value.clone()).ok_or_else(|| {
@@ -312,7 +313,7 @@ fn word<T: Clone>(found: &Found, what: &str, words: &[(&str, T)]) -> Result<T, C
     })
 }
 
-/// The word that goes with a value.
+/// The word that belongs to a value.
 fn name<T: PartialEq>(value: T, words: &[(&'static str, T)]) -> &'static str {
     let known = words.iter().find(|(_, of)| *of == value);
     known.map_or("", |(word, _)| word)
@@ -360,7 +361,7 @@ fn parse_coupling(found: &Found) -> Result<Coupling, CliError> {
     }
 }
 
-/// A setting outside its range, under the name of its flag.
+/// The error for a setting outside its range, with the name of its flag.
 fn usage(failure: Failure) -> CliError {
     match failure {
         Failure::BadSetting { name, value, rule } => {

@@ -1,4 +1,4 @@
-//! `swathe ot show`: a picture of one pair of a run.
+//! `swathe ot show`: draws a picture of one pair of a run.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ pub(super) fn show(flags: &OtShowFlags) -> Result<Code, CliError> {
     Ok(Code::Solved)
 }
 
-/// The two frames of the pair, as the run saw them.
+/// Loads the two frames of the pair in the same way as the run did.
 fn load(flags: &OtShowFlags, identity: &Identity, recorded: &Problem) -> Result<Pair, CliError> {
     let input = flags
         .input
@@ -95,8 +95,8 @@ fn load(flags: &OtShowFlags, identity: &Identity, recorded: &Problem) -> Result<
     ))
 }
 
-/// Where a run's input was: its table or stack is the first file that was read; of a folder, the
-/// first file lies in it.
+/// The path of a run's input, from the files that it read. A table or stack is the first of these
+/// files; a folder of frames contains the first file.
 fn input_of(inputs: &[InputFile]) -> Option<PathBuf> {
     let first = Path::new(&inputs.first()?.name);
     let extension = first.extension()?.to_str()?.to_ascii_lowercase();
@@ -106,7 +106,7 @@ fn input_of(inputs: &[InputFile]) -> Option<PathBuf> {
         return Some(first.to_owned());
     }
     let folder = first.parent()?;
-    // A file named alone lies in the current folder.
+    // A file name without a folder is in the current folder.
     let here = folder.as_os_str().is_empty();
     Some(if here {
         PathBuf::from(".")
@@ -116,7 +116,7 @@ fn input_of(inputs: &[InputFile]) -> Option<PathBuf> {
 }
 
 fn warn_of_change(path: &Path, inputs: &[InputFile]) {
-    // A frame that cannot be read is told when it is.
+    // A frame that cannot be read fails later, when it is loaded.
     if let Ok(now) = InputFile::of(path)
         && !inputs.iter().any(|then| then.blake3 == now.blake3)
     {
@@ -127,7 +127,7 @@ fn warn_of_change(path: &Path, inputs: &[InputFile]) {
     }
 }
 
-/// The maps of the pair: those that were kept, or solved again.
+/// The maps of the pair: those that the run kept or, without these, from solving the pair again.
 fn maps(
     flags: &OtShowFlags,
     record: &PairRecord,

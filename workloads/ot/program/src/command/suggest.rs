@@ -1,4 +1,4 @@
-//! `swathe ot suggest`: which epsilon and relaxation suit an input.
+//! `swathe ot suggest`: tries values of epsilon and relaxation on an input and suggests a choice.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ pub(super) fn suggest(flags: &OtSuggestFlags) -> Result<Code, CliError> {
     })
 }
 
-/// Pairs spread evenly over the input; those that cannot be read are named and left out.
+/// Loads pairs spread evenly over the input. Pairs that cannot be read are skipped with a warning.
 fn load(flags: &OtSuggestFlags) -> Result<Vec<Pair>, CliError> {
     let input = PairInput::open(&flags.input)
         .map_err(|error| CliError::usage(error.to_string()).hint(error.hint()))?;
@@ -109,7 +109,7 @@ fn load(flags: &OtSuggestFlags) -> Result<Vec<Pair>, CliError> {
     Ok(pairs)
 }
 
-/// A hundredth of the longer side, in the middle of the pairs.
+/// A hundredth of the median longer side, at least one pixel.
 fn default_blur_px(pairs: &[Pair]) -> f64 {
     let side = |pair: &Pair| pair.source.shape.h_px.max(pair.source.shape.w_px);
     let mut sides: Vec<usize> = pairs.iter().map(side).collect();
@@ -117,7 +117,8 @@ fn default_blur_px(pairs: &[Pair]) -> f64 {
     (sides[sides.len() / 2] as f64 / 100.0).max(1.0)
 }
 
-/// Every pair with every combination, in that order; none if it was interrupted.
+/// Solves every pair with every combination. Results are ordered by combination, then by pair;
+/// `None` if it was interrupted.
 fn try_all(
     pairs: &[Pair],
     grid: &[(f64, f64)],
@@ -151,7 +152,7 @@ fn try_all(
     let mut figures = vec![None; n_trials];
     let mut n_told = 0;
     swathe::run(&workload, &source, &engine, &mut |done| {
-        // The same trouble comes with every combination: a few lines are enough.
+        // The same failure usually comes with every combination, so three warnings are enough.
         if let Some(message) = done.outcome.message()
             && n_told < 3
             && !stop.requested()
@@ -166,7 +167,7 @@ fn try_all(
     (!stop.requested()).then_some(figures)
 }
 
-/// Values from the smallest to the largest, a factor of ten apart; the largest is always there.
+/// Values from the smallest to the largest, a factor of ten apart; the largest is always included.
 fn decades(least: (&str, &str), most: (&str, &str)) -> Result<Vec<f64>, CliError> {
     let (from, to) = (positive(least.0, least.1)?, positive(most.0, most.1)?);
     if from > to {
@@ -180,7 +181,7 @@ fn decades(least: (&str, &str), most: (&str, &str)) -> Result<Vec<f64>, CliError
     let mut value = from;
     while value < to * (1.0 - 1e-9) {
         values.push(value);
-        // Through text, so that 1e-5 becomes 1e-4 and not 0.00010000000000000002.
+        // Rounded through text, so that 1e-5 becomes 1e-4 and not 0.00010000000000000002.
         value = format!("{:.6e}", value * 10.0).parse().unwrap_or(to);
     }
     values.push(to);
@@ -217,7 +218,7 @@ fn table(rows: &[TrialRow]) -> String {
     table
 }
 
-/// A value as it would be typed.
+/// A value as a user would type it.
 fn short(value: f64) -> String {
     if (0.01..1e4).contains(&value) {
         format!("{value}")
@@ -226,7 +227,7 @@ fn short(value: f64) -> String {
     }
 }
 
-/// Why these values: what the next smaller and larger ones do.
+/// Prints the choice and its reasons: the effect of the next smaller and larger values.
 fn advise(choice: &Choice, rows: &[TrialRow], blur_max_px: f64) {
     let row = &choice.row;
     let with = |epsilon: f64, relaxation: f64| {

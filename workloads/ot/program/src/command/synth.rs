@@ -1,4 +1,4 @@
-//! `swathe ot synth`: synthetic series to try things out with.
+//! `swathe ot synth`: writes synthetic series.
 
 use crate::series_files::{SeriesFiles, SeriesFilesError};
 use swathe_ot::Shape;
@@ -26,7 +26,7 @@ pub(super) fn synth(flags: &OtSynthFlags) -> Result<Code, CliError> {
     Ok(Code::Solved)
 }
 
-/// Frames of a side beyond this are not small problems any more.
+/// The longest side of a synthetic frame: larger frames are not small problems.
 const SIDE_PX_MAX: usize = 8192;
 
 fn parse_shape(text: &str) -> Result<Shape, CliError> {

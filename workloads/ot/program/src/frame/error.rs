@@ -1,4 +1,4 @@
-//! What can be wrong with a frame.
+//! Errors of frames.
 
 use std::io;
 
@@ -8,38 +8,38 @@ use super::mask_table::MaskTableError;
 use swathe_formats::npy::NpyError;
 use swathe_formats::npz::{MemberFault, NpzError};
 
-/// Why a frame cannot be used. The caller knows its name and adds it.
+/// Why a frame cannot be used. The caller knows the frame's name and adds it to the message.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrameError {
     /// There is no such file.
     #[error("there is no such file")]
     Missing,
-    /// The system refuses to read it.
+    /// The system cannot read the file.
     #[error("cannot be read: {0}")]
     Io(io::Error),
-    /// A folder where a file should be.
+    /// The path is a folder, not a file.
     #[error("is a folder, not an image")]
     Folder,
     /// A file of 0 bytes.
     #[error("the file is empty (0 bytes); copy or write it again")]
     EmptyFile,
-    /// Its name ends like no format that is known.
+    /// The file's extension belongs to no known format.
     #[error("frames are .npy, .npz, .png, .tif or .tiff files, or masks in a .csv")]
     UnknownFormat,
-    /// The `.npy` file is of no use.
+    /// The `.npy` file cannot be used.
     #[error(transparent)]
     Npy(#[from] NpyError),
-    /// The `.npz` file, or the member in it, is of no use.
+    /// The `.npz` file, or its member, cannot be used.
     #[error(transparent)]
     Npz(#[from] NpzError),
-    /// The table of masks is of no use.
+    /// The table of masks cannot be used.
     #[error(transparent)]
     Masks(#[from] MaskTableError),
-    /// The image's own format is violated.
+    /// The image violates its format.
     #[error("{message}; copy or write the file again")]
     Image {
-        /// What the decoder says.
+        /// The decoder's message.
         message: String,
     },
     /// An image in colour, or with transparency.
@@ -54,13 +54,13 @@ pub enum FrameError {
         /// Its shape.
         shape: Vec<usize>,
     },
-    /// A side of length zero.
+    /// A side has length zero.
     #[error("has the shape {shape}, which has no pixels")]
     NoPixels {
         /// Its shape.
         shape: Shape,
     },
-    /// More pixels than its bytes can hold, whatever the compression.
+    /// The image declares more pixels than its bytes can hold under any compression.
     #[error("{n_bytes} bytes cannot hold an image of {shape}: it is damaged")]
     ImpossibleSize {
         /// The shape it declares.
@@ -74,7 +74,7 @@ pub enum FrameError {
         /// Its shape.
         shape: Shape,
     },
-    /// A pixel that is no mass.
+    /// A pixel is not a valid mass.
     #[error("pixel ({y_px}, {x_px}) is {fault}: {value}")]
     BadPixel {
         /// Row of the pixel.
@@ -86,7 +86,7 @@ pub enum FrameError {
         /// What is wrong with it.
         fault: PixelFault,
     },
-    /// A `.npz` file of many arrays without a word which is meant.
+    /// The `.npz` file has several arrays, and the name does not say which.
     #[error("has {n_members} arrays; say which, as in {example:?}", example = format!("file.npz:{first}"))]
     WhichMember {
         /// How many there are.
@@ -94,13 +94,13 @@ pub enum FrameError {
         /// The first.
         first: String,
     },
-    /// A stack of many pages without a word which is meant.
+    /// The stack has several pages, and the name does not say which.
     #[error("has {n_pages} pages; say which, from 0, as in \"file.tif:3\"")]
     WhichPage {
         /// How many there are.
         n_pages: usize,
     },
-    /// A page that is not there.
+    /// The stack has no such page.
     #[error("has no page {page:?}: there are {n_pages}, counted from 0")]
     NoSuchPage {
         /// What was asked for.
@@ -108,16 +108,16 @@ pub enum FrameError {
         /// How many there are.
         n_pages: usize,
     },
-    /// A table of masks without a word which is meant.
+    /// The table has several masks, and the name does not say which.
     #[error("is a table of masks; say which, as in \"masks.csv:ID\"")]
     WhichMask,
-    /// A mask that is not there.
+    /// The table has no such mask.
     #[error("has no mask {id:?}")]
     NoSuchMask {
         /// What was asked for.
         id: String,
     },
-    /// A run-length-encoded mask that makes no sense.
+    /// A run-length-encoded mask is not valid.
     #[error("line {line}: mask_rle {reason}")]
     BadMask {
         /// The line of the table.
@@ -166,7 +166,7 @@ impl FrameError {
         }
     }
 
-    /// Whether another try may go better: the disk, not the file, is at fault.
+    /// Whether a retry may succeed: the system failed, not the file.
     pub fn is_of_the_system(&self) -> bool {
         matches!(
             self,

@@ -1,23 +1,26 @@
-//! The live part of a frame.
+//! The live part of a frame: the box around its pixels above zero.
 
 use swathe_ot::{Frame, PixelBox, PixelFault, Shape};
 
 use super::FrameError;
 
-/// A frame of which only the box around the live pixels is kept: embryos are small in their
-/// images, and nothing outside the box takes part in anything.
+/// A frame of which only the box around the live pixels is stored. Embryos are small in their
+/// images, and pixels outside the box have no effect.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LiveFrame {
     /// Height and width of the whole frame.
     pub shape: Shape,
-    /// The box around the pixels above zero; none if there are none.
+    /// The box around the pixels above zero; `None` if there are none.
     pub live: Option<PixelBox>,
     /// Mass per pixel of that box, row by row.
     pub density: Vec<f64>,
 }
 
 impl LiveFrame {
-    /// The pixels of a box that holds all live ones.
+    /// The pixels of a box.
+    ///
+    /// # Panics
+    /// If the box does not contain all live pixels.
     pub fn within(&self, cut: PixelBox) -> Frame {
         let mut density = vec![0.0; cut.shape.n_px()];
         if let Some(live) = self.live {
@@ -49,19 +52,19 @@ impl LiveFrame {
     }
 }
 
-/// Makes a live frame of pixels that come row by row. Memory grows with the rows between the
-/// first and the last live one, not with what a header claims.
+/// Builds a live frame from pixels in reading order. Memory grows with the rows between the first
+/// and the last live one, not with the size that a header claims.
 #[derive(Debug)]
 pub(super) struct LiveBuilder {
     shape: Shape,
     label: Option<f64>,
-    /// The row in the making.
+    /// The row that is not complete yet.
     row: Vec<f64>,
     y_px: usize,
-    /// The first live row, and those from it to the last live one.
+    /// The first live row, and the pixels of the rows from it to the last live one.
     y0_px: Option<usize>,
     rows: Vec<f64>,
-    /// Columns that are live somewhere.
+    /// First live column, and one past the last.
     x0_px: usize,
     x1_px: usize,
     bad: Option<FrameError>,
@@ -72,7 +75,7 @@ impl LiveBuilder {
         if shape.h_px == 0 || shape.w_px == 0 {
             return Err(FrameError::NoPixels { shape });
         }
-        // Extents of the engine have 32 bits; a wider frame fits in no memory either.
+        // The engine's extents have 32 bits; a larger frame does not fit in memory anyway.
         let most = u32::MAX as usize;
         if shape.h_px > most || shape.w_px > most {
             return Err(FrameError::OutOfMemory { shape });
@@ -90,7 +93,7 @@ impl LiveBuilder {
         })
     }
 
-    /// Takes in the next pixels, any number at a time.
+    /// Adds the next pixels, any number at a time.
     pub(super) fn push(&mut self, mut pixels: &[f64]) {
         while !pixels.is_empty() && self.y_px < self.shape.h_px {
             let n_now = pixels.len().min(self.shape.w_px - self.row.len());
@@ -136,7 +139,7 @@ impl LiveBuilder {
         self.x1_px = self.x1_px.max(last + 1);
         let y0_px = *self.y0_px.get_or_insert(y_px);
         let start = (y_px - y0_px) * self.shape.w_px;
-        // Dead rows in between are made when a live one follows.
+        // Dead rows in between are added only when a live row follows.
         if self
             .rows
             .try_reserve(start + row.len() - self.rows.len())
@@ -149,7 +152,7 @@ impl LiveBuilder {
         self.rows.extend_from_slice(row);
     }
 
-    /// The frame, if all its pixels came and all are good.
+    /// The frame. Fails if a pixel is missing or not a valid mass.
     pub(super) fn finish(self) -> Result<LiveFrame, FrameError> {
         if let Some(bad) = self.bad {
             return Err(bad);
@@ -206,7 +209,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// However the pixels are cut, the box is the library's and the whole is what went in.
+        /// For any chunking of the pixels, the box is the solver's and the whole frame the input.
         #[test]
         fn nothing_live_is_lost(
             (w, pixels) in (1usize..7).prop_flat_map(|w| {

@@ -1,12 +1,12 @@
-//! Run-length-encoded masks, as COCO writes them.
+//! Run-length-encoded masks in COCO's format.
 
 use swathe_ot::Shape;
 
 use super::live::LiveBuilder;
 use super::{EncodedMask, FrameError, LiveFrame};
 
-/// Decodes a mask: runs of 0 and 1 in turn, beginning with 0, down the columns. The runs come as
-/// a list of numbers (`[5, 3, 8]` or `5 3 8`) or as COCO's compressed text.
+/// Decodes a mask: alternating runs of 0 and 1, beginning with 0, down the columns. The runs are a
+/// list of numbers (`[5, 3, 8]` or `5 3 8`) or COCO's compressed text.
 pub(super) fn decode_mask(
     mask: &EncodedMask,
     mut builder: LiveBuilder,
@@ -35,7 +35,7 @@ pub(super) fn decode_mask(
     builder.finish()
 }
 
-/// The lengths of the runs, which make up the whole mask.
+/// The lengths of the runs. Fails unless they add up to the pixels of the mask.
 fn runs(text: &str, shape: Shape) -> Result<Vec<usize>, String> {
     let text = text.trim();
     let n_px = shape
@@ -49,7 +49,7 @@ fn runs(text: &str, shape: Shape) -> Result<Vec<usize>, String> {
         text.chars()
             .all(|c| c.is_ascii_digit() || c == ',' || c.is_whitespace())
     };
-    // In compressed text brackets are ordinary characters, commas and spaces are not.
+    // Brackets can occur in compressed text; commas and spaces cannot.
     let found = match list {
         Some(inside) if is_list_text(inside) => listed(inside),
         _ if is_list_text(text) && text.contains([',', ' ', '\t', '\n']) => listed(text),
@@ -60,8 +60,8 @@ fn runs(text: &str, shape: Shape) -> Result<Vec<usize>, String> {
         .try_fold(0usize, |sum, &run| sum.checked_add(run));
     match total {
         Some(total) if total == n_px => Ok(found),
-        // Digits alone are compressed text, unless only their number makes up the mask: `24` is
-        // the empty mask of 24 pixels, while `06` are no zeros and six ones.
+        // Digits alone are read as compressed text first: `06` is a run of no zeros and one of six
+        // ones. If that does not fit, they are one number: `24` is the empty mask of 24 pixels.
         _ if text.parse() == Ok(n_px) => Ok(vec![n_px]),
         total => Err(format!(
             "has runs of {} pixels in all, but {shape} has {n_px}",
@@ -80,8 +80,9 @@ fn listed(text: &str) -> Result<Vec<usize>, String> {
         .collect()
 }
 
-/// Numbers in digits of five bits, lowest first, in the characters from `0` on; from the fourth on
-/// as differences from the number before the last.
+/// Decodes COCO's compressed text. Every number consists of digits of five bits, lowest first, in
+/// the characters from `0` on. From the fourth number on, each is stored as the difference from the
+/// number two before it.
 fn compressed(text: &str) -> Result<Vec<usize>, String> {
     let mut runs: Vec<i64> = Vec::new();
     let mut bytes = text.bytes().enumerate();
@@ -89,7 +90,7 @@ fn compressed(text: &str) -> Result<Vec<usize>, String> {
         let mut digit = digit_of(start, first)?;
         let (mut value, mut n_bits) = (0i64, 0);
         loop {
-            // Seven digits are more than any mask needs; twelve would leave the 64 bits.
+            // Seven digits are enough for any mask. The limit of eleven stays within 64 bits.
             if n_bits > 50 {
                 return Err(format!("has a number without end at character {start}"));
             }
@@ -108,7 +109,8 @@ fn compressed(text: &str) -> Result<Vec<usize>, String> {
             value |= -1 << n_bits;
         }
         if runs.len() > 2 {
-            value += runs[runs.len() - 2];
+            // Beyond any frame; the sum of the runs is refused later.
+            value = value.saturating_add(runs[runs.len() - 2]);
         }
         if value < 0 {
             return Err(format!("has a run of {value} pixels at character {start}"));
@@ -161,7 +163,7 @@ mod tests {
         runs
     }
 
-    /// COCO's text of runs, after the description of the format.
+    /// COCO's compressed text of runs, written from the description of the format.
     fn plain_text(runs: &[usize]) -> String {
         let mut text = String::new();
         for (at, &run) in runs.iter().enumerate() {

@@ -26,15 +26,16 @@ pub struct EncodedMask {
     pub text: String,
     /// The line of the table it stands on.
     pub line: u64,
-    /// Width of its pixels, where the table says it.
+    /// Width of its pixels in µm, if the table has it.
     pub um_per_px: Option<f64>,
 }
 
-/// Why a table of masks cannot be used. The caller knows the file's name and adds it.
+/// Why a table of masks cannot be used. The caller knows the file's name and adds it to the
+/// message.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MaskTableError {
-    /// It is no table.
+    /// The file is not a CSV table.
     #[error(transparent)]
     Csv(#[from] CsvError),
     /// A column is absent.
@@ -42,28 +43,28 @@ pub enum MaskTableError {
     MissingColumn {
         /// The name.
         column: &'static str,
-        /// The names there are.
+        /// The names of the existing columns.
         columns: Vec<String>,
     },
-    /// A height or width that is none.
+    /// A height or width is not a number of pixels.
     #[error("line {line}: {column} is {value:?}, which is not a number of pixels")]
     BadExtent {
         /// The line.
         line: u64,
         /// The column.
         column: &'static str,
-        /// What stands there.
+        /// The value in the table.
         value: String,
     },
-    /// A pixel's width that is none.
+    /// The width of a pixel is not a positive number.
     #[error("line {line}: um_per_px is {value:?}, which is not a width in µm")]
     BadWidth {
         /// The line.
         line: u64,
-        /// What stands there.
+        /// The value in the table.
         value: String,
     },
-    /// Two masks have one id.
+    /// Two masks have the same id.
     #[error("lines {first_line} and {line} have the same frame_id {id:?}")]
     DuplicateId {
         /// The id.
@@ -80,8 +81,11 @@ const HEIGHT_COLUMN: &str = "mask_height_px";
 const WIDTH_COLUMN: &str = "mask_width_px";
 
 impl MaskTable {
-    /// Reads a table with the columns `mask_rle`, `mask_height_px`, `mask_width_px` and, if
-    /// wanted, `frame_id` (else the number of the row, from 0) and `um_per_px`.
+    /// Reads a table with the columns `mask_rle`, `mask_height_px`, `mask_width_px` and,
+    /// optionally, `frame_id` (default: the number of the row, from 0) and `um_per_px`.
+    ///
+    /// # Errors
+    /// If the file is not such a table, or a value or id in it is not valid.
     pub fn read(path: &Path) -> Result<MaskTable, MaskTableError> {
         let reader = CsvReader::open(path)?;
         let place = |column: &'static str| {
@@ -152,7 +156,7 @@ impl MaskTable {
         &self.masks
     }
 
-    /// The mask of this id; without one, there must be only one mask.
+    /// The mask with this id; without an id, the only mask of the table.
     pub(super) fn find(&self, id: Option<&str>) -> Result<&EncodedMask, FrameError> {
         match (id, self.masks.as_slice()) {
             (None, [only]) => Ok(only),

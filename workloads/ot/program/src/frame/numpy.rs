@@ -42,14 +42,14 @@ pub(super) fn read_member(
     builder.finish()
 }
 
-/// The member that is asked for, or the only one.
+/// The requested member or, without a request, the only one.
 fn chosen<'a>(npz: &'a Npz, member: Option<&'a str>) -> Result<&'a str, FrameError> {
-    match (member, npz.members()) {
+    match (member, npz.names().len()) {
         (Some(name), _) => Ok(name),
-        (None, [only]) => Ok(&only.name),
-        (None, members) => Err(FrameError::WhichMember {
-            n_members: members.len(),
-            first: members.first().map_or("name", |m| &m.name).to_owned(),
+        (None, 1) => Ok(&npz.names()[0]),
+        (None, n_members) => Err(FrameError::WhichMember {
+            n_members,
+            first: npz.names().iter().next().unwrap_or("name").to_owned(),
         }),
     }
 }

@@ -10,18 +10,18 @@ use swathe_ot::Shape;
 use super::live::LiveBuilder;
 use super::{FrameError, LiveFrame, guarded, open};
 
-/// Deflate makes at most so many bytes of one.
+/// The most bytes that one byte of a deflate stream can decode to.
 const INFLATION_MAX: u64 = 1032;
 
-/// What a decoder may keep: a row of eight million pixels of 16 bits, and small chunks.
+/// The decoder's memory limit: enough for a row of eight million 16-bit pixels and small chunks.
 const DECODER_BYTES: usize = 20 << 20;
 
 pub(super) fn shape(path: &Path) -> Result<Shape, FrameError> {
     guarded(|| Ok(header(path)?.1))
 }
 
-/// Reads an image. Values are the samples as they are stored: a 1-bit mask has 0 and 1. The
-/// numbers of an indexed image's colours are labels and nothing else.
+/// Reads an image. Values are the stored samples: a 1-bit mask has 0 and 1. The indices of an image
+/// with indexed colours are accepted only as labels.
 pub(super) fn read(
     path: &Path,
     has_label: bool,
@@ -54,7 +54,7 @@ fn in_order(
     builder.finish()
 }
 
-/// The rows of an interlaced image come scattered, in seven passes: it is put together first.
+/// Reads an interlaced image. Its rows come in seven passes, so the whole image is decoded first.
 fn interlaced(
     reader: &mut Reader<BufReader<File>>,
     shape: Shape,
@@ -78,7 +78,7 @@ fn interlaced(
     builder.finish()
 }
 
-/// Opens a file up to its pixels.
+/// Opens a file and reads everything before the pixels.
 fn header(path: &Path) -> Result<(Reader<BufReader<File>>, Shape), FrameError> {
     let (file, n_bytes) = open(path)?;
     let mut decoder = Decoder::new_with_limits(
@@ -87,7 +87,7 @@ fn header(path: &Path) -> Result<(Reader<BufReader<File>>, Shape), FrameError> {
             bytes: DECODER_BYTES,
         },
     );
-    // Beside the pixels a file can have texts and a colour profile of any inflated size.
+    // Texts and a colour profile could inflate to any size, so the decoder ignores them.
     decoder.set_ignore_text_chunk(true);
     decoder.set_ignore_iccp_chunk(true);
     let info = decoder.read_header_info().map_err(damaged)?;

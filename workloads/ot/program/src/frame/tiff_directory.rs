@@ -1,12 +1,12 @@
-//! The first directory of a TIFF file, looked at before the decoder is: the decoder makes room for
-//! the lists in it before it can be told how long the file is.
+//! A check of the first directory of a TIFF file. It comes before the decoder is created, because
+//! the decoder allocates memory for the directory's lists before it can be given limits.
 
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
 use super::FrameError;
 
-/// Makes sure that no list of the first directory claims more bytes than the file has. What is no
-/// TIFF file at all is left for the decoder to say.
+/// Fails if a list of the first directory claims more bytes than the file has. A file that is not a
+/// TIFF file passes; the decoder rejects it.
 pub(super) fn check_first(file: &mut (impl Read + Seek), n_bytes: u64) -> Result<(), FrameError> {
     let too_long =
         longest_list_bytes(&mut BufReader::new(&mut *file)).is_ok_and(|longest| longest > n_bytes);
@@ -46,7 +46,7 @@ fn longest_list_bytes(file: &mut (impl Read + Seek)) -> std::io::Result<u64> {
         number(&array::<2>(file)?)
     };
     let mut longest = 0;
-    // Directories have a dozen entries; one that claims millions ends with the file.
+    // Directories have a dozen entries. If one claims millions, reading fails at the file's end.
     for _ in 0..n_entries {
         let (kind, count) = if is_big {
             let entry: [u8; 20] = array(file)?;
@@ -60,7 +60,7 @@ fn longest_list_bytes(file: &mut (impl Read + Seek)) -> std::io::Result<u64> {
             3 | 8 => 2,
             4 | 9 | 11 | 13 => 4,
             5 | 10 | 12 | 16 | 17 | 18 => 8,
-            // The decoder passes over what it does not know.
+            // The decoder skips types that it does not know.
             _ => continue,
         };
         longest = longest.max(count.saturating_mul(element_bytes));

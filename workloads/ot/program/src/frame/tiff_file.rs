@@ -1,4 +1,4 @@
-//! Frames in TIFF files: one grey image a page, of integers or floats.
+//! Frames in TIFF files: one grey image per page, of integers or floats.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -13,11 +13,11 @@ use tiff::{ColorType, TiffError};
 use super::live::LiveBuilder;
 use super::{FrameError, LiveFrame, guarded, open, tiff_directory};
 
-/// LZW makes at most so many bytes of one (a code of 12 bits can stand for 4096 bytes); the other
-/// methods make fewer.
+/// The most bytes that one compressed byte can decode to. LZW has the largest ratio: a code of 12
+/// bits can stand for 4096 bytes.
 const INFLATION_MAX: u64 = 2731;
 
-/// A TIFF file and decoders for it, each of which remembers where the pages are.
+/// A TIFF file and idle decoders for it. A decoder remembers where the pages are, so it is reused.
 pub(super) struct TiffFile {
     path: PathBuf,
     n_pages: usize,
@@ -42,7 +42,7 @@ impl TiffFile {
             let mut pages = decoder(path)?;
             let mut n_pages = 1;
             while pages.more_images() {
-                // Only the directory counts: what is in a page is told when it is read.
+                // Only directories are read here: unsupported contents fail when the page is read.
                 match pages.seek_to_image(n_pages) {
                     Ok(()) | Err(TiffError::UnsupportedError(_)) => n_pages += 1,
                     Err(error) => return Err(damaged(error)),
@@ -84,7 +84,7 @@ impl TiffFile {
         })
     }
 
-    /// Does something with a decoder that stands at a page.
+    /// Calls `work` with a decoder that is positioned at a page.
     fn with_page<T>(
         &self,
         page: Option<&str>,
@@ -131,7 +131,7 @@ fn decoder(path: &Path) -> Result<Pages, FrameError> {
     tiff_directory::check_first(&mut file, n_bytes)?;
     let most = n_bytes.saturating_mul(INFLATION_MAX) as usize;
     let mut limits = Limits::default();
-    // A list of strips is part of the file; what the file decodes to is bounded by its length.
+    // The list of strips is in the file, and the decoded size is bounded by the file's length.
     limits.ifd_value_size = n_bytes as usize;
     limits.intermediate_buffer_size = limits.intermediate_buffer_size.min(most);
     limits.decoding_buffer_size = most;
@@ -139,7 +139,7 @@ fn decoder(path: &Path) -> Result<Pages, FrameError> {
     Ok(decoder.with_limits(limits))
 }
 
-/// The shape of the page, which is grey and not larger than its bytes allow.
+/// The shape of the page, after checking that it is grey and not larger than its bytes allow.
 fn checked_shape(pages: &mut Pages, path: &Path) -> Result<Shape, FrameError> {
     let (width, height) = pages.dimensions().map_err(damaged)?;
     let shape = Shape::new(height as usize, width as usize);
@@ -169,14 +169,14 @@ fn checked_shape(pages: &mut Pages, path: &Path) -> Result<Shape, FrameError> {
     Ok(shape)
 }
 
-/// How many bytes a method makes of one at most.
+/// The most bytes that one byte can decode to, for a compression method.
 fn inflation_max(method: Option<u16>) -> u64 {
     match method {
-        // Without a method, or stored.
+        // No compression.
         None | Some(1) => 1,
-        // PackBits: two bytes are at most 128.
+        // PackBits: two bytes decode to at most 128.
         Some(32773) => 64,
-        // Deflate, under its two numbers.
+        // Deflate, which has two numbers.
         Some(8 | 32946) => 1032,
         _ => INFLATION_MAX,
     }
@@ -193,7 +193,7 @@ fn color_name(color: ColorType) -> String {
     }
 }
 
-/// Tiles are put together a band at a time.
+/// Reads the tiles of a page and assembles them band by band.
 fn read_tiles(
     pages: &mut Pages,
     shape: Shape,

@@ -1,13 +1,13 @@
-//! Which pairs are looked at closely, and which rows of a long table are shown.
+//! Which pairs get a view, and which rows of a long table are shown.
 
 use std::collections::BTreeSet;
 
-/// The most pairs of a run that have a view.
+/// The most views of a run.
 pub(crate) const N_VIEWS_MAX: u64 = 48;
 
-/// Whether the pair at this row has a view: all have in a small run, evenly spaced ones from the
-/// first to the last in a large one. It depends on the row alone, so that a run that is resumed,
-/// or cut into shards, chooses the same.
+/// Whether the pair at this row has a view. In a small run all pairs have one; in a large run,
+/// evenly spaced pairs from the first to the last. The choice depends only on the row and the
+/// number of rows, so that a resumed or sharded run makes the same choice.
 pub(crate) fn has_view(row: u64, n_rows: u64) -> bool {
     if n_rows <= N_VIEWS_MAX {
         return row < n_rows;
@@ -17,11 +17,11 @@ pub(crate) fn has_view(row: u64, n_rows: u64) -> bool {
     step <= n_steps && step * last / n_steps == u128::from(row)
 }
 
-/// A quantity whose extremes must not be missing: its value for each row.
+/// The values, row by row, of a quantity whose extremes must be shown.
 pub(super) type Key = Vec<f64>;
 
-/// The rows to show of a table that is too long to be shown whole, ascending: those that must be
-/// there, failed ones, the highest by each key, and evenly spaced ones of the others.
+/// The rows to show of a table, ascending. Of a table with more than `n_max` rows: those in `must`,
+/// failed rows, the highest rows by each key, and evenly spaced rows of the rest.
 pub(super) fn shown(
     n_max: usize,
     must: &[u64],
@@ -61,7 +61,7 @@ pub(super) fn shown(
     shown
 }
 
-/// So many of some rows, evenly spaced.
+/// `n` evenly spaced rows.
 fn evenly(rows: &[u64], n: usize) -> impl Iterator<Item = u64> {
     (0..n).map(move |k| rows[(k as u128 * rows.len() as u128 / n as u128) as usize])
 }
@@ -95,7 +95,7 @@ mod tests {
     fn long_tables_keep_failures_extremes_and_views() {
         let failed: Vec<u64> = (0..100_000).step_by(1000).collect();
         let solved: Vec<u64> = (0..100_000).filter(|row| row % 1000 != 0).collect();
-        // The highest stand anywhere; NaN is no extreme.
+        // The highest values are at arbitrary rows; NaN is not an extreme.
         let mut cost = vec![1.0; solved.len()];
         (cost[777], cost[50_001], cost[3]) = (9.0, 8.0, f64::NAN);
         let must: Vec<u64> = (0..100_000).filter(|&row| has_view(row, 100_000)).collect();

@@ -18,10 +18,10 @@ use swathe_run::store::table_reader::{TableReader, column, number_column, string
 pub(super) const TABLE: &str = "pairs.parquet";
 const TIMING: &str = "timing.parquet";
 const FAILURES: &str = "failures.parquet";
-/// Columns with names of inputs, which the page shows with the pictures.
+/// Columns with file names of inputs. The page leaves them out of its table.
 const FRAMES: [&str; 2] = ["src", "tgt"];
 
-/// Figures of a pair that stand on the page, besides its name and status.
+/// Figures of a pair that the page shows besides its name and status.
 const NUMBERS: [&str; 14] = [
     "iterations",
     "residual",
@@ -38,9 +38,9 @@ const NUMBERS: [&str; 14] = [
     "displacement_mean_um",
     "displacement_p95_um",
 ];
-/// One more, apart because it closes the list of those in µm.
+/// One more figure: the last of those in µm.
 const MAX_UM: &str = "displacement_max_um";
-/// Figures whose highest values are shown of tables that are too long.
+/// Figures whose highest values are always shown when a table is too long to be shown whole.
 const KEYS: [&str; 5] = [
     "cost_px2",
     "displacement_max_px",
@@ -48,17 +48,17 @@ const KEYS: [&str; 5] = [
     "mass_created",
     "mass_destroyed",
 ];
-/// More carried columns than a table on a page has room for.
+/// The most carried columns that a table on a page has room for.
 const N_CARRIED_MAX: usize = 12;
-/// Texts of the input are names; what is longer is cut.
+/// The most characters of a text from the input; longer texts are cut.
 const N_CHARS_MAX: usize = 200;
 
 /// Pairs in the order of their rows.
 #[derive(Debug, Default)]
 pub(super) struct PairColumns {
-    /// Pairs of the run, shown or not.
+    /// Number of pairs of the run, shown or not.
     pub(super) n_rows: u64,
-    /// Those of them that failed.
+    /// Number of failed pairs.
     pub(super) n_failed: u64,
     /// The rows that are shown, ascending.
     pub(super) rows: Vec<u64>,
@@ -80,7 +80,7 @@ pub(super) struct Carried {
 }
 
 impl PairColumns {
-    /// Reads at most `n_max` rows, `must` among them.
+    /// Reads at most `n_max` rows, including those of `must`.
     pub(super) fn read(run: &Path, n_max: usize, must: &[u64]) -> Result<PairColumns, FolderError> {
         let failures = Failures::read(run)?;
         let (solved, keys) = solved_rows(run)?;
@@ -126,8 +126,8 @@ impl PairColumns {
         Ok(columns)
     }
 
-    /// As a page has them. Columns without any value (µm of frames whose pixel size is not known)
-    /// are left out.
+    /// The columns as JSON for the page. Columns without any value (µm of frames whose pixel size
+    /// is not known) are left out.
     pub(super) fn json(&self) -> Value {
         let mut columns = Map::new();
         columns.insert("row".to_owned(), json!(self.rows));
@@ -262,7 +262,7 @@ impl Failures {
     }
 }
 
-/// The rows that have a solution, ascending, and the figures that extremes are found by.
+/// The rows that have a solution, ascending, and the figures whose extremes must be shown.
 fn solved_rows(run: &Path) -> Result<(Vec<u64>, Vec<Key>), FolderError> {
     let mut solved = Vec::new();
     let mut keys: Vec<Key> = KEYS.iter().map(|_| Key::new()).collect();
@@ -279,7 +279,7 @@ fn solved_rows(run: &Path) -> Result<(Vec<u64>, Vec<Key>), FolderError> {
     Ok((solved, keys))
 }
 
-/// The columns of the table that no solver made, yet without values.
+/// The columns of the table that come from the input, still without values.
 fn carried_columns(run: &Path, n_rows: usize) -> Result<Vec<Carried>, FolderError> {
     let builder = TableReader::open(&run.join(TABLE))?.builder;
     let fields = builder.schema().fields().iter();
@@ -295,7 +295,7 @@ fn carried_columns(run: &Path, n_rows: usize) -> Result<Vec<Carried>, FolderErro
         .collect())
 }
 
-/// Where the rows of a batch that are shown go: from, to.
+/// For each row of a batch that is shown: its place in the batch, and its place on the page.
 fn places(
     batch: &RecordBatch,
     place_by_row: &HashMap<u64, usize>,
@@ -307,7 +307,7 @@ fn places(
         .collect())
 }
 
-/// A column of any kind of number.
+/// A column of any numeric type, as f64.
 fn numbers(batch: &RecordBatch, name: &str) -> Result<arrow::array::Float64Array, String> {
     let cast = arrow::compute::cast(column(batch, name)?, &DataType::Float64);
     let cast = cast.map_err(|error| error.to_string())?;

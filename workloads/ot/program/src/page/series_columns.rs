@@ -1,10 +1,10 @@
-//! Which of the input's columns tell what belongs to one series, and in which order.
+//! Guesses which input column identifies a series and which column orders it.
 
 use serde_json::{Value, json};
 
 use super::pair_columns::Carried;
 
-/// Names that people give to what holds a series together, the likeliest first.
+/// Usual names of the column that identifies a series, the likeliest first.
 const SERIES: [&str; 14] = [
     "series",
     "series_id",
@@ -21,7 +21,7 @@ const SERIES: [&str; 14] = [
     "track_id",
     "group",
 ];
-/// Names of what orders a series.
+/// Usual names of the column that orders a series.
 const TIME: [&str; 14] = [
     "time",
     "t",
@@ -39,7 +39,8 @@ const TIME: [&str; 14] = [
     "slice",
 ];
 
-/// The columns to begin with, by name; null where none tells. Readers can choose others.
+/// The columns that the page selects at first, by name; null where no name matches. The user can
+/// select others.
 pub(super) fn of(carried: &[Carried]) -> Value {
     let named = |names: &[&str], is_good: &dyn Fn(&Carried) -> bool| {
         let mut names = names.iter();
@@ -87,7 +88,7 @@ mod tests {
             "T".into(),
         );
         check(&[("frame", true), ("time", true)], null(), "time".into());
-        // A time that is a text has no place on an axis.
+        // A time in text form cannot be drawn on an axis.
         check(&[("time", false), ("frame", true)], null(), "frame".into());
         check(&[("genotype", false)], null(), null());
     }

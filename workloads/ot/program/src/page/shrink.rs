@@ -1,19 +1,19 @@
-//! Maps made small: squares of pixels become one cell.
+//! Small maps: every square of pixels becomes one cell.
 
-/// A map of cells, row by row, that stand for squares of pixels of a larger one.
+/// A map of cells, row by row. Each cell stands for a square of pixels of a larger map.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Cells {
     pub(super) h: usize,
     pub(super) w: usize,
     /// The sum of the values in each square.
     pub(super) sums: Vec<f64>,
-    /// How many values each square has.
+    /// The number of values in each square.
     pub(super) counts: Vec<u32>,
 }
 
 impl Cells {
-    /// Sums squares of `side` pixels of a map that is `w_px` wide. Those at the right and at the
-    /// bottom may be cut off. What is not a number is no value.
+    /// Sums squares of `side` pixels of a map that is `w_px` wide. Squares at the right and at the
+    /// bottom may be smaller. NaN does not count as a value.
     pub(super) fn of(map: &[f64], w_px: usize, side: usize) -> Cells {
         let (h_px, w) = (map.len() / w_px.max(1), w_px.div_ceil(side));
         let h = h_px.div_ceil(side);
@@ -39,7 +39,7 @@ impl Cells {
         cells
     }
 
-    /// The mean value of each cell; NaN where it has none.
+    /// The mean value of each cell; NaN for a cell without values.
     pub(super) fn means(&self) -> Vec<f64> {
         let cells = self.sums.iter().zip(&self.counts);
         cells.map(|(sum, n)| sum / f64::from(*n)).collect()
@@ -50,13 +50,13 @@ impl Cells {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Bytes {
     pub(super) bytes: Vec<u8>,
-    /// What the highest byte stands for; larger values have it too.
+    /// The value of the highest byte; larger values have this byte too.
     pub(super) full: f64,
-    /// The largest value there is, by size.
+    /// The largest absolute value.
     pub(super) max: f64,
 }
 
-/// Values from zero on: byte 0 is nothing, 1 to 255 are 0 to full.
+/// Encodes values of zero and above: byte 0 means no value, 1 to 255 stand for 0 to full.
 pub(super) fn unsigned(values: &[f64], share: f64) -> Bytes {
     let (full, max) = scale(values, share);
     let byte = |v: &f64| match v.is_nan() {
@@ -70,7 +70,7 @@ pub(super) fn unsigned(values: &[f64], share: f64) -> Bytes {
     }
 }
 
-/// Values of both signs: byte 0 is nothing, 1 is −full, 128 zero, 255 full.
+/// Encodes values of both signs: byte 0 means no value, 1 is −full, 128 zero, 255 full.
 pub(super) fn signed(values: &[f64], share: f64) -> Bytes {
     let (full, max) = scale(values, share);
     let byte = |v: &f64| match v.is_nan() {
@@ -84,8 +84,9 @@ pub(super) fn signed(values: &[f64], share: f64) -> Bytes {
     }
 }
 
-/// The size that this share of the values does not exceed, so that one hot cell does not hide the
-/// others, and the largest. Neither is zero, so that values can be divided by them.
+/// The absolute value that this share of the values does not exceed, and the largest absolute
+/// value. The share keeps one hot cell from hiding the others. The first result is never zero, so
+/// that values can be divided by it.
 fn scale(values: &[f64], share: f64) -> (f64, f64) {
     let sizes = values.iter().filter(|v| !v.is_nan() && **v != 0.0);
     let mut sizes: Vec<f64> = sizes.map(|v| v.abs()).collect();

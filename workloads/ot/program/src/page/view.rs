@@ -7,21 +7,21 @@ use swathe_ot::{Fields, Frame, Residuals, Solution, Summary};
 use super::shrink::{Bytes, Cells, signed, unsigned};
 use swathe_run::page::{rounded, significant};
 
-/// The longer side of a view's maps has so many cells at most …
+/// The most cells along the longer side of a view's maps.
 const N_CELLS_MAX: usize = 96;
-/// … and so many arrows.
+/// The most arrows along the longer side.
 const N_ARROWS_MAX: usize = 24;
 /// Bins of the histogram of displacements.
 pub(super) const N_BINS: usize = 32;
-/// The share of a map's values that the colours tell apart; the rest has the last colour.
+/// The share of a map's values that the colour scale covers; larger values have the last colour.
 const SHARE_FRAME: f64 = 0.99;
 const SHARE_MASS: f64 = 0.995;
 
 /// What a page needs to show a pair: small maps of the box that holds its mass, arrows, a
-/// histogram, and how the residual fell.
+/// histogram and the residual curve.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct PairView {
-    /// Changes whenever older pages could not read it.
+    /// Version of the format; changes when older code could not read the file.
     format: u32,
     /// The pair's row.
     pub(super) row: u64,
@@ -35,7 +35,7 @@ pub(crate) struct PairView {
     um_per_px: Option<f64>,
     /// Rows and columns of the maps below.
     cells: [usize; 2],
-    /// Pixels on a side of a cell; the last ones may be cut off.
+    /// Pixels on a side of a cell; the last row and column of cells may be smaller.
     cell_px: usize,
     source: ViewMap,
     target: ViewMap,
@@ -50,8 +50,8 @@ pub(crate) struct PairView {
     residuals: Curve,
 }
 
-/// A map as bytes in base 64. Byte 0 is nothing; an unsigned map has 0 at byte 1 and `full` at 255,
-/// a signed one −`full` at 1, 0 at 128 and `full` at 255.
+/// A map as bytes in base 64. Byte 0 means no value. In an unsigned map, bytes 1 to 255 stand for 0
+/// to `full`; in a signed map, byte 1 stands for −`full`, 128 for 0 and 255 for `full`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct ViewMap {
     bytes: String,
@@ -59,11 +59,11 @@ struct ViewMap {
     max: f64,
 }
 
-/// Mean displacements of squares of pixels, in columns: where (middle of the square's own pixels,
-/// px from the corner of what is shown) and how far.
+/// Mean displacements of squares of pixels, as columns: position (the mean of the square's source
+/// pixels, px from the corner of the shown box) and displacement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 struct Arrows {
-    /// From square to square.
+    /// Distance from square to square.
     step_px: usize,
     y: Vec<f64>,
     x: Vec<f64>,
@@ -84,9 +84,9 @@ struct Curve {
     /// The sweep, from 1.
     sweep: Vec<u32>,
     residual: Vec<serde_json::Value>,
-    /// Sweeps at the beginning that belong to coarser grids and larger ε.
+    /// Number of sweeps at the beginning on coarser grids or with larger ε.
     n_coarse: usize,
-    /// Sweeps at the beginning that a graphics processor made, of which nothing is known.
+    /// Number of sweeps at the beginning on a graphics processor, which have no residuals.
     n_before: u32,
     n_sweeps: u32,
 }
@@ -94,8 +94,8 @@ struct Curve {
 impl PairView {
     pub(super) const FORMAT: u32 = 1;
 
-    /// Looks at a solved pair. Frames and maps cover the box that holds its mass; `solution` still
-    /// has its maps.
+    /// Makes the view of a solved pair. Frames and maps cover the box that holds its mass;
+    /// `solution` must still have its maps.
     pub(crate) fn of(
         row: u64,
         pair_id: &str,
@@ -188,13 +188,13 @@ impl Curve {
     }
 }
 
-/// The displacement of every cell, and of all pixels by length; one look at each pixel.
+/// The displacement of every cell and the histogram of all pixels, from one pass over the pixels.
 struct Motion {
     h: usize,
     w: usize,
     /// Pixels of the work grid on a side of a cell.
     n_side: usize,
-    /// Speed, vy and vx summed over the pixels of the source, and how many these are.
+    /// Speed, vy and vx summed over the source pixels of each cell, and the number of these pixels.
     sums: Vec<([f64; 3], u32)>,
     histogram: [u64; N_BINS],
 }
@@ -240,8 +240,8 @@ impl Motion {
         cells.map(|(sum, n)| sum[0] / f64::from(*n)).collect()
     }
 
-    /// An arrow for each square of cells that has source pixels in at least a third of it; if
-    /// there is no such square, for each that has any: thin things move as well.
+    /// An arrow for each square of cells with source pixels in at least a third of it. If there is
+    /// no such square, for each square with any source pixel, so that thin objects have arrows too.
     fn arrows(&self, cell_px: usize) -> Arrows {
         let filled = self.arrows_from(cell_px, 3);
         match filled.y.is_empty() {

@@ -10,29 +10,30 @@ use serde_json::Value;
 use super::choice::has_view;
 use super::view::PairView;
 use swathe_formats::atomic_file::{AtomicFile, temporary_target};
+use swathe_run::store::row_numbers::RowNumbers;
 use swathe_run::store::run_folder::{FolderError, RunJson, make_own_folder};
 
 const FOLDER_NAME: &str = "views";
 
-/// Writes views as pairs are solved. A view is a help to its reader and no result: one that cannot
-/// be written is counted, and the run goes on.
+/// Writes views as pairs are solved. A view is not a result: if it cannot be written, the loss is
+/// counted and the run continues.
 #[derive(Clone, Debug)]
 pub(crate) struct ViewFiles {
     folder: PathBuf,
     trouble: Arc<Mutex<ViewTrouble>>,
 }
 
-/// What kept views from being written.
+/// Views that could not be written, and why.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ViewTrouble {
-    /// How many.
+    /// Number of lost views.
     pub(crate) n_lost: u64,
-    /// What the system said first.
+    /// The first error of the system.
     pub(crate) first: String,
 }
 
 impl ViewFiles {
-    /// Views in the run folder `run`; shards share one.
+    /// Views in the run folder `run`; all shards share one folder of views.
     pub(crate) fn new(run: &Path) -> ViewFiles {
         ViewFiles {
             folder: run.join(FOLDER_NAME),
@@ -40,12 +41,12 @@ impl ViewFiles {
         }
     }
 
-    /// Makes the folder and removes what an earlier process left of these rows. Views of other
-    /// rows may be another shard's.
+    /// Makes the folder and removes views of these rows that an earlier process left. Views of
+    /// other rows stay, because they may belong to another shard.
     ///
     /// # Errors
     /// If the folder is a link: views would be written elsewhere.
-    pub(crate) fn prepare(&self, rows: &[u64]) -> Result<(), FolderError> {
+    pub(crate) fn prepare(&self, rows: &RowNumbers) -> Result<(), FolderError> {
         if rows.is_empty() {
             return Ok(());
         }
@@ -60,7 +61,7 @@ impl ViewFiles {
             for entry in fs::read_dir(&self.folder)?.flatten() {
                 let name = entry.file_name();
                 let row = row_of(&name.to_string_lossy());
-                if row.is_some_and(|row| rows.binary_search(&row).is_ok()) {
+                if row.is_some_and(|row| rows.place(row).is_some()) {
                     fs::remove_file(entry.path())?;
                 }
             }
@@ -72,8 +73,8 @@ impl ViewFiles {
         Ok(())
     }
 
-    /// Puts a view into the folder, whole or not at all. It is not synced: that costs more than
-    /// making it, and a view that a power failure damages is only missing.
+    /// Writes a view atomically. The file is not synced: syncing costs more than making the view,
+    /// and a view that a power failure damages is only missing from the page.
     pub(crate) fn write(&self, view: &PairView) {
         let path = self.folder.join(format!("{:06}.json", view.row));
         let written = serde_json::to_vec(view)
@@ -88,10 +89,10 @@ impl ViewFiles {
         }
     }
 
-    /// What went wrong so far, if anything did.
+    /// The lost views so far, if there are any.
     pub(crate) fn trouble(&self) -> Option<ViewTrouble> {
         let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        (trouble.n_lost > 0).then(|| trouble.clone())
+        (!trouble.first.is_empty()).then(|| trouble.clone())
     }
 
     fn note(&self, error: &io::Error, n_lost: u64) {
@@ -103,7 +104,7 @@ impl ViewFiles {
     }
 }
 
-/// The row of a view, or of one that is half written.
+/// The row in the file name of a view, or of a view that is only partly written.
 fn row_of(name: &str) -> Option<u64> {
     let name = temporary_target(name).map_or(name, |(whole, _)| whole);
     name.strip_suffix(".json")?.parse().ok()
@@ -114,15 +115,15 @@ fn row_of(name: &str) -> Option<u64> {
 pub(super) struct Views {
     /// Rows and their views, ascending.
     pub(super) by_row: Vec<(u64, Value)>,
-    /// Files that are no views.
+    /// Number of files that are not valid views.
     pub(super) n_damaged: u64,
-    /// What the system said, if the folder cannot be read.
+    /// The system's error, if the folder cannot be read.
     pub(super) trouble: Option<String>,
 }
 
 impl Views {
-    /// Reads the views of a run; a shard's lie in the folder of the whole run. A page can do
-    /// without them, but says so.
+    /// Reads the views of a run; those of a shard are in the folder of the whole run. A page works
+    /// without views, so errors are recorded here for it to show.
     pub(super) fn read(run: &Path, run_json: &RunJson) -> Views {
         let folder = match run_json.identity.shard {
             Some(_) => run.join("..").join("..").join(FOLDER_NAME),
@@ -131,7 +132,7 @@ impl Views {
         let mut views = Views::default();
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,
-            // A run without pairs, or of an older version.
+            // The run has no pairs, or an older version wrote it.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return views,
             Err(error) => {
                 views.trouble = Some(error.to_string());
@@ -160,9 +161,9 @@ impl Views {
     }
 }
 
-/// The view in a file, without what its row says already; none if it is damaged.
+/// The view in a file, without the fields that the table has too; `None` if the file is damaged.
 fn read_view(path: &Path, row: u64) -> Option<Value> {
-    /// No view is nearly as large; what is has not been written by us.
+    /// Far larger than any view: a larger file was not written by this program.
     const N_BYTES_MAX: u64 = 1 << 20;
     if fs::metadata(path).ok()?.len() > N_BYTES_MAX {
         return None;
@@ -180,6 +181,7 @@ fn read_view(path: &Path, row: u64) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use swathe_run::store::run_folder::Spans;
 
     #[test]
     fn names_of_views() {
@@ -200,7 +202,8 @@ mod tests {
     fn leftovers_of_these_rows_go_and_others_stay() {
         let run = tempfile::tempdir().unwrap();
         let files = ViewFiles::new(run.path());
-        files.prepare(&[1, 5]).unwrap();
+        let rows = RowNumbers::new(&Spans::of(vec![1, 5]));
+        files.prepare(&rows).unwrap();
         let folder = run.path().join(FOLDER_NAME);
         for name in [
             "000001.json",
@@ -210,7 +213,7 @@ mod tests {
         ] {
             fs::write(folder.join(name), "{}").unwrap();
         }
-        files.prepare(&[1, 5]).unwrap();
+        files.prepare(&rows).unwrap();
         let mut left: Vec<String> = fs::read_dir(&folder)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())

@@ -1,4 +1,4 @@
-//! Columns that go from the table of pairs to the results as they are.
+//! Columns that are carried unchanged from the table of pairs to the results.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ pub struct CarriedColumn {
 }
 
 impl CarriedColumn {
-    /// A column of texts, as the narrowest of integers, floats and text that holds them all.
-    /// Empty fields of a column of numbers are nulls.
+    /// A column from texts, with the narrowest type that holds them all: integers, floats or text.
+    /// Empty fields of a numeric column are nulls.
     pub fn of_texts(name: &str, texts: &[String]) -> CarriedColumn {
         let all = |is: fn(&str) -> bool| texts.iter().all(|text| text.is_empty() || is(text));
         let has_any = texts.iter().any(|text| !text.is_empty());
@@ -40,7 +40,7 @@ impl CarriedColumn {
     }
 }
 
-/// `007` is a name, not the number seven: its zeros would be lost.
+/// Whether a text has leading zeros. `007` stays text: as a number it would lose them.
 fn is_padded(text: &str) -> bool {
     let digits = text.trim_start_matches(['-', '+']);
     digits.len() > 1 && digits.starts_with('0') && digits.as_bytes()[1].is_ascii_digit()

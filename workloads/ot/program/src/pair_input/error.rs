@@ -1,4 +1,4 @@
-//! Why an input of pairs cannot be used at all.
+//! Errors of the input as a whole, as opposed to errors of single pairs.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,21 +10,21 @@ use swathe_formats::csv::CsvError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PairInputError {
-    /// The system refuses to read it.
+    /// The system cannot read the file or folder.
     #[error("cannot read {path}: {source}", path = path.display())]
     Read {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// It is neither a table nor a series.
+    /// The file is neither a table nor a series.
     #[error("{path} is neither a table of pairs nor a series of frames", path = path.display())]
     UnknownFormat {
         /// The file.
         path: PathBuf,
     },
-    /// It is no CSV table.
+    /// The file is not a valid CSV table.
     #[error("{path}: {source}", path = path.display())]
     Csv {
         /// The file.
@@ -32,7 +32,7 @@ pub enum PairInputError {
         /// What is wrong with it.
         source: CsvError,
     },
-    /// It is no Parquet table.
+    /// The file is not a valid Parquet table.
     #[error("{path} is not a sound Parquet file: {message}", path = path.display())]
     Parquet {
         /// The file.
@@ -40,7 +40,7 @@ pub enum PairInputError {
         /// What is wrong with it.
         message: String,
     },
-    /// It is no stack of frames, or no table of masks.
+    /// The file is not a valid stack of frames or table of masks.
     #[error("{path}: {source}", path = path.display())]
     Frames {
         /// The file.
@@ -55,10 +55,10 @@ pub enum PairInputError {
         path: PathBuf,
         /// The name.
         column: &'static str,
-        /// The names there are.
+        /// The names of the existing columns.
         columns: Vec<String>,
     },
-    /// A column that would be carried has the name of one of the output's own.
+    /// A column to be carried has the name of a result column.
     #[error("{path} has a column called {column:?}, which the results have too", path = path.display())]
     ReservedColumn {
         /// The table.
@@ -66,7 +66,7 @@ pub enum PairInputError {
         /// The name.
         column: String,
     },
-    /// A column has a type that cannot be used.
+    /// A column's type is not supported.
     #[error("{path}: the column {column:?} holds {data_type}", path = path.display())]
     ColumnType {
         /// The table.
@@ -76,7 +76,7 @@ pub enum PairInputError {
         /// Its type.
         data_type: String,
     },
-    /// A value that is none.
+    /// A value is not valid.
     #[error("{path}, row {row}: {column} is {value:?}, which is not {expected}", path = path.display())]
     BadValue {
         /// The table.
@@ -85,12 +85,12 @@ pub enum PairInputError {
         row: u64,
         /// The column.
         column: String,
-        /// What stands there.
+        /// The value in the table.
         value: String,
-        /// What should.
+        /// What it should be.
         expected: &'static str,
     },
-    /// A pair without a name.
+    /// A pair has no name.
     #[error("{path}, row {row}: pair_id is empty", path = path.display())]
     NoId {
         /// The table.
@@ -98,7 +98,7 @@ pub enum PairInputError {
         /// The row.
         row: u64,
     },
-    /// Two pairs have one name.
+    /// Two pairs have the same name.
     #[error("{path}: rows {first_row} and {row} have the same pair_id {id:?}", path = path.display())]
     DuplicateId {
         /// The table or series.
@@ -110,7 +110,7 @@ pub enum PairInputError {
         /// The row that has it again.
         row: u64,
     },
-    /// A series that makes no pair.
+    /// The series has fewer than two frames.
     #[error("{path} has {n_frames} frames; a series needs at least two", path = path.display())]
     TooFewFrames {
         /// The folder or file.
@@ -121,7 +121,7 @@ pub enum PairInputError {
 }
 
 impl PairInputError {
-    /// What to do about it.
+    /// A hint for the user: how to correct the input.
     pub fn hint(&self) -> &'static str {
         match self {
             PairInputError::Read { .. } => "check that it exists and may be read",

@@ -1,9 +1,9 @@
-//! The order in which people count: frame2 before frame10.
+//! Natural order of names: frame2 before frame10.
 
 use std::cmp::Ordering;
 
-/// Compares names with their digits taken as numbers. Names that differ only in leading zeros
-/// are ordered as text.
+/// Compares names, with runs of digits as numbers. Names that differ only in leading zeros are
+/// ordered as text.
 ///
 /// ```
 /// use swathe_ot_program::pair_input::natural_order;
@@ -24,7 +24,7 @@ pub fn natural_order(a: &str, b: &str) -> Ordering {
                 number_a.trim_start_matches('0'),
                 number_b.trim_start_matches('0'),
             );
-            // The longer number is the larger; of the same length, the later as text.
+            // Without leading zeros the longer number is larger; equal lengths compare as text.
             let order = short_a
                 .len()
                 .cmp(&short_b.len())
@@ -72,7 +72,7 @@ mod tests {
         ];
         for (i, a) in sorted.iter().enumerate() {
             for (j, b) in sorted.iter().enumerate() {
-                // Of frame02 and frame2 the one with the zero is first as text.
+                // As text, frame02 comes before frame2.
                 let swapped =
                     [*a, *b] == ["frame2", "frame02"] || [*a, *b] == ["frame02", "frame2"];
                 let expected = if swapped { j.cmp(&i) } else { i.cmp(&j) };

@@ -1,4 +1,4 @@
-//! Series: every frame makes a pair with the next.
+//! Series of frames: every frame forms a pair with the next.
 
 use std::path::Path;
 
@@ -6,8 +6,8 @@ use super::{Collector, NamedPair, PairInput, PairInputError, natural_order};
 use crate::frame::{Format, FrameFiles, FrameRef, RLE_COLUMN};
 use swathe_formats::csv::CsvReader;
 
-/// The frames of a folder in the order of their names; hidden files and other formats are passed
-/// over.
+/// The frames of a folder in natural order of their names. Hidden files and other formats are
+/// skipped.
 pub(super) fn of_folder(path: &Path) -> Result<PairInput, PairInputError> {
     let unreadable = |source| PairInputError::Read {
         path: path.to_owned(),
@@ -54,7 +54,7 @@ pub(super) fn of_pages(path: &Path) -> Result<PairInput, PairInputError> {
     neighbours(path, frames, files)
 }
 
-/// Whether a CSV table holds masks and not pairs.
+/// Whether a CSV table holds masks rather than pairs.
 pub(super) fn is_mask_table(path: &Path) -> Result<bool, PairInputError> {
     let reader = CsvReader::open(path).map_err(|source| PairInputError::Csv {
         path: path.to_owned(),
@@ -82,7 +82,7 @@ pub(super) fn of_masks(path: &Path) -> Result<PairInput, PairInputError> {
     neighbours(path, frames, files)
 }
 
-/// Pairs of neighbours, named after both.
+/// Pairs of neighbouring frames. The name of a pair is made of the names of both frames.
 fn neighbours(
     path: &Path,
     frames: impl IntoIterator<Item = (String, FrameRef, Option<f64>)>,

@@ -1,4 +1,4 @@
-//! Tables of pairs: `pair_id`, `src`, `tgt`, and whatever else their author needs.
+//! Tables of pairs: the columns `pair_id`, `src` and `tgt`, and any other columns.
 
 use std::path::Path;
 
@@ -12,10 +12,11 @@ use swathe_formats::csv::CsvReader;
 use swathe_run::store::run_folder::{FolderError, can_be_in_a_table};
 use swathe_run::store::table_reader::TableReader;
 
-/// The columns that say what a pair is; all others are carried as they are.
+/// The columns that define a pair; all others are carried unchanged.
 const NEEDED: [&str; 3] = ["pair_id", "src", "tgt"];
 
-/// Columns with the width of a pixel: of the source, of the target.
+/// Columns with the width of a pixel, of the source and of the target; the first that has a value
+/// counts.
 const UM_COLUMNS: [[&str; 2]; 2] = [
     ["src_um_per_px", "um_per_px"],
     ["tgt_um_per_px", "um_per_px"],
@@ -73,7 +74,7 @@ pub(super) fn from_parquet(path: &Path) -> Result<PairInput, PairInputError> {
             carried.push(plain(path, field, values)?);
         }
     }
-    // Names and paths may be of any text type, and names may be numbers.
+    // Names and paths may have any text type, and names may be numbers.
     let mut texts: Vec<(String, StringArray)> = Vec::new();
     let meaning = NEEDED.iter().chain(UM_COLUMNS.iter().flatten());
     for &name in meaning {
@@ -103,7 +104,7 @@ pub(super) fn from_parquet(path: &Path) -> Result<PairInput, PairInputError> {
     table.pairs(carried)
 }
 
-/// A column as tables have them: neither dictionaries nor views.
+/// A carried column in a type that the output table can hold: neither a dictionary nor a view.
 fn plain(path: &Path, field: &Field, values: &ArrayRef) -> Result<CarriedColumn, PairInputError> {
     let wrong = || PairInputError::ColumnType {
         path: path.to_owned(),
@@ -124,13 +125,13 @@ fn plain(path: &Path, field: &Field, values: &ArrayRef) -> Result<CarriedColumn,
     Ok(CarriedColumn { field, values })
 }
 
-/// A table in memory, whatever it came from.
+/// A table in memory, from a CSV or a Parquet file.
 struct Table<'a> {
     path: &'a Path,
     columns: &'a [String],
-    /// What each row is called in messages.
+    /// The number of each row in messages.
     rows: &'a [u64],
-    /// The text of a column at a place; none if there is no such column.
+    /// The text of a column in a row; `None` if there is no such column.
     text: &'a dyn Fn(&str, usize) -> Option<String>,
 }
 
@@ -170,7 +171,7 @@ impl Table<'_> {
         Ok(collector.finish(folder, table, carried, FrameFiles::default()))
     }
 
-    /// The width of a pixel from the first of two columns that has one.
+    /// The width of a pixel, from the first of two columns that has a value.
     fn um_per_px(
         &self,
         names: [&str; 2],

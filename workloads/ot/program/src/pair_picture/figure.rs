@@ -1,4 +1,6 @@
-/// A number as people write it, to three digits: `0.001`, `12.3`, `1 200`, `3.4×10⁻⁷`, `∞`.
+//! Numbers as text for pictures.
+
+/// A number to three digits in common notation: `0.001`, `12.3`, `1 200`, `3.4×10⁻⁷`, `∞`.
 pub(super) fn figure(value: f64) -> String {
     if value.is_nan() {
         return "–".to_owned();
@@ -37,7 +39,7 @@ pub(super) fn percent(part: f64, whole: f64) -> String {
         0.995..99.95 => 1,
         _ => 0,
     };
-    // Nearly nothing is not nothing, and nearly all is not all.
+    // A small share must not read as 0 %, nor an almost full one as 100 %.
     if size > 0.0 && size < 0.01 {
         return "< 0.01 %".to_owned();
     }
@@ -47,7 +49,7 @@ pub(super) fn percent(part: f64, whole: f64) -> String {
     signed(format!("{size:.n_decimals$} %"), share)
 }
 
-/// Mantissa to two digits and raised exponent.
+/// Mantissa to two digits, and exponent in superscript digits.
 pub(super) fn scientific(value: f64) -> (String, String) {
     let text = format!("{value:.1e}");
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
@@ -55,7 +57,7 @@ pub(super) fn scientific(value: f64) -> (String, String) {
     (mantissa, raised(exponent))
 }
 
-/// An exponent in raised digits.
+/// An exponent in superscript digits.
 pub(super) fn raised(exponent: &str) -> String {
     let raise = |c: char| match c {
         '-' => '⁻',

@@ -22,7 +22,7 @@ pub(super) fn draw(canvas: &mut Canvas, picture: &PairPicture<'_>, panel: Rect) 
         return;
     };
     let (median, p90) = (percentile(&speeds, 0.5), percentile(&speeds, 0.9));
-    // The axis begins at zero: speeds of different pairs compare.
+    // The axis begins at zero, so that pictures of different pairs can be compared.
     let end = if fastest > 0.0 { 1.04 * fastest } else { 1.0 };
     let mut counts = [0_usize; N_BINS];
     for speed in &speeds {
@@ -30,7 +30,7 @@ pub(super) fn draw(canvas: &mut Canvas, picture: &PairPicture<'_>, panel: Rect) 
     }
     let share = |n: usize| 100.0 * n as f64 / speeds.len() as f64;
     let most = share(counts.into_iter().max().unwrap_or(0));
-    // Room above the bars for the words of the two marks.
+    // Leaves room above the bars for the labels of the two marks.
     let top = most * panel.h / (panel.h - 78.0).max(1.0);
     let x_of = |speed: f64| panel.x + speed / end * panel.w;
     let y_of = |share: f64| panel.bottom() - share / top * panel.h;
@@ -90,8 +90,8 @@ fn axes(canvas: &mut Canvas, panel: Rect, end: f64, most: f64, (x_of, y_of): (Pl
     }
 }
 
-/// Lines at the median and the 90th percentile with their words above the bars. The line further
-/// right reaches higher, so that its words can stand over the other line.
+/// Lines at the median and the 90th percentile, with labels above the bars. The line further right
+/// is taller, so that its label can be placed above the other line.
 fn marks(canvas: &mut Canvas, panel: Rect, median: (f64, f64), p90: (f64, f64)) {
     let style = Text::of_size(22.0).bold();
     let (high, low) = (panel.y + 20.0, panel.y + 52.0);
@@ -111,7 +111,7 @@ fn marks(canvas: &mut Canvas, panel: Rect, median: (f64, f64), p90: (f64, f64)) 
     if median.0 - 10.0 - width > panel.x {
         canvas.text((median.0 - 10.0, low), &words, &style.right(), INK);
     } else {
-        // The other line gives way to the words.
+        // A white background under the label interrupts the other line.
         let behind = Rect::new(median.0 + 5.0, low - 19.0, width + 10.0, 24.0);
         canvas.fill_rect(behind, Color::WHITE);
         canvas.text((median.0 + 10.0, low), &words, &style, INK);

@@ -1,26 +1,25 @@
-//! Where things stand: four panels of one size, two by two or in a row, whichever shows the
-//! frames larger.
+//! The layout: four panels of one size, two by two or in a row, whichever shows the frames larger.
 
 use swathe_ot::{Frame, PixelBox, Shape};
 
 use swathe_run::canvas::Rect;
 
-/// A picture fits on a slide.
+/// The largest picture that fits on a slide.
 const W_MAX_PX: f64 = 1920.0;
 const H_MAX_PX: f64 = 1080.0;
-/// Room for the title and the figures.
+/// Height of the title and the figures.
 const HEADER_PX: f64 = 150.0;
 const MARGIN_PX: f64 = 60.0;
-/// Above each panel for its name, and below it for legends and axes.
+/// Height above each panel for its name, and below it for legends and axes.
 const ABOVE_PX: f64 = 56.0;
 const BELOW_PX: f64 = 84.0;
-/// Between columns: the labels of an axis need room on its left.
+/// Width between columns: the labels of an axis need room on its left.
 const BETWEEN_PX: f64 = 120.0;
-/// A panel must hold a legend and a histogram.
+/// The smallest panel that holds a legend and a histogram.
 const PANEL_W_MIN_PX: f64 = 340.0;
 const PANEL_H_MIN_PX: f64 = 240.0;
 
-/// The places of all parts.
+/// The positions of all parts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     pub(super) w_px: usize,
@@ -57,7 +56,7 @@ pub(super) fn layout(source: &Frame, target: &Frame) -> Layout {
     let n_across: usize = if row > square { 4 } else { 2 };
     let zoom = whole(if n_across == 4 { row } else { square });
     let panel_w = (w * zoom).max(PANEL_W_MIN_PX);
-    // The last line holds the histogram, which must not be flat.
+    // The last row holds the histogram, which must not be too flat.
     let low = (h * zoom).max(PANEL_H_MIN_PX);
     let place = |i: usize| {
         let x = MARGIN_PX + (i % n_across) as f64 * (panel_w + BETWEEN_PX);
@@ -80,7 +79,7 @@ pub(super) fn layout(source: &Frame, target: &Frame) -> Layout {
     }
 }
 
-/// Enlarged by a whole factor, pixels come out equally large; below four, eighths are allowed.
+/// Rounds a zoom down to an integer, so that all pixels are equally large; below four, to eighths.
 fn whole(zoom: f64) -> f64 {
     if zoom >= 4.0 {
         zoom.floor()

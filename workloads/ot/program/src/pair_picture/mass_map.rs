@@ -9,7 +9,7 @@ use swathe_run::canvas::{Canvas, Color, Rect, Text};
 
 const DESTROYED: Color = Color::rgb(28, 84, 160);
 const CREATED: Color = Color::rgb(178, 18, 42);
-/// Neither, where there is mass.
+/// Pixels with mass that neither appeared nor vanished.
 const NEITHER: Color = Color::rgb(244, 244, 246);
 
 pub(super) fn draw(canvas: &mut Canvas, picture: &PairPicture<'_>, layout: &Layout, panel: Rect) {
@@ -29,7 +29,7 @@ pub(super) fn draw(canvas: &mut Canvas, picture: &PairPicture<'_>, layout: &Layo
         .map(f64::abs)
         .collect();
     sizes.sort_unstable_by(f64::total_cmp);
-    // A few strong pixels at a rim do not wash out the rest.
+    // A percentile, so that a few strong pixels at a rim do not make the rest pale.
     let full = percentile(&sizes, 0.995);
     let full = if full > 0.0 { full } else { 1.0 };
     frame_image(canvas, layout, panel, |at| match net(at) {
@@ -39,7 +39,7 @@ pub(super) fn draw(canvas: &mut Canvas, picture: &PairPicture<'_>, layout: &Layo
     color_bar(canvas, layout.image(panel), panel, full);
 }
 
-/// The words for the colours are in these colours.
+/// The panel's name, with the words for the colours in these colours.
 fn title(canvas: &mut Canvas, panel: Rect) {
     let style = Text::of_size(26.0).bold();
     let mut x = panel.x;
@@ -58,7 +58,7 @@ fn title(canvas: &mut Canvas, panel: Rect) {
 /// The colour of a value from −1 to 1.
 fn color(value: f64) -> Color {
     let end = if value < 0.0 { DESTROYED } else { CREATED };
-    // Between the middle and the end the light falls evenly through a clear middle tone.
+    // Lightness falls evenly from the middle to the end, through a clear middle tone.
     let size = value.abs().min(1.0);
     let middle = NEITHER.towards(end, 0.55);
     if size < 0.5 {

@@ -17,7 +17,7 @@ pub(super) fn draw(canvas: &mut Canvas, picture: &PairPicture<'_>, layout: &Layo
         if most == 0.0 {
             return Color::WHITE;
         }
-        // Neutral as far as both are there, the colour of the one that has more beyond that.
+        // Neutral as far as both frames have mass; beyond that, the colour of the frame with more.
         let end = if s > t { full(SOURCE) } else { full(TARGET) };
         Color::WHITE.towards(end.towards(BOTH, s.min(t) / most), most)
     });
@@ -37,7 +37,7 @@ fn full(color: Color) -> Color {
     Color::WHITE.towards(color, 0.88)
 }
 
-/// Draws the shown part of the frame by a colour for each pixel's place in the frame.
+/// Draws the shown part of the frame, with a colour for each pixel.
 pub(super) fn frame_image(
     canvas: &mut Canvas,
     layout: &Layout,
@@ -60,8 +60,8 @@ pub(super) struct Shade<'a> {
 }
 
 impl<'a> Shade<'a> {
-    /// The brightest hundredth of the live pixels is full, so that one hot pixel does not hide
-    /// the others.
+    /// The brightest hundredth of the live pixels has the full shade, so that one hot pixel does
+    /// not hide the others.
     pub(super) fn of(frame: &'a Frame) -> Shade<'a> {
         let mut live: Vec<f64> = frame.density.iter().copied().filter(|v| *v > 0.0).collect();
         live.sort_unstable_by(f64::total_cmp);
@@ -71,7 +71,7 @@ impl<'a> Shade<'a> {
         }
     }
 
-    /// From 0 (no mass) over a visible 0.15 (hardly any) to 1.
+    /// The shade of a pixel: 0 without mass, else from a visible 0.15 to 1.
     pub(super) fn at(&self, at: usize) -> f64 {
         let mass = self.density[at];
         if mass > 0.0 && self.full > 0.0 {
@@ -82,7 +82,7 @@ impl<'a> Shade<'a> {
     }
 }
 
-/// Draws the legend from `x` on and tells where it ends.
+/// Draws the legend from `x` on and returns where it ends.
 fn legend(canvas: &mut Canvas, mut x: f64, y: f64) -> f64 {
     let style = Text::of_size(22.0);
     let swatches = [

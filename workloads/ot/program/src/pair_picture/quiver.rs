@@ -28,8 +28,8 @@ pub(super) fn draw(canvas: &mut Canvas, picture: &PairPicture<'_>, layout: &Layo
         .map(|arrow| arrow.vx.hypot(arrow.vy))
         .collect();
     lengths.sort_unstable_by(f64::total_cmp);
-    // Long arrows reach from cell to cell. A speed far below a thousandth of the frame
-    // is the solver's rounding, not motion.
+    // Long arrows reach from cell to cell. A speed far below a thousandth of the frame is
+    // rounding of the solver, not motion.
     let (h, w) = (layout.view.shape.h_px as f64, layout.view.shape.w_px as f64);
     let long = percentile(&lengths, 0.95);
     if long < 1e-4 * h.max(w) {
@@ -41,7 +41,7 @@ pub(super) fn draw(canvas: &mut Canvas, picture: &PairPicture<'_>, layout: &Layo
         let x = image.x + (arrow.x - layout.view.x0_px as f64) * layout.zoom;
         let y = image.y + (arrow.y - layout.view.y0_px as f64) * layout.zoom;
         let (dx, dy) = (arrow.vx * stretch, arrow.vy * stretch);
-        // The cell is in the middle of its arrow, so that arrows fill the area evenly.
+        // An arrow is centred on its cell, so that arrows fill the area evenly.
         let (from, to) = ((x - dx / 2.0, y - dy / 2.0), (x + dx / 2.0, y + dy / 2.0));
         if dx.hypot(dy) < 2.0 * THICKNESS_PX {
             canvas.disc((x, y), 0.7 * THICKNESS_PX, INK);
@@ -59,7 +59,7 @@ pub(super) fn draw(canvas: &mut Canvas, picture: &PairPicture<'_>, layout: &Layo
     );
 }
 
-/// The mean displacement of a square of pixels, in frame pixels, at its middle.
+/// The mean displacement of a square of pixels, at the middle of the square, in frame pixels.
 struct Arrow {
     y: f64,
     x: f64,
@@ -97,7 +97,7 @@ fn arrows(picture: &PairPicture<'_>, layout: &Layout) -> Vec<Arrow> {
     arrows
 }
 
-/// An arrow of a round length for comparison, below the image.
+/// Draws a scale below the image: an arrow of a round length.
 fn scale_arrow(
     canvas: &mut Canvas,
     length: Length,

@@ -1,8 +1,8 @@
-//! Scales: lengths in the unit people think in, round steps for ticks and bars.
+//! Scales: lengths in µm or pixels, and round steps for ticks and bars.
 
 use swathe_ot::Frame;
 
-/// How lengths are told: in µm where the pixel size is known, else in pixels.
+/// The unit of lengths: µm if the pixel size is known, else pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Length {
     /// Units in a pixel.
@@ -31,7 +31,7 @@ pub(super) fn round_down(most: f64) -> f64 {
         return 1.0;
     }
     let power = 10f64.powi(most.log10().floor() as i32);
-    // The quotient may come out just below the step that it is.
+    // Rounding may leave the quotient just below its exact value.
     let steps = most / power * (1.0 + 1e-9);
     let step = [5.0, 2.0, 1.0].into_iter().find(|step| *step <= steps);
     step.unwrap_or(1.0) * power
@@ -53,8 +53,8 @@ pub(super) fn ticks(most: f64, n: usize) -> Vec<f64> {
     (0..=n_steps).map(|i| i as f64 * step).collect()
 }
 
-/// The value below which a share of sorted values lies, linear between neighbours as in
-/// NumPy's percentile; NaN of none.
+/// The value below which a share of sorted values lies, linear between neighbours like NumPy's
+/// percentile; NaN if there are no values.
 pub(super) fn percentile(sorted: &[f64], share: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else {
         return f64::NAN;

@@ -1,3 +1,5 @@
+//! Pictures of solved pairs: the colours of their panels.
+
 use swathe_ot::{Frame, Pair, Settings, Shape, lift, solve, synth};
 
 use super::*;
@@ -55,7 +57,7 @@ fn the_colours_say_which_frame_has_mass() {
     let blue = Color::WHITE.towards(SOURCE, 0.88);
     let orange = Color::WHITE.towards(TARGET, 0.88);
     let parts = [blue, orange, BOTH].map(|color| count(&canvas, |c| c == color));
-    // Half of each block overlaps the other; the legend has a swatch of each colour.
+    // Each block overlaps the other by half; the legend has a swatch of each colour.
     assert_eq!(parts[0], parts[1]);
     assert_eq!(parts[0], parts[2]);
     assert!(parts[0] > 18 * 18);
@@ -64,7 +66,7 @@ fn the_colours_say_which_frame_has_mass() {
 #[test]
 fn vanished_mass_is_blue_and_appeared_mass_red() {
     let shape = (20, 60);
-    // Too far apart to be moved at this price.
+    // The blocks are too far apart for mass to move at this price.
     let pair = Pair::new(block(shape, 6, 2, 6), block(shape, 6, 50, 6));
     let settings = Settings {
         relaxation: 0.01,

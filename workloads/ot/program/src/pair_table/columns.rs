@@ -5,7 +5,7 @@ use swathe_ot::{N_BANDS, Settings, Spread, Summary};
 use super::reference_name;
 use crate::pair_workload::PairAnswer;
 
-/// One column: its name, what it means, and where its value comes from.
+/// One column: its name, its meaning, and how its value is computed.
 pub(super) struct Column {
     pub(super) name: String,
     pub(super) unit: &'static str,
@@ -14,7 +14,7 @@ pub(super) struct Column {
     pub(super) value: Value,
 }
 
-/// Where a value comes from.
+/// How the value of a column is computed, by its type.
 pub(super) enum Value {
     Text(fn(&PairAnswer, &Settings) -> Option<String>),
     Count(fn(&PairAnswer) -> u64),
@@ -25,12 +25,12 @@ pub(super) enum Value {
 type PixelsOf = dyn Fn(&PairAnswer) -> u32 + Send + Sync;
 type NumberOf = dyn Fn(&PairAnswer, &Settings) -> Option<f64> + Send + Sync;
 
-/// Whether the results have a column of this name, so that no other may.
+/// Whether the results have a column of this name. A carried column must not have the same name.
 pub fn is_result_column(name: &str) -> bool {
     name == "row" || name == "pair_id" || columns().iter().any(|column| column.name == name)
 }
 
-/// All columns after `pair_id` and what is carried.
+/// All columns after `pair_id` and the carried columns.
 pub(super) fn columns() -> Vec<Column> {
     let mut all = Columns(Vec::new());
     all.text(
@@ -226,7 +226,7 @@ impl Columns {
         });
     }
 
-    /// In pixels, then in µm where the width of a pixel is known.
+    /// Adds displacement columns in pixels, then in µm (null if the width of a pixel is unknown).
     fn displacement(&mut self) {
         for (suffix, unit) in [("px", "px"), ("um", "um")] {
             for (statistic, words, value) in STATISTICS {

@@ -1,9 +1,11 @@
+//! Certificates: which outputs of a tile are accurate, and recomputing those that are not.
+
 use super::direct::{Lines, list_live_rows, maximisers, window_bits};
 use super::kernel::Kernel;
-use super::tile::{Block, Readers, Sums, Target};
+use super::tile::{Block, OutputUse, Sums, Target};
 use super::{DEAD, LANES, Real, Row, SEGMENT_MAX, Span};
 
-/// f32 has 24 bits; what is this far below a total cannot change it.
+/// f32 has 24 bits, so a term this far below a total cannot change it.
 const GUARD_BITS: i32 = 28;
 
 /// The smallest total of a live lane.
@@ -27,17 +29,17 @@ pub(crate) fn least_total<T: Real>(totals: &[Row<T>], top: &Row<f64>) -> f64 {
     all
 }
 
-/// What an output tile's totals may lack.
-pub(crate) struct Doubt<'a> {
+/// The error that an output tile's totals may have.
+pub(crate) struct ErrorBound<'a> {
     pub top: &'a Row<f64>,
     pub slope: f64,
     pub amplified: &'a [f64; SEGMENT_MAX],
-    /// How far down tiles were skipped, if any was.
+    /// How far below the largest tile skipped tiles are; `None` if no tile was skipped.
     pub skip_bits: Option<i32>,
 }
 
-impl Doubt<'_> {
-    /// log2 of the total above which an output of this amplification is certain.
+impl ErrorBound<'_> {
+    /// log2 of the total above which an output of this amplification is accurate.
     #[inline(always)]
     pub(crate) fn limit_bits<T: Real>(&self, amplified: f64) -> f64 {
         let flushed = f64::from(T::FLOOR_BITS) + amplified;
@@ -46,14 +48,14 @@ impl Doubt<'_> {
     }
 }
 
-/// Marks the outputs whose totals are in doubt and matter; returns whether there are any. Those
-/// that cannot matter to the pass across become dead.
+/// Marks the outputs whose totals may be inaccurate and that matter; returns whether there are any.
+/// Inaccurate outputs that are negligible in the pass across become dead.
 #[inline(always)]
 pub(crate) fn find_lost<T: Real>(
     kernel: &Kernel<T>,
     block: &Block<'_>,
     target: &Target,
-    doubt: &Doubt<'_>,
+    doubt: &ErrorBound<'_>,
     out: &mut [Row<f64>],
     totals: &[Row<T>; SEGMENT_MAX],
     lost: &mut [Row<bool>; SEGMENT_MAX],
@@ -72,23 +74,23 @@ pub(crate) fn find_lost<T: Real>(
             continue;
         }
         match block.readers {
-            Readers::Pixels(log_mass) => {
+            OutputUse::Pixels(log_mass) => {
                 for l in 0..LANES {
                     lost[l] &= log_mass[target.at + u][l] > DEAD;
                 }
             }
-            Readers::Across { spans, start } => {
+            OutputUse::Across { spans, start } => {
                 let span = spans[(target.at + u) / LANES];
                 let most = bits + doubt.slope * u as f64 + 1.0;
                 for l in 0..LANES {
                     if lost[l] {
-                        // A pixel more at either end: the pass across may be shifted by part of one.
+                        // One more pixel at each end: the pass across may be shifted by a fraction.
                         let (first, last) = (span.start as f64 - 1.0, span.end as f64);
                         let reach = (start + first, start + last);
                         let heard = !span.is_empty()
-                            && !is_drowned::<T>(kernel.c, &out[u], lost, doubt, l, most, reach);
+                            && !is_negligible::<T>(kernel.c, &out[u], lost, doubt, l, most, reach);
                         if !heard {
-                            // Other lanes of the row still need to know that it was lost.
+                            // `lost` stays set: `is_negligible` of the other lanes reads it.
                             out[u][l] = DEAD;
                         }
                     }
@@ -105,15 +107,15 @@ pub(crate) fn find_lost<T: Real>(
     any
 }
 
-/// Whether lane `l`, at most 2^(most + top) here, is far below some certain lane of the row at
-/// every position that the pass across sums to. Between two lanes the difference is linear in
-/// the position, so that the ends of an interval speak for all of it.
+/// Whether lane `l`, which is at most 2^(most + top) here, is far below some accurate lane of the
+/// row at every position that the pass across sums to. The difference between two lanes is linear
+/// in the position, so testing the two ends of an interval covers all of it.
 #[inline(always)]
-fn is_drowned<T: Real>(
+fn is_negligible<T: Real>(
     c: f64,
     row: &Row<f64>,
     lost: &Row<bool>,
-    doubt: &Doubt<'_>,
+    doubt: &ErrorBound<'_>,
     l: usize,
     most: f64,
     (first, last): (f64, f64),
@@ -132,7 +134,7 @@ fn is_drowned<T: Real>(
         && (last < own || drowned_between(first.max(own), last))
 }
 
-/// Sums the lost outputs anew, term by term.
+/// Recomputes the lost outputs term by term.
 #[inline(always)]
 pub(crate) fn redo_lost_rows<T: Real, S: Sums<T>>(
     kernel: &Kernel<T>,
@@ -150,8 +152,9 @@ pub(crate) fn redo_lost_rows<T: Real, S: Sums<T>>(
         input: block.input,
         live_rows,
     };
-    // The maximiser of a row moves monotonically with the row (Monge): beyond the maximisers of
-    // rows K further out, and K positions more, nothing is left of the sum.
+    // The maximiser is monotone in the row (Monge property). The window therefore ends `radius`
+    // positions beyond the maximisers of the rows `radius` further out. Terms outside of it are
+    // negligible.
     let radius = (window_bits::<T>() / kernel.c).sqrt().ceil();
     let first = target.at as f64 + kernel.offset;
     let last = first + (target.n_out - 1) as f64;

@@ -1,18 +1,21 @@
+//! Sums term by term, for sharp kernels and for outputs that tiles cannot certify.
+
 use super::kernel::Kernel;
 use super::real::{exp_row, log_row};
 use super::tile::{Block, Sums};
 use super::{DEAD, LANES, NEARLY_DEAD, Real, Row, Span};
 use crate::simd::compiled_per_path;
 
-/// Half the number of bits below a row's maximum at which terms are left out.
+/// Half the number of bits below a row's maximum beyond which terms are omitted.
 pub(crate) fn window_bits<T: Real>() -> f64 {
     T::WINDOW_BITS
 }
 
 compiled_per_path! {
     /// One pass over one block of lines for a sharp kernel: every output row is summed term by
-    /// term over a window. The row maximiser is monotone in the row (Monge), so a few maximisers
-    /// found by divide and conquer certify the windows of all rows between them.
+    /// term over a window. The maximising input position is monotone in the output row (Monge
+    /// property), so the maximisers of a few knots, found by divide and conquer, bound the windows
+    /// of all rows between these knots.
     pub(crate) fn direct_pass<T: Real, S: Sums<T>>(
         kernel: &Kernel<T>,
         block: &Block<'_>,
@@ -33,7 +36,7 @@ compiled_per_path! {
         let step = (half_bits / c).sqrt().ceil().max(1.0);
         let radius = (half_bits / (c * step)).ceil() as usize;
         let step_px = step as usize;
-        // Knots lie at start − step, start, start + step, … and one beyond the end.
+        // Knots lie at start − step, start, start + step, …; the last lies beyond the end.
         let n_knots = (end - start).div_ceil(step_px) + 3;
         let knot = |k: usize| start as f64 + (k as f64 - 1.0) * step + kernel.offset;
         list_live_rows(block, live_rows);
@@ -57,7 +60,7 @@ compiled_per_path! {
     }
 }
 
-/// The input of a block, and which of its rows have a live lane: in sparse frames few do.
+/// The input of a block, and its rows with a live lane. In sparse frames these are few.
 #[derive(Clone, Copy)]
 pub(crate) struct Lines<'a> {
     pub input: &'a [Row<f64>],
@@ -95,11 +98,11 @@ pub(crate) fn list_live_rows(block: &Block<'_>, live_rows: &mut Vec<u32>) {
     }
 }
 
-/// Finds the maximisers of all knots between the first and the last, each within what its
-/// neighbours allow.
+/// Finds the maximisers of all knots between the first and the last. Each search is limited by the
+/// maximisers of its two neighbours.
 #[inline(always)]
 fn bisect(lines: Lines<'_>, knot: &impl Fn(usize) -> f64, c: f64, maxima: &mut [(usize, usize)]) {
-    // Depth is the logarithm of the number of knots.
+    // The stack's depth is the logarithm of the number of knots, so 64 entries are enough.
     let mut open = [(0, 0); 64];
     open[0] = (0, maxima.len() - 1);
     let mut n_open = 1;
@@ -120,7 +123,7 @@ fn bisect(lines: Lines<'_>, knot: &impl Fn(usize) -> f64, c: f64, maxima: &mut [
     }
 }
 
-/// The smallest and the largest position, over the live lanes, of max_j L_j − c·(x − j)².
+/// The smallest and the largest position j, over the live lanes, that maximises L_j − c·(x − j)².
 #[inline(always)]
 pub(crate) fn maximisers(lines: Lines<'_>, span: Span, x: f64, c: f64) -> (usize, usize) {
     let (mut most, mut at) = ([DEAD; LANES], [0.0; LANES]);
@@ -148,8 +151,8 @@ pub(crate) fn maximisers(lines: Lines<'_>, span: Span, x: f64, c: f64) -> (usize
     }
 }
 
-/// The largest L_j − c·(x − j)² of every lane over the window; dead lanes have 0 and stay dead in
-/// the second row.
+/// The largest L_j − c·(x − j)² of every lane over the window, twice: dead lanes are 0 in the first
+/// row and [`DEAD`] in the second.
 #[inline(always)]
 pub(crate) fn row_top(lines: Lines<'_>, window: Span, c: f64, x: f64) -> (Row<f64>, Row<f64>) {
     let mut most = [DEAD; LANES];
@@ -179,7 +182,7 @@ pub(crate) fn exact_row<T: Real>(lines: Lines<'_>, window: Span, c: f64, x: f64)
     for (j, row) in lines.within(window) {
         let d = x - j as f64;
         let by = c * d * d;
-        if !is_heard::<T>(row, by, &top) {
+        if !is_significant::<T>(row, by, &top) {
             continue;
         }
         exp_row(row, by, &top, &mut term, &mut least);
@@ -192,9 +195,9 @@ pub(crate) fn exact_row<T: Real>(lines: Lines<'_>, window: Span, c: f64, x: f64)
     out
 }
 
-/// Whether any lane of a row is within twice the window's bits of the maximum.
+/// Whether any lane of a row is within twice the window's bits of its maximum.
 #[inline(always)]
-pub(crate) fn is_heard<T: Real>(logs: &Row<f64>, by: f64, top: &Row<f64>) -> bool {
+pub(crate) fn is_significant<T: Real>(logs: &Row<f64>, by: f64, top: &Row<f64>) -> bool {
     let mut most = DEAD;
     for l in 0..LANES {
         let z = logs[l] - by - top[l];

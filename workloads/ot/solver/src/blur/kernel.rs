@@ -1,20 +1,22 @@
+//! The one-dimensional Gaussian kernel of a pass, as a table.
+
 use super::panel::fit;
 use super::{Real, SEGMENT_MAX, SEGMENT_MIN};
 use crate::simd::compiled_per_path;
 use swathe::Simd;
 
-/// Sharper kernels than this (bits per px²) are summed directly: tiles would be too small.
+/// Kernels sharper than this (bits per px²) are summed directly: tiles would be too small.
 const SHARP_BITS: f64 = 1.5;
 
-/// The one-dimensional kernel 2^(−c·(m + fraction)²) as a table over whole numbers m, and its
-/// first and second moments where they are asked for.
+/// The one-dimensional kernel 2^(−c·(m + fraction)²) as a table over integers m and, on request,
+/// the tables of its first and second moments.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Kernel<T> {
     /// Bits per px².
     pub c: f64,
     /// Coordinate of output position 0 minus that of input position 0.
     pub offset: f64,
-    /// `offset` rounded to a whole number.
+    /// `offset` rounded to an integer.
     pub offset_px: i32,
     /// Tables hold m = −reach..=reach.
     pub reach_px: i32,
@@ -44,7 +46,7 @@ impl<T: Real> Kernel<T> {
         self.offset = offset;
         self.offset_px = offset_px as i32;
         self.reach_px = reach;
-        // Within a tile exponents may differ by 70 bits, far from the floor of f32.
+        // Exponents within a tile may differ by 70 bits, which is far from the floor of f32.
         self.segment = [48, 24, 12]
             .into_iter()
             .find(|s| c * (s * s) as f64 <= 70.0)
@@ -63,7 +65,7 @@ impl<T: Real> Kernel<T> {
         }
     }
 
-    /// Whether lines are summed directly rather than by tiles.
+    /// Whether lines are summed directly and not by tiles.
     pub(crate) fn is_sharp(&self) -> bool {
         self.c > SHARP_BITS
     }

@@ -1,3 +1,5 @@
+//! Sums between two lists of pixels, for frames with few live pixels.
+
 use super::moments::MomentRows;
 use super::panel::GridSide;
 use super::{DEAD, LANES, NEARLY_DEAD, Real, Row};
@@ -6,7 +8,7 @@ use crate::stop_latch::StopLatch;
 use swathe::Simd;
 
 /// The sum from one list of pixels to another, term by term: out = log2 of the blurred
-/// mass·2^potential. Nothing of the size of both lists is held.
+/// mass·2^potential. No memory of the size of their product is allocated.
 pub(crate) fn listed_blur<T: Real>(
     path: Simd,
     c: f64,
@@ -24,7 +26,7 @@ pub(crate) fn listed_blur<T: Real>(
     }
 }
 
-/// The same with its moments, handed to `take` block by block.
+/// The same sum with its moments, passed to `take` block by block.
 pub(crate) fn listed_moments<T: Real>(
     path: Simd,
     c: f64,
@@ -59,7 +61,7 @@ pub(crate) fn listed_moments<T: Real>(
     }
 }
 
-/// Rows between two looks at whether to stop.
+/// Rows between two polls of the stop request.
 const WATCHED_ROWS: usize = 8;
 
 /// Coordinates (y, x) of sixteen pixels.
@@ -128,11 +130,11 @@ mod tests {
     use super::*;
     use crate::blur::{Between, Blur, BlurScratch, ReferenceMass, blur, moment_sums};
     use crate::shape::Shape;
-    use crate::synth::Dice;
+    use crate::synth::Rng;
 
     const SHAPE: Shape = Shape::new(40, 70);
 
-    fn sprinkled(dice: &mut Dice, n: usize) -> Vec<f64> {
+    fn sprinkled(dice: &mut Rng, n: usize) -> Vec<f64> {
         let mut image = vec![0.0; SHAPE.n_px()];
         for _ in 0..n {
             image[dice.below(SHAPE.n_px())] = dice.between(1e-3, 1.0);
@@ -194,7 +196,7 @@ mod tests {
 
     #[test]
     fn lists_and_grids_have_the_same_sums() {
-        let mut dice = Dice::new(5);
+        let mut dice = Rng::new(5);
         for (n, c) in [(1, 0.3), (40, 0.002), (300, 0.08), (300, 2.5)] {
             let (a, b) = (sprinkled(&mut dice, n), sprinkled(&mut dice, n + 3));
             let side = |image: &[f64], along_y: bool| {

@@ -17,15 +17,15 @@ pub(crate) use panel::{GridSide, ReferenceMass, Span, fit, refill};
 pub(crate) use real::{Real, exp_row};
 pub(crate) use separable::{Between, Blur, BlurScratch, blur, first_half, second_half};
 
-/// Lines that are worked on side by side.
+/// Lines that are processed together, one per SIMD lane.
 pub(crate) const LANES: usize = 16;
-/// One position of sixteen lines.
+/// The values of sixteen lines at one position.
 pub(crate) type Row<T> = [T; LANES];
-/// The logarithm of a pixel without mass: far below any other, and finite, so that no
-/// arithmetic on it makes a NaN.
+/// The logarithm of a pixel without mass: far below every real logarithm, but finite, so that
+/// arithmetic on it never gives NaN.
 pub(crate) const DEAD: f64 = -1.0e30;
-/// What is below this is dead.
+/// A logarithm below this belongs to a dead pixel.
 pub(crate) const NEARLY_DEAD: f64 = -1.0e29;
-/// The longest and the shortest segment of a line that makes a tile.
+/// The longest and the shortest side of a tile: a segment of a line.
 pub(crate) const SEGMENT_MAX: usize = 48;
 pub(crate) const SEGMENT_MIN: usize = 6;

@@ -1,3 +1,5 @@
+//! The separable sum together with its moments: mean displacement and mean squared displacement.
+
 use super::direct::{Lines, row_top};
 use super::kernel::Kernel;
 use super::listed::listed_moments;
@@ -18,9 +20,9 @@ pub(crate) struct MomentRows<'a, T> {
     pub square: &'a [Row<T>],
 }
 
-/// The separable sum with its moments carried in the same tiles: displacements are counted from
-/// each tile's ray, so that nothing cancels. Blocks of the output are handed to `take` one by
-/// one; `lent` holds mean and mean square between the passes.
+/// Computes the separable sum and its moments in the same tiles. Displacements are measured from
+/// each tile's ray, which avoids cancellation. `take` receives the output block by block. `lent` is
+/// memory for mean and mean square between the passes.
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn moment_sums<T: Real>(
     path: Simd,
@@ -76,8 +78,8 @@ pub(crate) fn moment_sums<T: Real>(
     }
 }
 
-/// Moments of one block of output lines. Rows that a block has no use for keep what an earlier
-/// block left there: finite numbers, so that they vanish next to a mass of zero.
+/// Moments of one block of output lines. Rows that a block does not write keep the values of an
+/// earlier block. These are finite, so they vanish when multiplied by a mass of zero.
 struct Strips<T> {
     own: Vec<Row<T>>,
     square: Vec<Row<T>>,
@@ -95,8 +97,8 @@ impl<T: Real> Strips<T> {
     }
 }
 
-/// What sums are multiplied by to become means. Of a total below the normal numbers there is no
-/// finite inverse, and nothing of it can be heard.
+/// The factor that turns sums into means. A subnormal total may have no finite inverse; its mean is
+/// set to zero, because a mass that small cannot change a result.
 #[inline(always)]
 fn one_by(total: f64) -> f64 {
     if total >= f64::MIN_POSITIVE {
@@ -109,10 +111,10 @@ fn one_by(total: f64) -> f64 {
 /// The rows of one output tile.
 type TileRows<T> = [Row<T>; SEGMENT_MAX];
 
-/// Sums with moments. What an earlier pass found (the mean along the other axis, the mean
-/// square) is carried along as weights of the input.
+/// Sums with moments. The results of the first pass (the mean along the other axis, the mean
+/// square) enter the second pass as weights of the input.
 struct MomentSums<'a, T> {
-    /// Mean displacement and mean square of the input pixels from the pass before; or nothing.
+    /// Mean displacement and mean square of the input pixels from the first pass; `None` during it.
     carried: Option<[&'a [Row<T>]; 2]>,
     strips: &'a mut Strips<T>,
     /// Totals of the output tile: 1, own, square, carried.
@@ -120,7 +122,7 @@ struct MomentSums<'a, T> {
     own_total: TileRows<T>,
     square_total: TileRows<T>,
     carried_total: TileRows<T>,
-    /// One source tile's part of the totals, and the tile weighted by what is carried.
+    /// One source tile's part of the totals, and the tile weighted by the carried moments.
     part: [TileRows<T>; 3],
     weighted: TileRows<T>,
 }
@@ -176,7 +178,7 @@ impl<T: Real> Sums<T> for MomentSums<'_, T> {
         let [s0, s1, s2] = &self.part;
         for u in 0..n_rows {
             for l in 0..LANES {
-                // Output minus input is (m − shear); displacement is its negative.
+                // Output minus input is (m − shear); the displacement is the negative of this.
                 let own = shear * s0[u][l] - s1[u][l];
                 let square = s2[u][l] - twice * s1[u][l] + shear * shear * s0[u][l];
                 self.totals[u][l] = self.totals[u][l] + s0[u][l];

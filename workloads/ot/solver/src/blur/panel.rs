@@ -1,3 +1,5 @@
+//! Panels: one side of a problem, laid out as blocks of sixteen lines or as a list of pixels.
+
 use super::{DEAD, LANES, Row};
 use crate::shape::{PixelBox, Shape};
 use crate::simd::compiled_per_path;
@@ -16,21 +18,21 @@ impl Span {
     }
 }
 
-/// The measure that entropy is taken against, on one side.
+/// The reference measure of the entropy, on one side.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ReferenceMass<'a> {
     /// The mass itself.
     Mass,
     /// One per pixel.
     One,
-    /// As given per pixel.
+    /// The given number per pixel.
     Count(&'a [f64]),
 }
 
 /// One side of the problem as a panel: `[block][position][lane]`, sixteen lines to a block. The
-/// source keeps its lines along y and the target along x, so that each half of a sweep (a pass
-/// along the lines, a transpose, a pass along the other side's lines) ends in the layout that
-/// the next half starts from. Only the box around the side's own mass is kept.
+/// source's lines run along y and the target's along x. Each half of a sweep (a pass along the
+/// lines, a transpose, a pass along the other side's lines) therefore ends in the layout that the
+/// next half starts from. Only the box around the side's own mass is stored.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GridSide {
     /// Positions of a line.
@@ -47,14 +49,14 @@ pub(crate) struct GridSide {
     pub mass: Vec<Row<f64>>,
     pub log_mass: Vec<Row<f64>>,
     measure: Measure,
-    /// log2 of mass per reference mass, where it is neither zero nor the mass's own.
+    /// log2 of mass per reference mass; used only for [`Measure::Count`].
     own_lean: Vec<Row<f64>>,
     /// Live positions per block.
     pub live: Vec<Span>,
     pub total: f64,
     pub n_live: usize,
-    /// Coordinates (y, x) of the live pixels in reading order, if they are kept as a list: then
-    /// panels hold them one after the other, and lines and lanes mean nothing.
+    /// Coordinates (y, x) of the live pixels in reading order, if the side is a list. Panels then
+    /// hold these pixels one after the other, and lines and lanes have no geometric meaning.
     list: Vec<[u32; 2]>,
 }
 
@@ -114,7 +116,7 @@ impl GridSide {
             },
         );
         (self.total, self.n_live) = (0.0, 0);
-        // Most pixels of a mask are alike: logarithms are taken when the mass changes.
+        // Most pixels of a mask are equal, so logarithms are computed only when the mass changes.
         let (mut known, mut log, mut lean) = ((f64::NAN, f64::NAN), 0.0, 0.0);
         for y in 0..h {
             for x in 0..w {
@@ -180,7 +182,7 @@ impl GridSide {
         }
     }
 
-    /// Whether the pixels are kept as a list.
+    /// Whether the pixels are stored as a list.
     pub(crate) fn is_list(&self) -> bool {
         !self.list.is_empty()
     }
@@ -209,12 +211,12 @@ impl GridSide {
         places
     }
 
-    /// log2 of mass per reference mass; `None`: zero everywhere, the product measure. What it
-    /// says of dead pixels is of no use.
+    /// log2 of mass per reference mass. `None` stands for zero everywhere: the product measure.
+    /// Values at dead pixels are undefined.
     pub(crate) fn lean(&self) -> Option<&[Row<f64>]> {
         match self.measure {
             Measure::Mass => None,
-            // Reference mass one: it is the logarithm of the mass.
+            // The reference mass is one, so the lean is the logarithm of the mass.
             Measure::One => Some(&self.log_mass),
             Measure::Count => Some(&self.own_lean),
         }
@@ -237,7 +239,7 @@ impl GridSide {
         }
     }
 
-    /// The same for one block.
+    /// Like [`GridSide::for_live`], for one block.
     pub(crate) fn for_live_in(&self, b: usize, mut f: impl FnMut(usize, usize, usize, usize)) {
         for i in self.live[b].start..self.live[b].end {
             for lane in 0..LANES {
@@ -246,7 +248,7 @@ impl GridSide {
         }
     }
 
-    /// The same for the pixels whose coordinates y and x have these parities.
+    /// Like [`GridSide::for_live`], for the pixels whose coordinates y and x have these parities.
     pub(crate) fn for_live_of(
         &self,
         [parity_y, parity_x]: [usize; 2],
@@ -289,7 +291,7 @@ impl GridSide {
         }
     }
 
-    /// Number of places in reading order: the pixels of the box, or of the list.
+    /// Number of places in reading order: the pixels of the box or of the list.
     pub(crate) fn n_places(&self) -> usize {
         if self.is_list() {
             self.n_live
@@ -334,14 +336,14 @@ impl GridSide {
     }
 }
 
-/// Sets a vector to `n` copies of a value, keeping its memory if that is enough.
+/// Sets a vector to `n` copies of a value; reuses its memory if that is large enough.
 pub(crate) fn refill<V: Clone>(v: &mut Vec<V>, n: usize, value: V) {
     v.clear();
     fit(v, n, value);
 }
 
-/// Makes a vector `n` long without caring what is in it. Memory is taken to measure, and the old
-/// given back first, so that no more is held than was said to be needed.
+/// Makes a vector `n` long; old elements may remain. When it must grow, the old memory is released
+/// before exactly `n` elements are allocated, so that the peak stays within the declared need.
 pub(crate) fn fit<V: Clone>(v: &mut Vec<V>, n: usize, value: V) {
     if v.capacity() < n {
         *v = Vec::new();
@@ -351,8 +353,8 @@ pub(crate) fn fit<V: Clone>(v: &mut Vec<V>, n: usize, value: V) {
 }
 
 compiled_per_path! {
-    /// Writes one block of lines, `b`, of a panel with `n_lanes` lines into the panel that has
-    /// the lines' positions as its lanes. Lanes beyond the last position are filled.
+    /// Transposes block `b` of a panel with `n_lanes` lines into the panel whose lanes are the
+    /// positions of these lines. Lanes beyond the last position are set to `fill`.
     pub(crate) fn turn<V: Copy>(block: &[Row<V>], b: usize, n_lanes: usize, fill: V, out: &mut [Row<V>]) {
         let n_x = LANES.min(n_lanes - b * LANES);
         for (k, from) in block.chunks(LANES).enumerate() {

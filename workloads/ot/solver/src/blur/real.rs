@@ -1,7 +1,9 @@
+//! The number types of tile mantissas, f32 and f64, with their exponentials and logarithms.
+
 use super::{DEAD, LANES, Row};
 use std::ops::{Add, Mul, Sub};
 
-/// The number type of tile mantissas. Logarithms are f64 whatever it is.
+/// The number type of tile mantissas. Logarithms are always f64.
 pub(crate) trait Real:
     Copy
     + Default
@@ -17,11 +19,11 @@ pub(crate) trait Real:
     const FLOOR_BITS: i32;
     /// Output rows of one micro-kernel call: as many as fill twelve 256-bit accumulators.
     const N_ROWS: usize;
-    /// A tile this far below the largest is skipped (its certificate is checked afterwards).
+    /// A tile this far below the largest is skipped (a certificate is checked afterwards).
     const SKIP_BITS: i32;
     /// A term this far below the largest is left out where terms are summed one by one.
     const TERM_BITS: i32;
-    /// Twice this far below the row's maximum nothing counts any more.
+    /// Terms further than twice this below the row's maximum are negligible.
     const WINDOW_BITS: f64;
 
     fn from_f64(x: f64) -> Self;
@@ -50,7 +52,7 @@ const ROUND: f64 = 6_755_399_441_055_744.0;
 impl Real for f32 {
     const FLOOR_BITS: i32 = -126;
     const N_ROWS: usize = 6;
-    // Products are cheap next to a second attempt for the sake of a tile that was skipped.
+    // Skips few tiles: products are cheap next to a second attempt at the whole output tile.
     const SKIP_BITS: i32 = 90;
     const TERM_BITS: i32 = 44;
     const WINDOW_BITS: f64 = 17.0;
@@ -70,7 +72,7 @@ impl Real for f32 {
         f32::mul_add(self, by, plus)
     }
 
-    /// The fraction is taken in f64, so that large |z| costs no accuracy: 6e-8 relative.
+    /// The fraction is taken in f64, so that a large |z| costs no accuracy. Relative error 6e-8.
     #[inline(always)]
     fn exp2_bits(z: f64) -> f32 {
         let z = if z > -127.0 { z } else { -127.0 };
@@ -89,7 +91,7 @@ impl Real for f32 {
         p * f32::from_bits((exponent << 23) as u32)
     }
 
-    /// 6e-8 bits absolute, from (m − 1)/(m + 1) of the mantissa m in [√½, √2).
+    /// A polynomial in (m − 1)/(m + 1) of the mantissa m in [√½, √2). Absolute error 6e-8 bits.
     #[inline(always)]
     fn log2_bits(self) -> f64 {
         let bits = self.to_bits() as i32;
@@ -152,7 +154,7 @@ impl Real for f64 {
         let zc = if z > -1001.0 { z } else { -1001.0 };
         let rounded = zc + ROUND;
         let r = (zc - (rounded - ROUND)) * std::f64::consts::LN_2;
-        // Taylor's series: |r| ≤ ln2/2, the first term left out is below 1e-18.
+        // Taylor series: |r| ≤ ln2/2, and the first omitted term is below 1e-18.
         let mut p = 1.0 / 6_227_020_800.0;
         p = p.mul_add(r, 1.0 / 479_001_600.0);
         p = p.mul_add(r, 1.0 / 39_916_800.0);
@@ -190,7 +192,8 @@ impl Real for f64 {
         q = q.mul_add(z, 0.2);
         q = q.mul_add(z, 1.0 / 3.0);
         let log = (2.0 * s).mul_add(z * q, 2.0 * s);
-        // The reverse of the rounding trick turns a 64-bit integer into a float lane by lane.
+        // The reverse of the rounding trick: unlike a cast, it turns a 64-bit integer into a float
+        // with plain vector instructions.
         let whole = f64::from_bits((ROUND.to_bits() as i64).wrapping_add(exponent) as u64) - ROUND;
         log.mul_add(std::f64::consts::LOG2_E, whole)
     }
@@ -265,7 +268,8 @@ pub(crate) fn exp_row<T: Real>(
     }
 }
 
-/// log2 of a row of totals plus what was taken out of them; lanes without mass stay dead.
+/// log2 of a row of totals plus the exponents that were factored out of them. Lanes without mass
+/// stay dead.
 #[inline(always)]
 pub(crate) fn log_row<T: Real>(totals: &Row<T>, top: &Row<f64>, plus: f64, out: &mut Row<f64>) {
     for l in 0..LANES {

@@ -1,9 +1,11 @@
+//! The separable sum: a pass along the lines, a transpose, a pass along the other side's lines.
+
 use super::direct::{Lines, direct_pass, exact_row};
 use super::kernel::Kernel;
 use super::listed::listed_blur;
 use super::panel::{GridSide, fit, turn};
 use super::source::Tiles;
-use super::tile::{Block, Readers, Sums, Term, tile_pass};
+use super::tile::{Block, OutputUse, Sums, Term, tile_pass};
 use super::{DEAD, LANES, Real, Row, SEGMENT_MAX, Span};
 use crate::simd::compiled_per_path;
 use crate::stop_latch::StopLatch;
@@ -62,7 +64,7 @@ impl<T: Real> BlurScratch<T> {
     }
 }
 
-/// What lies between the two passes.
+/// Memory between the two passes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Between {
     /// Input and output of the first pass, one block of lines at a time.
@@ -73,7 +75,7 @@ pub(crate) struct Between {
 }
 
 impl Between {
-    /// Makes room for a blur from one side to the other.
+    /// Resizes the memory for a blur from one side to the other.
     pub(crate) fn resize(&mut self, from: &GridSide, to: &GridSide) {
         fit(&mut self.input, from.n_line, [0.0; LANES]);
         fit(&mut self.output, to.n_lanes, [0.0; LANES]);
@@ -89,8 +91,8 @@ impl Between {
 }
 
 /// out = log2 of the blurred mass·2^potential: a pass along the input's lines, a transpose, and a
-/// pass along the output's; lists of pixels are summed term by term. Between blocks of lines it is
-/// asked whether to stop; what is left is then not computed.
+/// pass along the output's lines. Lists of pixels are summed term by term. `watch` is polled
+/// between blocks of lines; after a stop, the remaining blocks are not computed.
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn blur<T: Real>(
     path: Simd,
@@ -136,8 +138,8 @@ pub(crate) fn first_half<T: Real>(
     }
 }
 
-/// The pass along the output's lines. After one first half there may be several, with kernels
-/// that differ by less than a pixel's shift.
+/// The pass along the output's lines. One first half may serve several second halves whose kernels
+/// are shifted by less than a pixel.
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn second_half<T: Real>(
     path: Simd,
@@ -180,7 +182,7 @@ pub(crate) fn first_block<'a, T>(
             start: 0,
             end: to.n_lanes,
         },
-        readers: Readers::Across {
+        readers: OutputUse::Across {
             spans: &to.live,
             start: offset - (b * LANES) as f64,
         },
@@ -201,7 +203,7 @@ pub(crate) fn second_block<'a>(
             end: from.n_lanes,
         },
         wanted: to.live[b],
-        readers: Readers::Pixels(&to.log_mass[to.rows_of(b)]),
+        readers: OutputUse::Pixels(&to.log_mass[to.rows_of(b)]),
     }
 }
 

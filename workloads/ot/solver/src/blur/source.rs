@@ -1,3 +1,5 @@
+//! The input of a pass, cut into tiles of mantissas: one exponent per lane, one shear per tile.
+
 use super::kernel::Kernel;
 use super::real::exp_row;
 use super::tile::Block;
@@ -12,20 +14,22 @@ pub(crate) struct Tiles<T> {
     pub slow_exponents: Vec<Row<i32>>,
     pub slow_shear: Vec<i32>,
     pub kinky: Vec<bool>,
-    /// Largest exponent, start, last position within the tile, shear: floats for vector loops.
+    /// Largest exponent, start, last position within the tile, shear: floats, so that loops over
+    /// tiles vectorise.
     pub top: Vec<f64>,
     pub start: Vec<f64>,
     pub last: Vec<f64>,
     pub shear: Vec<f64>,
-    /// Per output tile: an upper bound of each source tile's ramp, and whether it is slow.
+    /// For the current output tile: an upper bound of each source tile's ramp, and whether the
+    /// source tile is slow.
     pub bound: Vec<f64>,
     pub slow: Vec<f64>,
     pub state: Vec<TileState>,
-    /// Rows of the block with a live lane, once a row is summed term by term.
+    /// Rows of the block with a live lane; filled when a row is first summed term by term.
     pub live_rows: Vec<u32>,
 }
 
-/// What an output tile does with a source tile.
+/// How an output tile treats a source tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TileState {
     Fast,
@@ -90,7 +94,7 @@ impl<T: Real> Tiles<T> {
     }
 }
 
-/// Cuts the live input into tiles, shears and exponentiates them.
+/// Cuts the live input into tiles; shears and exponentiates each tile.
 #[inline(always)]
 pub(crate) fn cut_sources<T: Real>(kernel: &Kernel<T>, block: &Block<'_>, tiles: &mut Tiles<T>) {
     let Span { start: lo, end: hi } = block.live;
@@ -100,7 +104,8 @@ pub(crate) fn cut_sources<T: Real>(kernel: &Kernel<T>, block: &Block<'_>, tiles:
         let start = lo + t * kernel.segment;
         let len = kernel.segment.min(hi - start);
         let input = &block.input[start..start + len];
-        // The ray from the tile must land among the outputs: unclamped shears are wrong by 7e-3.
+        // The ray from the tile must end among the outputs: with unclamped shears, sums were off by
+        // 7e-3.
         let low = start as f64 - kernel.offset - block.wanted.end as f64;
         let high = (start + len) as f64 - kernel.offset - block.wanted.start as f64;
         let shear =
@@ -121,8 +126,8 @@ pub(crate) fn cut_sources<T: Real>(kernel: &Kernel<T>, block: &Block<'_>, tiles:
     }
 }
 
-/// The mean slope of the logarithms along the tile: over the lanes whose ends are live, else
-/// over live neighbours.
+/// The mean slope of the logarithms along the tile: over the lanes with two live ends or, if there
+/// are none, over pairs of live neighbours.
 #[inline(always)]
 fn mean_slope(input: &[Row<f64>]) -> Option<f64> {
     let (first, last) = (&input[0], &input[input.len() - 1]);

@@ -1,4 +1,6 @@
-use super::certificate::{Doubt, find_lost, least_total, redo_lost_rows};
+//! A pass by tiles: output tiles sum source tiles as scaled mantissas.
+
+use super::certificate::{ErrorBound, find_lost, least_total, redo_lost_rows};
 use super::direct::Lines;
 use super::kernel::Kernel;
 use super::real::log_row;
@@ -6,25 +8,27 @@ use super::source::{DEAD_EXPONENT, TileState, Tiles, cut_sources, exponentiate};
 use super::{DEAD, LANES, NEARLY_DEAD, Real, Row, SEGMENT_MAX, Span};
 use crate::simd::compiled_per_path;
 
-/// One block of lines: its input, the live positions of it, and the output positions wanted.
+/// One block of lines: its input, the live positions of the input, and the output positions to
+/// compute.
 #[derive(Clone, Copy)]
 pub(crate) struct Block<'a> {
     pub input: &'a [Row<f64>],
     pub live: Span,
     pub wanted: Span,
-    pub readers: Readers<'a>,
+    pub readers: OutputUse<'a>,
 }
 
-/// Who reads an output: what nobody reads, or nobody can hear, need not be exact.
+/// What reads the outputs. An output that is never read, or that is negligible where it is read,
+/// need not be exact.
 #[derive(Clone, Copy)]
-pub(crate) enum Readers<'a> {
-    /// Only pixels with mass: the logarithms of the masses at the outputs.
+pub(crate) enum OutputUse<'a> {
+    /// Only pixels with mass read it: the logarithms of the masses at the outputs.
     Pixels(&'a [Row<f64>]),
-    /// The pass across the lines.
+    /// The pass across the lines reads it.
     Across {
-        /// Positions that each sixteen output rows are summed to.
+        /// For each group of sixteen output rows: the positions that the pass across sums them to.
         spans: &'a [Span],
-        /// Coordinate of position 0 of those, counted from lane 0 of this block.
+        /// Coordinate of position 0 of these spans, relative to lane 0 of this block.
         start: f64,
     },
 }
@@ -42,9 +46,9 @@ pub(crate) trait Sums<T: Real> {
     );
     /// The plain totals of the output tile.
     fn totals(&self) -> &[Row<T>; SEGMENT_MAX];
-    /// Takes over row `u` of the output tile as row `out_row` of the block.
+    /// Stores row `u` of the output tile as row `out_row` of the block.
     fn take(&mut self, u: usize, out_row: usize);
-    /// Sums an output row anew, term by term, over the window, for the lanes chosen.
+    /// Recomputes an output row term by term over the window, for the chosen lanes.
     fn exact(
         &mut self,
         lines: Lines<'_>,
@@ -56,13 +60,13 @@ pub(crate) trait Sums<T: Real> {
     ) -> Row<f64>;
 }
 
-/// A source tile's part in an output tile.
+/// The contribution of a source tile to an output tile.
 #[derive(Clone, Copy)]
 pub(crate) struct Term<T> {
-    /// First input position of the tile, and how many.
+    /// First input position of the tile, and number of positions.
     pub start: usize,
     pub len: usize,
-    /// Rows of the output tile, rounded up to what the micro-kernel takes.
+    /// Rows of the output tile, rounded up to a multiple of the micro-kernel's rows.
     pub n_rows: usize,
     /// Shear of the tile, px.
     pub shear: f64,
@@ -87,10 +91,10 @@ impl<T> Term<T> {
 }
 
 compiled_per_path! {
-    /// One pass over one block of lines. Mantissas are summed tile by tile; every tile carries a
-    /// whole-number exponent per lane and a shear, chosen so that the ray of most mass through
-    /// the source tile lands on the output tile: exp(−C/ε) then stays within the number's range
-    /// however far mass moves. Every output is certified, or summed anew term by term.
+    /// One pass over one block of lines. Mantissas are summed tile by tile. Every tile has an
+    /// integer exponent per lane and a shear. The shear is chosen so that the ray of most mass
+    /// through the source tile ends on the output tile; exp(−C/ε) then stays within the number's
+    /// range however far mass moves. Every output is certified or recomputed term by term.
     pub(crate) fn tile_pass<T: Real, S: Sums<T>>(
         kernel: &Kernel<T>,
         block: &Block<'_>,
@@ -117,7 +121,7 @@ compiled_per_path! {
     }
 }
 
-/// What is known of an output tile before it is summed.
+/// An output tile before it is summed.
 pub(crate) struct Target {
     /// First output position and number of rows.
     pub at: usize,
@@ -170,10 +174,10 @@ fn output_tile<T: Real, S: Sums<T>>(
             log_row(&sums.totals()[u], &top, slope * u as f64, row);
             sums.take(u, at + u);
         }
-        // Two certificates. What was skipped cannot matter next to an output far above 2^−skip;
+        // Two certificates: skipped tiles are negligible next to an output far above 2^−skip, and
         // products flushed to zero are worth less than 2^(floor + amplification).
         let skipped = skipped || skipped_slow;
-        let doubt = Doubt {
+        let doubt = ErrorBound {
             top: &top,
             slope,
             amplified: &amplified,
@@ -214,8 +218,8 @@ fn output_tile<T: Real, S: Sums<T>>(
     }
 }
 
-/// The shear of the output tile: where the ray of the source tile that dominates its centre
-/// comes from.
+/// The shear of the output tile: the distance from its centre to where the ray of the source tile
+/// that dominates the centre starts. `None` if every source tile is dead.
 #[inline(always)]
 fn output_shear<T: Real>(
     kernel: &Kernel<T>,
@@ -259,8 +263,9 @@ fn output_shear<T: Real>(
     Some((from - (i0 + centre) - kernel.offset).round())
 }
 
-/// An upper bound of each tile's ramp over the output tile (closed form, the exponent is
-/// concave), and whether the pair must be exponentiated anew to stay within range.
+/// Sets an upper bound of each source tile's ramp over the output tile (closed form, because the
+/// exponent is concave), and whether the tile is slow: it must be exponentiated again for this
+/// output tile to stay within range.
 #[inline(always)]
 fn bound_tiles<T: Real>(kernel: &Kernel<T>, tiles: &mut Tiles<T>, target: &Target) {
     let (c, i0, last_out) = (kernel.c, target.at as f64, (target.n_out - 1) as f64);
@@ -314,8 +319,8 @@ fn ramp_bound(c: f64, d: f64, shear: f64, relative: f64, last: f64, last_out: f6
     (if bound > -1e8 { bound } else { -1e8 }).ceil()
 }
 
-/// Decides which tiles take part, exponentiates the slow ones along the ray to this output tile,
-/// and returns the output tile's exponent per lane, and whether a slow tile was skipped.
+/// Decides which source tiles take part and exponentiates the slow ones along the ray to this
+/// output tile. Returns the output tile's exponent per lane, and whether a slow tile was skipped.
 #[inline(always)]
 fn choose<T: Real>(
     kernel: &Kernel<T>,
@@ -351,7 +356,7 @@ fn choose<T: Real>(
         let start = lo + t * kernel.segment;
         let len = kernel.segment.min(hi - start);
         let d = target.at as f64 - start as f64 + kernel.offset;
-        // The bound of the tile as it was sheared, not of an earlier attempt at this output tile.
+        // The bound for the tile's own shear: `tiles.bound` may hold one of an earlier attempt.
         let relative = tiles.shear[t] - target.shear;
         let bound = ramp_bound(
             kernel.c,
@@ -408,7 +413,7 @@ fn raise(exponents: &mut Row<i32>, tile: &Row<i32>, bound: i32) {
     }
 }
 
-/// Adds every tile that takes part; returns whether any did, and whether any was skipped.
+/// Adds every tile that takes part. Returns whether any did, and whether any was skipped.
 /// `amplified` becomes the log2 of the largest factor per output row.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
@@ -425,7 +430,7 @@ fn add_terms<T: Real, S: Sums<T>>(
     let n_rows = target.n_out.div_ceil(T::N_ROWS) * T::N_ROWS;
     let mut ramp = [T::default(); SEGMENT_MAX];
     let (mut first, mut skipped) = (true, false);
-    // Fast tiles this far down are skipped in every lane; one comparison says so.
+    // A fast tile below this is skipped in every lane, so one comparison is enough.
     let least = exponents.iter().copied().fold(i32::MAX, i32::min);
     let far_below = f64::from(least) - f64::from(skip_bits);
     for t in 0..tiles.top.len() {
@@ -492,8 +497,9 @@ fn add_terms<T: Real, S: Sums<T>>(
     (!first, skipped)
 }
 
-/// The factors of the output rows. A product flushed to zero is worth less than the floor times
-/// the row's factor times the tile's largest scale, 2^`above`: that is what `amplified` keeps.
+/// Computes the factors of the output rows. A product flushed to zero is worth less than the floor
+/// times the row's factor times the tile's largest scale, 2^`above`; `amplified` keeps the largest
+/// such factor times scale.
 #[inline(always)]
 fn set_ramp<T: Real>(
     term: &Term<T>,

@@ -1,17 +1,17 @@
-// The second pass of half a sweep: along the columns, from the sums of the first to a potential,
-// and what its lane must know of it.
+// The second pass of half a sweep: along the columns, from the sums of the first pass to a
+// potential, and a tally of each column for its lane.
 
 @group(0) @binding(1) var<storage, read> lanes: array<Lane>;
 @group(0) @binding(2) var<storage, read> costs: array<vec4<i32>>;
 @group(0) @binding(3) var<storage, read> log_mass: array<vec2<i32>>;
 @group(0) @binding(4) var<storage, read> between: array<vec2<i32>>;
-// Of each column: its least potential, the soft sum relative to it, and the residual.
+// For each column: its least potential, the soft sum relative to that, and the residual.
 @group(0) @binding(5) var<storage, read_write> tallies: array<vec4<i32>>;
 
 var<workgroup> least_of: array<i32, N_THREADS>;
 var<workgroup> sum_of_thread: array<vec2<f32>, N_THREADS>;
 
-// What a column without mass says of its least potential.
+// The least potential of a column without mass.
 const NOTHING: i32 = 268435456;
 
 fn load_column(number: u32, x: u32, lane: Lane, thread: u32) {
@@ -29,8 +29,8 @@ fn load_column(number: u32, x: u32, lane: Lane, thread: u32) {
     }
 }
 
-// The potential that a sum makes: -τ·sum - (1 - τ)·lean = -sum + (1 - τ)·(sum - lean). The product
-// with the whole part is exact in its leading digits.
+// The potential that follows from a sum: -τ·sum - (1 - τ)·lean = -sum + (1 - τ)·(sum - lean). The
+// product of the integer part with `slack_high` is exact.
 fn potential_of(sum: Bits, lean: Bits, stage: Stage) -> Bits {
     let whole = f32(sum.whole - lean.whole);
     let part = sum.part - lean.part;

@@ -1,4 +1,4 @@
-// The target's potential γ, exact for the source's.
+// The target's potential γ, exact for the source's potential φ.
 
 @group(0) @binding(6) var<storage, read_write> gamma: array<vec2<i32>>;
 

@@ -1,12 +1,12 @@
-//! The kernels, and the numbers that they share with their launches.
+//! The kernels, and the constants that they share with their launches.
 
 use swathe::{Access, Kernel};
 
 use Access::{Read, Write};
 
-/// The most pixels of a line: a workgroup holds one.
+/// The most pixels of a line: a workgroup holds one line.
 pub(super) const LINE_MAX: usize = 512;
-/// ε is halved at most so often before it is the last one.
+/// The most values of ε: each is half of the one before.
 pub(super) const N_STAGES_MAX: usize = 12;
 /// Exponent of a pixel without mass.
 pub(super) const DEAD: i32 = -(1 << 28);
@@ -48,8 +48,8 @@ pub(super) const JUDGE: Kernel = Kernel {
     bindings: &[Read, Write],
 };
 
-/// A logarithm to base 2 as the kernels hold it: a whole number, and the bits of a part of at most
-/// a half.
+/// A base-2 logarithm as the kernels store it: an integer, and the bits of an f32 fraction of at
+/// most a half in size.
 pub(super) type Packed = [i32; 2];
 
 pub(super) const DEAD_PACKED: Packed = [DEAD, 0];

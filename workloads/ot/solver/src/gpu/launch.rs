@@ -1,4 +1,4 @@
-//! Lanes on the device: their buffers, their sweeps, and how they end.
+//! Lanes on the device: buffers, sweeps and results.
 
 use swathe::{Gpu, GpuBuffer, GpuError, Recording, Stop};
 
@@ -11,25 +11,26 @@ use crate::settings::{Reference, Settings};
 use crate::shape::Shape;
 use crate::sweep::Regime;
 
-/// Sweeps at the last ε before a lane is left to the CPU.
+/// Sweeps at the last ε before a lane is moved to the CPU.
 const SWEEPS_MAX: usize = 600;
 /// Sweeps of one submission.
 const SWEEPS_PER_SUBMISSION: usize = 8;
-/// The first ε, as part of the squared length of the live box.
+/// The first ε, as a fraction of the squared length of the live box.
 const EPSILON_START: f64 = 0.3;
-/// The residual to reach, as part of the tolerance, and the least that f32 can tell. Two answers
-/// that just meet the tolerance may differ by more than is promised.
+/// The residual to reach, as a fraction of the tolerance, and the least residual that f32 can
+/// resolve. The fraction is below 1 because two answers that just meet the tolerance may differ by
+/// more than `agree` allows.
 const AIM: f64 = 0.25;
 const AIM_MIN: f64 = 1e-6;
-/// A submission sums so many terms at most, unless one sweep of one lane is more: watchdogs of
-/// drivers and slow devices allow it a second or a minute.
+/// The most terms that a submission sums, unless one sweep of one lane has more. A submission must
+/// end before the driver's watchdog fires, on slow devices too.
 const TERMS_MAX: usize = 1 << 30;
 
-/// Where a lane's sweeps led.
+/// How the sweeps of a lane ended.
 #[derive(Clone, Debug)]
 pub(super) struct Ended {
     pub converged: bool,
-    /// Sweeps at the last ε, and before.
+    /// Sweeps at the last ε, and before it.
     pub iterations: usize,
     pub iterations_coarse: usize,
     pub residual: f64,
@@ -37,7 +38,7 @@ pub(super) struct Ended {
     pub phi: Vec<f64>,
 }
 
-/// What a lane and its launch share, word for word as `lane.wgsl` has it.
+/// The state of a lane, in the layout of `Lane` in `lane.wgsl`.
 type LaneWords = [u32; 15];
 
 mod word {
@@ -72,21 +73,21 @@ pub(super) struct Lanes<'a> {
     tallies: GpuBuffer,
 }
 
-/// Bytes on the device that a lane takes, and a launch besides.
+/// Bytes on the device per lane, and per launch.
 pub(super) fn device_bytes(padded: Shape) -> (u64, u64) {
     let n_px = padded.n_px();
     let pixels = 6 * n_px * size_of::<Packed>();
     let lines = padded.h_px.max(padded.w_px) * 2 * size_of::<Packed>() + 2 * padded.w_px * 16;
-    // What the lane knows of itself, there and read back.
+    // The lane's state, and the buffer that it is read back through.
     let lane = 2 * size_of::<LaneWords>();
-    // Buffers are rounded up by a quarter at most.
+    // Buffers are rounded up by at most a quarter.
     let lane_bytes = (pixels + lines + lane) * 5 / 4;
     // Parameters of the launches of a submission, and small buffers rounded up.
     let launch_bytes = SWEEPS_PER_SUBMISSION * 5 * 256 * 5 / 4 + 16 * 256;
     (lane_bytes as u64, launch_bytes as u64)
 }
 
-/// The most lanes that a device can be given at once.
+/// The most lanes of one launch on this device.
 pub(super) fn n_lanes_max(gpu: &Gpu, padded: Shape) -> usize {
     let n_terms = n_terms(padded);
     let n_bytes = padded.n_px() * size_of::<Packed>();
@@ -94,7 +95,7 @@ pub(super) fn n_lanes_max(gpu: &Gpu, padded: Shape) -> usize {
     n_fitting.min(TERMS_MAX / n_terms.max(1)).max(1)
 }
 
-/// The terms of a lane's sweep, were none left out, and for every line what it takes besides.
+/// The terms of one sweep of a lane if none were omitted, plus a fixed cost per line.
 fn n_terms(padded: Shape) -> usize {
     const PER_LINE: usize = 1 << 15;
     let Shape { h_px, w_px } = padded;
@@ -141,8 +142,8 @@ impl<'a> Lanes<'a> {
         })
     }
 
-    /// Sweeps until every lane has ended, in bounded submissions. A lane ends on the device, after
-    /// the same sweep whoever shares its launch.
+    /// Sweeps in bounded submissions until every lane has ended. The device decides when a lane
+    /// ends, so a lane ends after the same sweep in any launch.
     pub(super) fn run(self, problems: &[&Problem], stop: &Stop) -> Result<Vec<Ended>, GpuError> {
         let words = loop {
             if stop.requested() {
@@ -167,7 +168,7 @@ impl<'a> Lanes<'a> {
             .collect())
     }
 
-    /// All other buffers are given back, so that reading this one takes no more memory.
+    /// Releases all other buffers, so that reading this one needs no further memory.
     fn into_image(self) -> GpuBuffer {
         self.image
     }
@@ -257,8 +258,8 @@ fn first(problem: &Problem) -> LaneWords {
     words
 }
 
-/// The cost of every distance d along an axis, bits of the last ε, and its slope there: the cost
-/// of d + k is that of d, that of k, and k times the slope.
+/// The cost of every distance d along an axis, in bits of the last ε, and its slope there: the cost
+/// of d + k is cost(d) + cost(k) + k·slope(d).
 fn costs_of(problem: &Problem, n_costs: usize) -> impl Iterator<Item = [Packed; 2]> {
     let c = Regime::new(problem.epsilon, problem.relaxation).sharpness(problem.work_px);
     let n_own = problem.shape.h_px.max(problem.shape.w_px);
@@ -285,7 +286,7 @@ fn log_masses(
     problem.unit_pixels(frame, mass, pixels);
     let start = packed.len();
     packed.resize(start + padded.n_px(), DEAD_PACKED);
-    // Most pixels of a mask are alike: logarithms are taken when the mass changes.
+    // Most pixels of a mask are equal, so logarithms are computed only when the mass changes.
     let (mut known, mut log) = (f64::NAN, DEAD_PACKED);
     for (y, row) in pixels.chunks_exact(problem.shape.w_px).enumerate() {
         let out = &mut packed[start + y * padded.w_px..][..row.len()];
@@ -316,7 +317,7 @@ fn ended_at(words: &LaneWords, image: &[Packed], padded: Shape, own: Shape) -> E
     }
 }
 
-/// What all lanes of a launch have in common, word for word as `lane.wgsl` has it.
+/// The parameters of a launch, in the layout of `Parameters` in `lane.wgsl`.
 #[derive(Clone, Debug)]
 struct Parameters {
     words: [u32; 8 + 4 * N_STAGES_MAX],
@@ -326,7 +327,7 @@ impl Parameters {
     fn new(padded: Shape, n_lanes: usize, n_costs: usize, settings: &Settings) -> Parameters {
         let mut words = [0; 8 + 4 * N_STAGES_MAX];
         let counting = settings.reference == Reference::Counting;
-        // The CPU's own sweep, with which it looks at the answer, is one of those allowed.
+        // One of the allowed sweeps is left for the CPU, which uses it to check the potential.
         let n_sweeps_max = SWEEPS_MAX.min(settings.max_iterations - 1);
         words[..6].copy_from_slice(&[
             padded.h_px as u32,
@@ -340,7 +341,7 @@ impl Parameters {
             let epsilon = settings.epsilon * (1_u64 << stage) as f64;
             let regime = Regime::new(epsilon, settings.relaxation);
             let slack = 1.0 - regime.tau;
-            // So few digits that its product with a whole number of up to 13 bits is exact.
+            // Few enough bits for an exact product with an integer of up to 13 bits.
             let high = f32::from_bits((slack as f32).to_bits() & !0x1FFF);
             let numbers = [
                 high,
@@ -364,10 +365,10 @@ impl Parameters {
 mod tests {
     use super::*;
     use crate::problem::prepare;
-    use crate::synth::Dice;
+    use crate::synth::Rng;
     use swathe::{GpuSearch, Gpus};
 
-    /// A device, or the reason why there is none; where everything has to run, that is a failure.
+    /// A device. Without one the test is skipped or, in continuous integration, fails.
     fn gpu() -> Option<Gpu> {
         let search = GpuSearch {
             software: true,
@@ -384,7 +385,7 @@ mod tests {
     }
 
     /// A pair whose masses span sixty decades and a third of whose pixels are empty.
-    fn wild_pair(shape: Shape, dice: &mut Dice) -> Pair {
+    fn wild_pair(shape: Shape, dice: &mut Rng) -> Pair {
         let mut frame = || {
             let pixels = (0..shape.n_px()).map(|p| match dice.below(3) {
                 // The corners are live, so that the live box is the whole frame.
@@ -421,7 +422,7 @@ mod tests {
     #[test]
     fn half_a_sweep_is_what_f64_finds_term_by_term() {
         let Some(gpu) = gpu() else { return };
-        let mut dice = Dice::new(5);
+        let mut dice = Rng::new(5);
         let padded = Shape::new(40, 70);
         let shapes = [(40, 70), (17, 33), (1, 1), (1, 64), (39, 1), (16, 65)];
         let pairs: Vec<Pair> = shapes
@@ -446,7 +447,7 @@ mod tests {
                 .collect();
             let lanes: Vec<_> = pairs.iter().zip(&problems).collect();
             let on_device = Lanes::upload(&gpu, padded, &lanes, &settings).unwrap();
-            // At the last ε, with a shift that the iterate lacks.
+            // At the last ε, with a shift that is not in the stored iterate.
             let mut words: Vec<LaneWords> = problems.iter().map(first).collect();
             let shift = pack(-12.3);
             for words in &mut words {
@@ -489,7 +490,7 @@ mod tests {
     #[test]
     fn a_larger_epsilon_is_the_same_costs_shifted() {
         let Some(gpu) = gpu() else { return };
-        let mut dice = Dice::new(6);
+        let mut dice = Rng::new(6);
         let shape = Shape::new(20, 50);
         let pair = wild_pair(shape, &mut dice);
         let settings = Settings::default();

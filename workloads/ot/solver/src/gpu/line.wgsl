@@ -1,19 +1,20 @@
 // The sum over a line: for pixel i, Σ_j 2^(L_j - C(|i - j|)), as a scale of about one times a
-// power of two. Sources and costs are split alike, so that a term is a product, a difference of
-// integers and a shift, and nothing can overflow or cancel.
+// power of two. Sources and costs are split in the same way, so that a term is a product, a
+// difference of integers and a shift, and nothing can overflow or cancel.
 //
-// Seen from outside of a segment, distances are near + k, and C(near + k) = C(near) + 2c·near·k +
-// C(k): its terms are a polynomial in 2^(-2c·near) whose coefficients, relative to the segment's
-// largest source, serve all pixels; unless the kernel is sharp, those inside of the segment too,
-// with near below 0. Where that leaves f32's range the terms are taken one by one.
+// From a pixel outside of a segment, distances are near + k, and C(near + k) = C(near) +
+// 2c·near·k + C(k). The segment's terms are therefore a polynomial in 2^(-2c·near). Its
+// coefficients, relative to the segment's largest source, are the same for all pixels. Unless the
+// kernel is sharp they also serve the pixels inside of the segment, with near below 0. Where the
+// polynomial leaves f32's range, the terms are summed one by one.
 
 const SEGMENT: u32 = 16u;
 const N_SEGMENTS: u32 = 32u;
-// What is so many bits below the sum is left out, by whole segments.
+// Segments that are this many bits below the sum are omitted.
 const REACH_BITS: i32 = 40;
-// 2^-80: what underflows in a segment's polynomial is nothing to a value above.
+// 2^-80: terms that underflow in a segment's polynomial are negligible next to a value above this.
 const SOUND: f32 = 8.271806125530277e-25;
-// 2^-40, and the most bits across a segment: the same seen from inside.
+// 2^-40, and the most bits across a segment: the same limits for a pixel inside of the segment.
 const SOUND_INSIDE: f32 = 9.094947017729282e-13;
 const INSIDE_BITS: i32 = 50;
 
@@ -25,7 +26,7 @@ var<workgroup> cost_scale: array<f32, LINE_MAX>;
 var<workgroup> falls: array<f32, LINE_MAX>;
 // 2^(2c·d).
 var<workgroup> rises: array<f32, SEGMENT>;
-// Coefficients of each segment seen from before it, and then of each seen from behind.
+// Coefficients of each segment for pixels before it, then of each segment for pixels behind it.
 var<workgroup> coefficients: array<f32, 1024>;
 // The largest exponent of each segment's sources.
 var<workgroup> segment_top: array<i32, N_SEGMENTS>;
@@ -35,18 +36,18 @@ struct Scaled {
     scale: f32,
 }
 
-// A line in whole segments: beyond it nothing is looked at.
+// The length of a line, rounded up to whole segments. Nothing beyond is read.
 fn in_segments(n: u32) -> u32 {
     return min((n + SEGMENT - 1u) / SEGMENT * SEGMENT, LINE_MAX);
 }
 
-// A cost at the last ε, seen at 2^stage times that.
+// Converts a cost in bits of the last ε to bits of 2^stage times that ε.
 fn at_stage(cost: Bits, stage: u32) -> Bits {
     let rest = f32(cost.whole & ((1 << stage) - 1)) + cost.part;
     return settled(cost.whole >> stage, rest * power_of_whole(-i32(stage)));
 }
 
-// Of a distance: its cost, and how much more each further pixel costs for it.
+// Sets the cost of a distance and the factors for its slope.
 fn set_cost(d: u32, packed: vec4<i32>, stage: u32) {
     let cost = at_stage(unpack(packed.xy), stage);
     cost_whole[d] = cost.whole;
@@ -69,12 +70,12 @@ fn set_source(j: u32, whole: i32, scale: f32) {
     source_scale[j] = scale;
 }
 
-// v·2^e for e of at most 0, and 0 below the normal numbers.
+// v·2^e for e of at most 0; 0 below the normal numbers.
 fn scaled_down(v: f32, e: i32) -> f32 {
     return select(0.0, v * power_of_whole(e), e > -120);
 }
 
-// To be called by all threads once costs and sources are set.
+// All threads must call this once costs and sources are set.
 fn cut_segments(thread: u32, n: u32) {
     workgroupBarrier();
     if (thread * SEGMENT < n) {
@@ -101,7 +102,7 @@ fn cut_segments(thread: u32, n: u32) {
     workgroupBarrier();
 }
 
-// Short lines have costs for fewer distances than a segment is long.
+// A line shorter than a segment has costs for fewer distances than the segment has.
 fn cost_whole_of(d: u32, n: u32) -> i32 {
     return select(1000, cost_whole[min(d, n - 1u)], d < n);
 }
@@ -126,7 +127,7 @@ fn normalised(whole: i32, v: f32) -> Scaled {
     return Scaled(whole + i32(word >> 23u) - 127, scale);
 }
 
-// A segment's part of the sum at pixel i, or nothing if it is below 2^least.
+// A segment's part of the sum at pixel i, or zero if it is below 2^least.
 fn segment_sum(i: u32, first: u32, bound: i32, least: i32, inside_too: bool) -> Scaled {
     let near = nearest(i, first);
     let is_inside = near == 0u;
@@ -171,7 +172,7 @@ fn segment_sum(i: u32, first: u32, bound: i32, least: i32, inside_too: bool) -> 
 fn line_sum(i: u32, n: u32) -> Scaled {
     let n_segments = in_segments(n) / SEGMENT;
     let inside_too = n >= SEGMENT && cost_whole[min(n, SEGMENT) - 1u] <= INSIDE_BITS;
-    // The most promising segment first, so that others are seen to be out of reach.
+    // The segment with the largest bound comes first, so that more of the others can be omitted.
     var best = 0u;
     var best_bound = NEARLY_DEAD;
     for (var t = 0u; t < n_segments; t++) {

@@ -1,11 +1,11 @@
 // The image of the source's potential φ, its residual, and the next iterate.
 
 @group(0) @binding(6) var<storage, read_write> phi: array<vec2<i32>>;
-// The image of the iterate before, and then of this one.
+// On entry the image of the previous iterate, then that of this one.
 @group(0) @binding(7) var<storage, read_write> image: array<vec2<i32>>;
 
-// a·2^(-(φ + lean)·ratio)·|2^(gap/τ) - 1|, with the gap from φ to its image. Far from the end
-// only its being large matters.
+// a·2^(-(φ + lean)·ratio)·|2^(gap/τ) - 1|, with the gap from φ to its image. Large values are
+// clamped: far from convergence, only the fact that the residual is large matters.
 fn residual_of(phi: Bits, gap: f32, mass: Bits, stage: Stage) -> f32 {
     let leaning = sum_of(phi, lean_of(mass));
     let z = clamp(-(f32(leaning.whole) + leaning.part) * stage.ratio, -120.0, 30.0);

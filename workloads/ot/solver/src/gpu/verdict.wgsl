@@ -1,9 +1,9 @@
-// The end of a sweep: the common shift of the potentials, the residual, and what is next.
+// The end of a sweep: the common shift of the potentials, the residual, and the lane's next state.
 
 @group(0) @binding(1) var<storage, read> tallies: array<vec4<i32>>;
 @group(0) @binding(2) var<storage, read_write> lanes: array<Lane>;
 
-// Of the source and the target: least potential, soft sum; and the residual.
+// Least potential and soft sum of the source and of the target, and the residual.
 var<workgroup> least_of: array<vec2<i32>, N_THREADS>;
 var<workgroup> sum_of_thread: array<vec3<f32>, N_THREADS>;
 
@@ -66,7 +66,7 @@ fn judge(
     }
 }
 
-// A column's soft sum relative to the least potential of all.
+// A column's soft sum, relative to the least potential of all columns.
 fn relative(tally: vec4<i32>, least: i32, ratio: f32) -> f32 {
     if (tally.x == NOTHING) {
         return 0.0;
@@ -93,7 +93,7 @@ fn judged(before: Lane, least: vec2<i32>, sums: vec3<f32>, ratio: f32) -> Lane {
         }
     } else {
         lane.n_fine += 1u;
-        // Comparisons may take it for granted that there is no NaN.
+        // Compilers may assume that comparisons see no NaN, so finiteness is tested on the bits.
         if (is_finite(lane.residual) && lane.residual <= lane.aim) {
             lane.verdict = CONVERGED;
         } else if (!is_finite(lane.residual) || lane.n_fine >= parameters.n_sweeps_max) {
@@ -111,7 +111,7 @@ fn judged(before: Lane, least: vec2<i32>, sums: vec3<f32>, ratio: f32) -> Lane {
     return lane;
 }
 
-// Half of what the soft minimum of the target's potential is above the source's.
+// Half the difference of the soft minima: the target's potential minus the source's.
 fn common_shift(least: vec2<i32>, sums: vec3<f32>, ratio: f32) -> Bits {
     if (!(ratio > 0.0) || !is_normal(sums.x) || !is_normal(sums.y)) {
         return Bits(0, 0.0);

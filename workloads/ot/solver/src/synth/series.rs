@@ -1,11 +1,13 @@
-use super::Dice;
+//! Synthetic time series.
+
+use super::Rng;
 use crate::frame::Frame;
 use crate::shape::Shape;
 
 /// A synthetic time series: bodies that move, grow, turn and bend, divide, appear and vanish.
 ///
-/// Its pixels are made with additions, multiplications, divisions and square roots alone, which
-/// every machine rounds alike: the same seed gives the same pixels everywhere.
+/// Pixels are computed with additions, multiplications, divisions and square roots only, which
+/// every machine rounds in the same way: the same seed gives the same pixels everywhere.
 ///
 /// ```
 /// use swathe_ot::{Shape, synth::Series};
@@ -24,13 +26,13 @@ pub struct Series {
 
 /// The brightness of a full pixel.
 const FULL: f64 = 60_000.0;
-/// A series of this many frames shows a whole course; a shorter one shows its beginning.
+/// A series of at least this many frames shows the whole course; a shorter one its beginning.
 const COURSE_FRAMES: usize = 30;
 
 impl Series {
-    /// The series of a seed.
+    /// The series that belongs to a seed.
     pub fn new(shape: Shape, n_frames: usize, seed: u64) -> Series {
-        let mut dice = Dice::new(seed);
+        let mut dice = Rng::new(seed);
         let (h, w) = (shape.h_px as f64, shape.w_px as f64);
         // One large body, or two or three that share the frame along its longer side.
         let n_bodies = 1 + dice.below(3);
@@ -47,7 +49,7 @@ impl Series {
                 } else {
                     (h / n_bodies as f64, w)
                 };
-                // The first body is there throughout; of the others some come and some go.
+                // The first body is present throughout; others may appear late or vanish early.
                 let fate = if i == 0 { 0 } else { dice.below(3) };
                 Body::roll(&mut dice, (cy, cx), room, fate)
             })
@@ -59,7 +61,7 @@ impl Series {
         }
     }
 
-    /// Height and width of its frames.
+    /// Height and width of the frames.
     pub fn shape(&self) -> Shape {
         self.shape
     }
@@ -84,7 +86,7 @@ impl Series {
         grey
     }
 
-    /// A frame ready to be solved.
+    /// A frame as input of the solver.
     pub fn density(&self, time: usize) -> Frame {
         Frame {
             shape: self.shape,
@@ -94,7 +96,7 @@ impl Series {
     }
 }
 
-/// A body and its course: how it changes from 0, the beginning, to 1, the end of the course.
+/// A body and how it changes over its course, from time 0 to time 1.
 #[derive(Clone, Debug)]
 struct Body {
     /// Centre in the middle of the course (y, x), px.
@@ -111,14 +113,14 @@ struct Body {
     harmonics: [(f64, f64, f64); 3],
     /// When it divides, if it does.
     divides: Option<f64>,
-    /// When it is first and last there.
+    /// When it appears and when it vanishes.
     present: (f64, f64),
     /// Brightness of its middle.
     brightness: f64,
 }
 
 impl Body {
-    fn roll(dice: &mut Dice, (cy, cx): (f64, f64), room: (f64, f64), fate: usize) -> Body {
+    fn roll(dice: &mut Rng, (cy, cx): (f64, f64), room: (f64, f64), fate: usize) -> Body {
         let long = room.0.max(room.1);
         let (ry, rx) = (
             0.26 * room.0 * dice.between(0.85, 1.15),
@@ -170,7 +172,7 @@ impl Body {
 
     /// Its shape at a time: one lobe, or two from the division on.
     fn lobes(&self, course: f64) -> Vec<Lobe> {
-        // Coming and going take a sixth of the course.
+        // Appearing and vanishing each take a sixth of the course.
         let here =
             smooth((course - self.present.0) * 6.0) * smooth((self.present.1 - course) * 6.0);
         if here <= 0.0 {
@@ -195,7 +197,7 @@ impl Body {
             waves,
             brightness: self.brightness * here,
         };
-        // Apart, the two halves have the area of the whole: 1/√2 of its radii each.
+        // Once separate, the two lobes together have the area of the whole: 1/√2 of its radii each.
         let apart = self.divides.map_or(0.0, |at| smooth((course - at) * 3.0));
         if apart <= 0.0 {
             return vec![lobe(0.0, 1.0)];
@@ -219,7 +221,7 @@ struct Lobe {
 }
 
 impl Lobe {
-    /// The same, moved to lie within the frame, as far as it fits.
+    /// The same lobe, moved into the frame as far as it fits.
     fn kept_within(mut self, shape: Shape) -> Lobe {
         let (sin, cos) = self.axis;
         let (ry, rx) = self.radii;
@@ -246,7 +248,7 @@ impl Lobe {
         if r >= 1.6 {
             return 0.0;
         }
-        // cos(kθ + p) as powers of (u + iv)/r: no angle is needed.
+        // cos(kθ + p) from powers of (u + iv)/r, which needs no inverse trigonometric function.
         let (c, s) = if r > 0.0 { (u / r, v / r) } else { (1.0, 0.0) };
         let (mut power_c, mut power_s) = (c, s);
         let mut edge = 1.0;
@@ -261,14 +263,14 @@ impl Lobe {
     }
 }
 
-/// From 0 at 0 to 1 at 1, level at both ends.
+/// Rises from 0 at 0 to 1 at 1, with zero slope at both ends.
 fn smooth(share: f64) -> f64 {
     let t = share.clamp(0.0, 1.0);
     t * t * (3.0 - 2.0 * t)
 }
 
-/// Sine and cosine of an angle in turns, by their power series: the same bits on every machine,
-/// which the system's library does not promise.
+/// Sine and cosine of an angle in turns, by their power series: unlike the system's library, this
+/// gives the same bits on every machine.
 fn sin_cos(turns: f64) -> (f64, f64) {
     let x = (turns - turns.round()) * std::f64::consts::TAU;
     let x2 = x * x;
@@ -298,7 +300,7 @@ mod tests {
         }
     }
 
-    /// One number for the pixels, so that a change of a single one is seen on any machine.
+    /// A hash of the pixels, so that a change of a single pixel fails the test on any machine.
     fn fingerprint(series: &Series, times: impl Iterator<Item = usize>) -> u64 {
         let values = times.flat_map(|time| series.frame(time));
         values.fold(0xcbf2_9ce4_8422_2325, |hash, v| {

@@ -1,6 +1,6 @@
 //! Pairs that are hard in different ways.
 
-use swathe_ot::synth::{Blob, Change, Dice, Outline, embryo_pair};
+use swathe_ot::synth::{Blob, Change, Outline, Rng, embryo_pair};
 use swathe_ot::{Frame, Pair, Shape};
 
 /// Named pairs of a shape: embryos that move little, move far, grow, and the six stress pairs.
@@ -21,7 +21,7 @@ pub(crate) fn all(shape: Shape) -> Vec<(&'static str, Pair)> {
 /// Noise, sparse pixels, a split, a ring that fills, densities over six decades, stripes.
 pub(crate) fn stress(shape: Shape) -> Vec<(&'static str, Pair)> {
     let (h, w) = (shape.h_px as f64, shape.w_px as f64);
-    let mut dice = Dice::new(31);
+    let mut dice = Rng::new(31);
     let embryo = embryo_pair(shape, 13, Change::default());
     let frame = |density: Vec<f64>| Frame::new(shape.h_px, shape.w_px, density).unwrap();
     let map = |f: &mut dyn FnMut(usize, usize) -> f64| {

@@ -1,7 +1,7 @@
 "use strict";
-// The page of the workload `arc`: registers S.pages.arc(data) -> Element, data being what
-// `arc_page::data` made: how calls ended, which program solves which task, tasks to look at, and
-// where the time went if that was asked for.
+// The page of the workload `arc`: registers S.pages.arc(data) -> Element. `page::data` makes the
+// data: how calls ended, which program solves which task, the tasks to show, and where the time
+// went if the run was profiled.
 {
   const S = (window.swathe ??= {});
   const { h } = S;
@@ -78,7 +78,7 @@
   };
   const score = (x) => (typeof x === "number" ? x.toFixed(3) : "–");
 
-  // Columns and counts stand side by side in the data.
+  // The data has columns and counts side by side.
   const columnsOf = (data) => Object.fromEntries(Object.entries(data).filter(([, values]) => Array.isArray(values)));
   const kept = (n, all, file) => (n < all ? `: ${S.format.count(n)} of ${S.format.count(all)}; all of them are in ${file}` : "");
 

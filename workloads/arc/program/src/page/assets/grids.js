@@ -10,7 +10,7 @@
   const S = (window.swathe ??= {});
   const { svg } = S;
 
-  // The colours people know these tasks by, whatever the page's own are.
+  // The usual colours of these tasks, whatever the theme of the page.
   const COLORS = ["#000000", "#0074d9", "#ff4136", "#2ecc40", "#ffdc00", "#aaaaaa", "#f012be", "#ff851b", "#7fdbff", "#870c25"];
   const NAMES = ["black", "blue", "red", "green", "yellow", "grey", "magenta", "orange", "light blue", "maroon"];
   const NO_COLOR = "#ffffff";

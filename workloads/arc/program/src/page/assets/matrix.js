@@ -1,5 +1,5 @@
 "use strict";
-// The matrix of tasks and programs: a cell for each two, drawn on a canvas, since there may be
+// The matrix of tasks and programs: a cell for each pair, drawn on a canvas, because there may be
 // hundreds of thousands.
 //
 //   S.matrix(data, onCell(task, program)) -> Element
@@ -77,7 +77,7 @@
       const room = element.clientWidth - 2 || 720;
       const fitting = (px) => Math.min(CELL_PX_MAX, Math.floor(px / Math.max(1, nColumns)));
       const hasNames = fitting(room - NAMES_PX) >= NAMED_PX_MIN;
-      // A finger needs room; then the matrix scrolls. Canvases have a largest size.
+      // Touch needs larger cells; then the matrix scrolls. Canvases have a largest size.
       const tapPx = matchMedia("(pointer: coarse)").matches ? Math.min(TAP_PX, Math.floor(Math.sqrt(CANVAS_PX_MAX / Math.max(1, nRows * nColumns)))) : 0;
       cellPx = hasNames ? fitting(room - NAMES_PX) : Math.max(CELL_PX_MIN, tapPx, fitting(room));
       named.classList.toggle("has-names", hasNames);
@@ -108,7 +108,7 @@
       point(at && { ...at }, true);
     };
 
-    // Where cells are large enough, what matters most is told by a sign as well.
+    // Where cells are large enough, the most important states also have a sign.
     const signs = (context, ratio) => {
       const style = getComputedStyle(document.documentElement);
       const size = cellPx * ratio;
@@ -128,7 +128,8 @@
       }));
     };
 
-    // Where they are tiny, solutions are drawn larger than life: they are few, and looked for.
+    // Where cells are tiny, solutions are drawn larger than their cells, because they are few and
+    // matter most.
     const dots = (context, ratio) => {
       const style = getComputedStyle(document.documentElement);
       const fills = new Map(looks(codes).map(({ code, color }) => [code, style.getPropertyValue(color)]));
@@ -236,7 +237,7 @@
 
   const SIGNS = (codes) => ({ [codes.solves]: "✓", [codes.solves_untested]: "?", [codes.solves_tests_wrong]: "!", [codes.no_output]: "×" });
 
-  /** What colour stands for what: a light-to-dark scale for scores, and apart from it solutions. */
+  /** The colour of each state; scores have a light-to-dark scale of their own. */
   const looks = (codes) => [
     { code: codes.solves, color: "--c2", name: "solves it, tests too" },
     { code: codes.solves_untested, color: "--c6", name: "all demonstrations right, tests not known" },

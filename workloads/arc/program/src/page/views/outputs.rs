@@ -16,10 +16,10 @@ use crate::arc_table::RESULTS;
 use swathe_run::store::run_folder::FolderError;
 use swathe_run::store::table_reader::{TableReader, string_column};
 
-/// A call whose output would be shown.
+/// A call whose output the page should show.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
-    /// Where in the table its row is.
+    /// The position of its row in the table.
     pub(super) position: u64,
     pub(super) view_idx: usize,
     /// The best program is the first.
@@ -27,13 +27,13 @@ pub(super) struct Wanted {
     pub(super) sample_idx: usize,
 }
 
-/// No more of the outputs than this are unpacked for a page. A row group has each of its outputs
-/// once and must be unpacked whole, whoever made them: all of a large run would take longer than
-/// everything else that is on its page.
+/// At most this many bytes of outputs are decompressed for a page. A row group stores each of its
+/// outputs once and must be decompressed whole, whichever programs made them. All outputs of a
+/// large run would take longer than the rest of the page.
 const N_BYTES_MAX: u64 = 48 << 20;
 
-/// Reads the outputs that stand in the row groups with most of those of the best programs, as far
-/// as there is room. They are given, and come, in the order of the table.
+/// Reads outputs from the row groups that hold the most outputs of the best programs, up to the
+/// limit. `wanted` and the results are in the order of the table.
 pub(super) fn outputs(run: &Path, wanted: &[Wanted]) -> Result<Vec<(Wanted, Value)>, FolderError> {
     if wanted.is_empty() {
         return Ok(Vec::new());
@@ -70,9 +70,9 @@ pub(super) fn outputs(run: &Path, wanted: &[Wanted]) -> Result<Vec<(Wanted, Valu
 struct Group {
     first_row: u64,
     n_rows: u64,
-    /// Of its outputs, unpacked.
+    /// The size of its outputs, decompressed.
     n_bytes: u64,
-    /// Which of the wanted calls stand in it.
+    /// Which of the wanted calls are in it.
     wanted: Range<usize>,
     /// How many of them are of the best programs.
     n_best: usize,
@@ -108,7 +108,7 @@ fn groups(metadata: &ParquetMetaData, wanted: &[Wanted]) -> Vec<Group> {
     groups
 }
 
-/// The numbers of the groups to read, ascending: one at least, if anything is wanted.
+/// The numbers of the groups to read, ascending: at least one, if anything is wanted.
 fn chosen(groups: &[Group], n_bytes_max: u64) -> Vec<usize> {
     let mut by_worth: Vec<usize> = (0..groups.len())
         .filter(|&at| !groups[at].wanted.is_empty())
@@ -150,7 +150,7 @@ fn outputs_of(batch: &RecordBatch) -> Result<Vec<Value>, String> {
     Ok((0..batch.num_rows()).map(value).collect())
 }
 
-/// An encoded output as a page draws or tells it.
+/// An encoded output as a page shows it.
 fn drawn(text: &str) -> Value {
     #[derive(serde::Deserialize)]
     struct Encoded {
@@ -179,8 +179,8 @@ fn drawn(text: &str) -> Value {
     }
 }
 
-/// Whether neither side of a short grid is too long to be drawn; its height is not told by its
-/// text, but its cells are at most so many.
+/// Whether neither side of a short grid is too long to be drawn. The text does not hold the height,
+/// so the number of cells is compared instead.
 fn is_small(short: &str) -> bool {
     let width = short.split(':').next().and_then(|width| width.parse().ok());
     let n_cells: usize = short
@@ -195,7 +195,7 @@ fn is_small(short: &str) -> bool {
     width.is_some_and(|width: usize| width <= SIDE_DRAWN_MAX && n_cells <= width * SIDE_DRAWN_MAX)
 }
 
-/// Long encodings are cut: they are in the table.
+/// Cuts a long encoding; the table holds all of it.
 fn shortened(text: &str) -> String {
     const N_CHARACTERS_MAX: usize = 200;
     match text.char_indices().nth(N_CHARACTERS_MAX) {

@@ -1,11 +1,11 @@
-//! Files of one function `batt`, whose candidates are the programs.
+//! Parses files of one function `batt`, whose candidates are the programs.
 
 use super::token::{Kind, Line, Token};
 use super::{Body, Cursor, Outcome, Parsed, Reason, Source};
 use crate::language::program::{Callee, Constant, Operand, Program, Statement};
 use std::collections::{HashMap, HashSet};
 
-/// Whether a line begins the function. A program of one argument may have the name, too.
+/// Whether a line begins the function. A program of one argument may also be called `batt`.
 pub(super) fn is_head(line: &Line<'_>) -> bool {
     let texts: Vec<&str> = line.tokens.iter().take(5).map(|t| t.text).collect();
     line.tokens[0].column == 1
@@ -13,7 +13,7 @@ pub(super) fn is_head(line: &Line<'_>) -> bool {
         && texts.get(4) != Some(&")")
 }
 
-/// Reads the function; a line with a mistake takes along only the candidates that need it.
+/// Reads the function. A line with an error rejects only the candidates that depend on it.
 pub(super) fn parse<'a>(file: &'a str, text: &'a str, lines: &[Line<'a>]) -> Parsed {
     let source = Source {
         file,
@@ -163,7 +163,7 @@ impl<'a> Batt<'a> {
         }
     }
 
-    /// An expression up to the end of the line. None if it needs a rejected line, which was told already; then
+    /// An expression up to the end of the line. None if it needs a rejected line, whose error is already reported; then
     /// the variable is rejected, too.
     fn value(&mut self, line: &mut Cursor<'_, 'a>, name: Token<'a>) -> Outcome<Option<Operand>> {
         let needed = line.tokens[line.at..].iter();
@@ -213,7 +213,7 @@ impl<'a> Batt<'a> {
                 .error(&default.tokens[0], Reason::OtherDefault { wanted }));
         }
         let Some(value) = value else { return Ok(()) };
-        // The default is that of the outermost call, so there must be no other that could fail.
+        // The default is that of the outermost call, so the line must hold no other call that could fail.
         let made = &mut self.body.statements[n_before..];
         let n_calls = made.iter().filter(|s| s.callee != Callee::Tuple).count();
         match made.last_mut() {
@@ -390,7 +390,7 @@ fn closed(line: &mut Cursor<'_, '_>) -> Outcome<()> {
     line.end()
 }
 
-/// The name of a task in quotes; `None` with quotes or without is none.
+/// The name of a task in quotes. `None`, quoted or not, means no task.
 fn task<'a>(line: &mut Cursor<'_, 'a>) -> Outcome<Option<&'a str>> {
     const WANTED: &str = "a task's name in quotes (letters, digits, `_`, `-`) or None";
     let token = line.next(WANTED)?;
@@ -411,7 +411,7 @@ fn task<'a>(line: &mut Cursor<'_, 'a>) -> Outcome<Option<&'a str>> {
     }
 }
 
-/// The statements that an output needs, numbered anew.
+/// The statements that an output needs, renumbered.
 fn needed(statements: &[Statement], output: Operand) -> (Vec<Statement>, Operand) {
     let mut wanted: HashSet<u32> = HashSet::new();
     let mut open: Vec<&Operand> = vec![&output];

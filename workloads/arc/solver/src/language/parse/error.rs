@@ -1,3 +1,5 @@
+//! The errors of the parser, with an excerpt of the line that is wrong.
+
 use std::fmt;
 
 /// Why a program was rejected, and where.
@@ -15,26 +17,29 @@ pub struct ParseError {
     pub program: Option<String>,
     /// The offending token, or its beginning if it is long; empty at the end of a line.
     pub token: String,
-    /// What stands around it.
+    /// The text around it.
     pub excerpt: Excerpt,
     /// What is wrong with it.
     pub reason: Reason,
 }
 
-/// A line of a file, or of a long one what stands around a place in it.
+/// A line of a file, or the part of a long line around one position.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Excerpt {
-    /// What stands before the place.
+    /// The text before the position.
     pub before: String,
-    /// What stands from there on.
+    /// The text from the position on.
     pub after: String,
 }
 
 impl Excerpt {
-    /// As much as a reader takes in at once.
+    /// As much on each side as a reader takes in at a glance.
     const N_BYTES_EACH_MAX: usize = 100;
 
     /// The excerpt around a byte of a text.
+    ///
+    /// # Panics
+    /// If `at` is beyond the text or inside a character.
     pub fn around(text: &str, at: usize) -> Excerpt {
         let (before, after) = (&text[..at], &text[at..]);
         let from = boundary(text, at.saturating_sub(Self::N_BYTES_EACH_MAX));
@@ -52,7 +57,7 @@ impl Excerpt {
     }
 }
 
-/// A name or token, of which not more is kept than can be shown.
+/// A name or token, cut to a length that can be shown.
 pub(super) fn cut(text: &str) -> String {
     const N_BYTES_MAX: usize = 80;
     match text.len() > N_BYTES_MAX {
@@ -61,7 +66,7 @@ pub(super) fn cut(text: &str) -> String {
     }
 }
 
-/// The last place up to this byte at which a text can be cut.
+/// The last character boundary up to this byte.
 fn boundary(text: &str, at: usize) -> usize {
     let mut places = (0..=at.min(text.len())).rev();
     places.find(|&at| text.is_char_boundary(at)).unwrap_or(0)
@@ -70,7 +75,7 @@ fn boundary(text: &str, at: usize) -> usize {
 /// What is wrong with a program.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Reason {
-    /// Something else had to stand here.
+    /// Something else was expected here.
     #[error("expected {wanted}")]
     Expected {
         /// What was expected.
@@ -92,7 +97,7 @@ pub enum Reason {
         /// The most similar name that is known.
         nearest: Option<String>,
     },
-    /// A variable that is set further down only.
+    /// A variable that is only set further down.
     #[error("`{name}` is used before it is set")]
     UsedBeforeSet {
         /// The variable.
@@ -133,13 +138,13 @@ pub enum Reason {
     /// A handler that is not the usual one: the same variable, with the default of the same callee.
     #[error("expected `{wanted}`")]
     OtherDefault {
-        /// The line that has to stand here.
+        /// The line that is expected here.
         wanted: String,
     },
     /// Not an integer, or not one of 64 bits.
     #[error("not an integer of 64 bits")]
     BadInteger,
-    /// Expressions inside expressions without end.
+    /// Expressions nested deeper than the parser allows.
     #[error("nested too deeply")]
     TooDeep,
     /// A program without an output.

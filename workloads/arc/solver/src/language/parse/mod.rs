@@ -24,22 +24,22 @@ pub struct Parsed {
 /// Expressions nested deeper than this are refused.
 const DEPTH_MAX: usize = 200;
 
-/// Room for the largest grid, 30 rows of 30.
+/// Enough for the largest grid, 30 rows of 30 cells.
 const N_CONSTANT_ITEMS_MAX: usize = 1000;
 
 /// Reads a file of programs, in the style of the public solvers or of `batt` files.
 ///
-/// In the solvers' style a program is `def name(I):` with lines `x = callee(argument, …)` and a final `return`. Arguments are names,
-/// integers, tuples or calls; imports, comments, blank lines and doc strings are passed over. A program with
-/// a mistake is rejected alone.
+/// In the solvers' style a program is `def name(I):` with lines `x = callee(argument, …)` and a final `return`.
+/// Arguments are names, integers, tuples or calls; imports, comments, blank lines and doc strings are skipped. An error
+/// in one program rejects that program alone.
 ///
-/// A file with `def batt(task_id, S, I, C, log_path):` holds that one function; whatever else is in it is passed
-/// over, for such files are generated with helpers around it. Its lines are `t1 = callee(names)`, each optionally
-/// in `try:` with `except …: t1 = _get_safe_default(callee)`: if the call fails, an empty value of the callee's
-/// kind takes its place. `S` is the task's demonstrations as pairs, `I` the input, `C` the expected output or None.
-/// Each `o.append((7, True, '67a3c6ac', t7))` is a program, called `batt_67a3c6ac_7`, or `batt_7` where the task is
-/// None; it has those lines that `t7` needs. `s.append((…))`, which rates candidates by how they differ from `C`,
-/// is checked and left out: every output is scored against the expected one anyway.
+/// In a file with `def batt(task_id, S, I, C, log_path):` only that function is read; the helpers that generators put
+/// around it are skipped. Its lines are `t1 = callee(names)`, each optionally in `try:` with
+/// `except …: t1 = _get_safe_default(callee)`: if the call fails, an empty value of the callee's kind takes its place.
+/// `S` is the task's demonstrations as pairs, `I` the input, `C` the expected output or None. Each
+/// `o.append((7, True, '67a3c6ac', t7))` is a program, called `batt_67a3c6ac_7`, or `batt_7` where the task is None; it
+/// has those lines that `t7` needs. `s.append((…))`, which rates candidates by how they differ from `C`, is checked but
+/// not kept: every output is scored against the expected one anyway.
 ///
 /// ```
 /// let parsed = swathe_arc::parse("mine.py", "def solve(I):\n    O = vmirrr(I)\n    return O\n");
@@ -370,7 +370,7 @@ impl<'a> Body<'a> {
                 .error(&token, Reason::Recursive { name: cut(name) }));
         }
         let known = PRIMITIVES.iter().map(|p| p.name);
-        // Generated programs have thousands, all alike.
+        // Generated programs have thousands of variables, all with similar names.
         const N_VARIABLES_MAX: usize = 1000;
         let variables = self.variables.keys().copied();
         let variables = variables
@@ -406,8 +406,8 @@ fn integer(
         .map_err(|_| cursor.source.error(token, Reason::BadInteger))
 }
 
-/// Whether a tuple of these can be a constant. Constants are copied wherever they are named, so lines like
-/// `x = (x, x)` would double them each time; what is larger is a statement, whose result is shared.
+/// Whether a tuple of these items can be a constant. Constants are copied wherever they are named, so lines like
+/// `x = (x, x)` would double the size each time. A larger tuple becomes a statement, whose result is shared.
 fn is_small(items: &[Constant], depth: usize, n_items: &mut usize) -> bool {
     *n_items += items.len();
     *n_items <= N_CONSTANT_ITEMS_MAX
@@ -418,11 +418,11 @@ fn is_small(items: &[Constant], depth: usize, n_items: &mut usize) -> bool {
         })
 }
 
-/// The known name that takes the fewest edits, if it takes few.
+/// The known name with the smallest edit distance, if that is small.
 fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let n_edits_max = 1 + name.len() / 4;
     known
-        // No fewer edits than one is longer than the other.
+        // The edit distance is at least the difference of the lengths.
         .filter(|k| k.len().abs_diff(name.len()) <= n_edits_max)
         .map(|k| (n_edits(name, k), k))
         .filter(|(n, k)| *n <= n_edits_max && *n < k.len())
@@ -430,7 +430,7 @@ fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n s
         .map(|(_, k)| k)
 }
 
-/// Levenshtein's distance.
+/// The Levenshtein distance.
 fn n_edits(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -1,3 +1,5 @@
+//! Splits the text of a file into tokens and logical lines.
+
 /// The smallest piece of a program's text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Token<'a> {
@@ -15,13 +17,13 @@ pub(super) struct Token<'a> {
 pub(super) enum Kind {
     Name,
     Number,
-    /// A string, which only doc strings are.
+    /// A string: a doc string, or a name in a `batt` file.
     Text,
-    /// Punctuation, and any character that has no place in a program.
+    /// Punctuation, and any character that a program may not contain.
     Mark,
 }
 
-/// The tokens of one logical line: lines inside parentheses go on.
+/// The tokens of one logical line, which continues as long as a parenthesis is open.
 #[derive(Debug)]
 pub(super) struct Line<'a> {
     pub(super) tokens: Vec<Token<'a>>,
@@ -50,7 +52,8 @@ pub(super) fn lines(text: &str) -> Vec<Line<'_>> {
         let ends_line = match &token {
             None => true,
             Some(Piece::NewLine) => n_open == 0,
-            // A definition cannot stand inside parentheses: whoever forgot to close them loses one program, not all.
+            // A definition cannot be inside parentheses, so an unclosed one costs one program, not the rest of the
+            // file.
             Some(Piece::Token(t)) => n_open > 0 && t.text == "def" && t.column == 1,
         };
         if ends_line {
@@ -85,8 +88,8 @@ struct Scan<'a> {
     text: &'a str,
     at: usize,
     line: usize,
-    /// The column of the place `column_at`, which is the last one whose column was needed: columns
-    /// are counted on from there, and not again from the start of a line.
+    /// The column of byte `column_at`, the last position whose column was needed. Counting continues from there instead
+    /// of from the start of the line.
     column: usize,
     column_at: usize,
 }

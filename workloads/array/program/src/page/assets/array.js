@@ -1,6 +1,6 @@
 "use strict";
-// The page of the workload `array`: registers S.pages.array(data) -> Element, data being what
-// `array_page::data` made: how fast items were, by size and shape, beside the machine's limits.
+// The page of the workload `array`: registers S.pages.array(data) -> Element. `data` comes from
+// `page::data`: how fast items were, by size and shape, and the machine's limits.
 {
   const S = (window.swathe ??= {});
   const { h } = S;
@@ -70,7 +70,8 @@
       `What one thread of this machine can do at best, as swathe devices --calibrate measured it, the best of several trials by the time the thread had the processor: ${parts.join("; ")}. ${also}`);
   };
 
-  // Limits are measured in a fraction of a second: on a busy machine an item may have had more of it.
+  // Limits are measured in a fraction of a second: if the machine was busy then, an item may exceed
+  // them.
   const beside = (rate, limit) =>
     rate > limit ? "more than the limit: the machine was busy when that was measured" : `${S.format.percent(rate / limit)} of the highest limit`;
 

@@ -1,6 +1,6 @@
 "use strict";
-// The page of the workload `lattice`: registers S.pages.lattice(data) -> Element, data being what
-// `lattice_page::data` made: the answers, and how long they took.
+// The page of the workload `lattice`: registers S.pages.lattice(data) -> Element. `data` comes from
+// `page::data`: the answers, and how long they took.
 {
   const S = (window.swathe ??= {});
   const { h } = S;

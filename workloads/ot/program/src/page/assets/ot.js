@@ -1,7 +1,7 @@
 "use strict";
-// The page of the workload `ot`: registers S.pages.ot(data) -> Element, data being what
-// `ot_page::data` made. A table of the pairs, a close look at one of them (maps on canvases, arrows
-// as SVG, two charts), and charts along series. The chosen pair stands in the address: #pair=ID.
+// The page of the workload `ot`: registers S.pages.ot(data) -> Element, where data comes from
+// `page::data`. It shows a table of the pairs, details of one pair (maps on canvases, arrows as
+// SVG, two charts), and charts along series. The address holds the selected pair: #pair=ID.
 {
   const S = (window.swathe ??= {});
   const { h, svg } = S;
@@ -15,7 +15,7 @@
     return h("div", { class: "ot" }, pairsSection(data, rows), seriesSection(data, rows));
   };
 
-  /** One object for each pair: its figures, what came with the input, its view if it has one. */
+  /** One object for each pair: its figures, its carried columns, and its view if it has one. */
   const rowsOf = (data) => {
     const { figures, messages, carried } = data.columns;
     const rows = S.rows(figures);
@@ -28,7 +28,7 @@
     return rows;
   };
 
-  // ---- The table of pairs, and the pair that is looked at.
+  // ---- The table of pairs, and the selected pair.
 
   const pairsSection = (data, rows) => {
     const place = h("div", { class: "ot-place" });
@@ -74,7 +74,7 @@
       history.replaceState(null, "", `#pair=${encodeURIComponent(row.pair_id)}`);
       S.announce(`Pair ${row.pair_id}, ${statusText(row)}`);
     };
-    /** Turns to the page of a row and chooses it; keys go on working in the view if they came from there. */
+    /** Shows the table page of a row and selects the row; `keepFocus`: focus stays in the view. */
     const choose = (row, keepFocus) => {
       const focused = keepFocus && place.contains(document.activeElement) ? document.activeElement.dataset.key ?? "view" : null;
       const at = table.table.shown.indexOf(row);
@@ -95,7 +95,7 @@
       return row;
     };
     addEventListener("hashchange", follow);
-    // Once the section stands in the page.
+    // After the section has been added to the page.
     queueMicrotask(() => {
       if (follow()) place.scrollIntoView({ block: "nearest" });
       else {
@@ -130,7 +130,7 @@
     return h("span", { class: "ot-name" }, picture, h("span", {}, row.pair_id));
   };
 
-  /** What draws the picture of a pair, to be pasted into a shell. */
+  /** The shell command that draws the picture of a pair. */
   const showCommand = (data, row) => {
     const quoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
     const names = `${quoted(data.run)} ${quoted(row.pair_id)}`;
@@ -223,7 +223,7 @@
   const lengthUnit = (view) => (view.um_per_px ? "µm" : "px");
   const lengthOf = (view, px) => px * (view.um_per_px ?? 1);
 
-  // ---- Maps: bytes on canvases, drawn again when the page turns dark or light.
+  // ---- Maps: bytes on canvases, redrawn when the colour scheme changes.
 
   const canvases = new Set();
   const redrawAll = () => {
@@ -235,8 +235,8 @@
 
   const bytesOf = (map) => Uint8Array.from(atob(map.bytes), (c) => c.charCodeAt(0));
 
-  /** A canvas with a pixel for each cell. `colors()` gives, for the theme of the moment, a function
-      from a cell's place to its colour [r, g, b], or null where there is nothing. */
+  /** A canvas with a pixel for each cell. `colors()` returns, for the current colour scheme, a
+      function from a cell's place to its colour [r, g, b], or to null where there is no value. */
   const mapCanvas = (view, colors, attributes) => {
     const [height, width] = view.cells;
     const canvas = h("canvas", { width: Math.max(1, width), height: Math.max(1, height), ...attributes });
@@ -256,7 +256,7 @@
     return canvas;
   };
 
-  /** A colour of the page's style, as it is now. */
+  /** A colour of the page's style in the current colour scheme. */
   const pageColor = (name) => {
     const text = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
     const digits = /^#([0-9a-f]{6})$/i.exec(text)?.[1] ?? "808080";
@@ -265,7 +265,7 @@
   const mixed = (a, b, share) => a.map((part, at) => Math.round(part + (b[at] - part) * share));
   const isDark = () => pageColor("--paper").reduce((a, b) => a + b) < 384;
 
-  /** OKLCH, in which equal steps look equal, as sRGB bytes. */
+  /** Converts OKLCH, in which equal steps look equal, to sRGB bytes. */
   const oklch = (lightness, chroma, hue) => {
     const angle = (hue * Math.PI) / 180;
     const [a, b] = [chroma * Math.cos(angle), chroma * Math.sin(angle)];
@@ -283,8 +283,8 @@
     });
   };
 
-  // Both colour maps change evenly in lightness, away from the paper, and use blue against yellow
-  // or orange alone, which all kinds of colour vision tell apart.
+  // Both colour maps change evenly in lightness, away from the background, and use only blue
+  // against yellow or orange, which all kinds of colour vision distinguish.
   const sequential = (share) => {
     const s = Math.max(0, Math.min(1, share));
     return isDark() ? oklch(0.3 + 0.6 * s, 0.07 + 0.08 * s, 270 - 175 * s) : oklch(0.93 - 0.6 * s, 0.08 + 0.04 * s, 95 + 175 * s);
@@ -309,7 +309,7 @@
       return (at) => colors[bytes[at]];
     };
   };
-  /** Grey as far as both frames have mass, the colour of the one that has more beyond that. */
+  /** Grey as far as both frames have mass; beyond that, the colour of the frame with more mass. */
   const overlayColors = (view) => {
     const [source, target] = [bytesOf(view.source), bytesOf(view.target)];
     const shade = (byte) => (byte === 0 ? 0 : 0.15 + (0.85 * (byte - 1)) / 254);
@@ -342,7 +342,7 @@
       h("span", {}, `${S.format.number(length)} ${lengthUnit(view)}`));
   };
 
-  /** The colours of a map from one value to another, with words at its ends. */
+  /** The colour scale of a map from one value to another, with labels at its ends. */
   const colorBar = (color, from, to, unit, words) => {
     const canvas = h("canvas", { width: 128, height: 1, class: "ot-bar", "aria-hidden": "true" });
     canvas.draw = () => {
@@ -360,7 +360,7 @@
   const signedBar = (map, unit) =>
     colorBar(diverging, -map.full, map.full, unit, map.max > 1.02 * map.full ? `at most ±${brief(map.max)}` : null);
 
-  /** Arrows over the source. All have one scale; a reference arrow says which. */
+  /** Arrows over the source. All have the same scale, which a reference arrow shows. */
   const quiver = (view) => {
     const { arrows } = view;
     const [height, width] = view.cells.map((n) => n * view.cell_px);
@@ -368,7 +368,7 @@
     const lengths = arrows.vx.map((vx, at) => Math.hypot(vx, arrows.vy[at])).sort((a, b) => a - b);
     const long = lengths.length ? lengths[Math.round(0.95 * (lengths.length - 1))] : 0;
     const title = "Displacement";
-    // Far below a thousandth of the frame it is rounding, not motion.
+    // A speed far below a thousandth of the frame is rounding, not motion.
     if (!(long > 1e-4 * Math.max(height, width)))
       return panel(title, arrows.x.length ? "Nothing moves." : "There is no mass to move.", picture, null);
     const stretch = Math.max(arrows.step_px, view.cell_px) / long;
@@ -485,7 +485,7 @@
       const thinned = shown.some((group) => group.rows.length > N_POINTS_MAX) ? ` At most ${S.format.count(N_POINTS_MAX)} points of each are drawn, evenly spaced.` : "";
       told.textContent = (many ? `${S.format.count(state.from + 1)}–${S.format.count(state.from + shown.length)} of ${S.counted(groups.length, "series", "series")}.` : isPlain(state) ? "" : S.counted(groups.length, "line") + ".") + thinned;
       const label = state.time >= 0 ? carried[state.time].name : "place in the input";
-      // Pairs that are only neighbours in the input are not joined by a line.
+      // Without a series or time column, neighbours in the input are not joined by a line.
       const isCourse = !isPlain(state);
       const axes = (unit) => ({ x: { label, whole: state.time < 0 }, y: { label: unit } });
       charts.replaceChildren(...figures.map(([name, title, unit]) => (isCourse
@@ -516,7 +516,7 @@
     return points.filter(([x, y]) => Number.isFinite(x) && Number.isFinite(y)).sort((a, b) => a[0] - b[0]);
   };
 
-  // ---- What only this page needs of style.
+  // ---- Styles that only this page needs.
 
   const addStyle = () => document.head.append(h("style", {}, `
     .ot #pairs .table td, .ot #pairs .table tbody th { vertical-align: middle; }

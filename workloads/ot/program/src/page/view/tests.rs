@@ -1,4 +1,4 @@
-//! Views of pairs that were really solved.
+//! Views of solved pairs.
 
 use super::*;
 use swathe_ot::{Pair, Settings, Shape, Status, pool_live, solve, summarise, synth};
@@ -9,7 +9,7 @@ fn view_of(pair: &Pair, settings: &Settings) -> (PairView, Solution) {
         ..settings.clone()
     };
     let solution = solve(pair, &settings).unwrap();
-    // As a run does it: frames are cut to their live box before they are solved.
+    // Like in a run, frames are cut to their live box before they are solved.
     let live = solution.geometry.live.unwrap();
     let cut = |frame: &Frame| {
         let rows = live.y0_px..live.y1_px();
@@ -33,7 +33,7 @@ fn view_of(pair: &Pair, settings: &Settings) -> (PairView, Solution) {
     (view, solution)
 }
 
-/// What the bytes of a map stand for, NaN for nothing.
+/// The values that the bytes of a map stand for; NaN for no value.
 fn values(map: &ViewMap, is_signed: bool) -> Vec<f64> {
     let place = |c: u8| match c {
         b'A'..=b'Z' => c - b'A',
@@ -77,7 +77,7 @@ fn small_maps_keep_the_mass_of_large_ones() {
         assert_eq!(view.cell_px % pool, 0);
         let speeds = values(&view.speed, false);
         assert_eq!(speeds.len(), rows * columns);
-        // Cells at the rim are smaller; the embryo hardly reaches them.
+        // Cells at the rim are smaller, but hardly contain any of the embryo.
         let cell_area = (view.cell_px * view.cell_px) as f64;
         for (map, total) in [
             (&view.created, solution.mass_created),
@@ -85,7 +85,7 @@ fn small_maps_keep_the_mass_of_large_ones() {
         ] {
             let found = sum(&values(map, true)) * cell_area;
             let size = solution.mass_created_clamped + solution.mass_destroyed_clamped;
-            // Bytes round, and the strongest cells have the last colour.
+            // Bytes are rounded, and the strongest cells are clamped to the last colour.
             assert!((found - total).abs() < 0.1 * size, "{found} for {total}");
         }
         let brightness = sum(&values(&view.source, false)) * cell_area;
@@ -112,7 +112,7 @@ fn figures_are_those_of_all_pixels() {
     );
     let max = summary.displacement_px.max;
     assert!((view.histogram.to_px - max).abs() < 1e-4 * max);
-    // Mean over bins, to half a bin.
+    // The mean over bins is accurate to half a bin.
     let middle = |at: usize| (at as f64 + 0.5) * view.histogram.to_px / N_BINS as f64;
     let counts = view.histogram.counts.iter().enumerate();
     let mean = counts.map(|(at, n)| middle(at) * *n as f64).sum::<f64>() / n_live as f64;
@@ -139,7 +139,7 @@ fn arrows_are_few_and_lie_on_the_source() {
         let at = arrows.y[k] as usize * shape.w_px + arrows.x[k] as usize;
         source[at] > 0.0
     });
-    // The middle of what is live in a square may itself be a hole.
+    // The mean position of a square's live pixels may itself be in a hole.
     assert!(on.count() * 10 >= n * 9);
     let rows: std::collections::BTreeSet<u64> = arrows
         .y

@@ -1,4 +1,5 @@
-//! Setbacks as they are spoken: each kind at once, repetitions together and a line a second.
+//! Warnings about setbacks: a new kind is printed at once if possible, repetitions are combined,
+//! and there is at most one line per second.
 
 use std::mem::discriminant;
 use std::time::{Duration, Instant};
@@ -7,25 +8,25 @@ use swathe::{Remedy, Setback, SetbackCause};
 
 use crate::summary::counted;
 
-/// Decides what is said of setbacks, and when.
+/// Rate-limits and combines warnings about setbacks.
 #[derive(Default)]
-pub(super) struct SpokenSetbacks {
+pub(super) struct SetbackWarnings {
     n_setbacks: u64,
     last_line: Option<Instant>,
-    /// One of each kind that was heard of since its last line, and how many there were.
+    /// The first setback of each kind since the kind's last line, and how many there were.
     held: Vec<(Setback, u64)>,
 }
 
-/// No more than a line in this time.
+/// The least time between two lines.
 const LINE_EVERY: Duration = Duration::from_secs(1);
 
-impl SpokenSetbacks {
-    /// How many there were so far.
+impl SetbackWarnings {
+    /// The number of setbacks so far.
     pub(super) fn n_setbacks(&self) -> u64 {
         self.n_setbacks
     }
 
-    /// Takes one in; it may be its turn to be spoken.
+    /// Records a setback, and returns a line if one is due.
     pub(super) fn hear(&mut self, setback: &Setback, now: Instant) -> Option<String> {
         self.n_setbacks += 1;
         match self.held.iter_mut().find(|(held, _)| alike(held, setback)) {
@@ -35,7 +36,7 @@ impl SpokenSetbacks {
         self.due(now)
     }
 
-    /// The line that may be spoken now, if there is one: the kind that waits longest.
+    /// The line that is due now, if any: the kind that has waited longest.
     pub(super) fn due(&mut self, now: Instant) -> Option<String> {
         let is_free = |last: Instant| now.saturating_duration_since(last) >= LINE_EVERY;
         if self.held.is_empty() || !self.last_line.is_none_or(is_free) {
@@ -46,7 +47,7 @@ impl SpokenSetbacks {
         Some(line(&setback, n))
     }
 
-    /// All that has not been spoken yet, at the end.
+    /// All lines that are not printed yet.
     pub(super) fn rest(&mut self) -> Vec<String> {
         let held = self.held.drain(..);
         held.map(|(setback, n)| line(&setback, n)).collect()
@@ -65,7 +66,7 @@ fn line(setback: &Setback, n: u64) -> String {
     }
 }
 
-/// A fallback is spoken, never silent.
+/// The text of a warning: no fallback is silent.
 fn setback_text(setback: &Setback) -> String {
     let problems = counted(setback.n_problems as u64, "problem", "problems");
     let then = match setback.remedy {
@@ -128,10 +129,10 @@ mod tests {
         let lost = setback(SetbackCause::WorkerLost);
         let start = Instant::now();
         let at = |ms: u64| start + Duration::from_millis(ms);
-        let mut spoken = SpokenSetbacks::default();
+        let mut spoken = SetbackWarnings::default();
         let first = "7 bytes refused on cpu for 2 problems, tried again";
         assert_eq!(spoken.hear(&refused(7), at(0)).as_deref(), Some(first));
-        // Whatever comes within the second waits; a kind of its own gets a line of its own.
+        // Setbacks within the same second wait; a new kind gets a line of its own.
         for n in 0..14 {
             assert_eq!(spoken.hear(&refused(8 + n), at(10)), None);
         }
