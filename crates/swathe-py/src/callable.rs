@@ -1,0 +1,297 @@
+//! A workload that is a function of the user's: Python solves, the engine batches, halves batches
+//! that do not fit in memory, isolates what fails, and keeps to the budget.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use pyo3::exceptions::PyMemoryError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use swathe::{
+    Delivery, Device, DeviceKind, GpuError, Host, Lane, Need, Outcome, Padding, Routing, Shape,
+    Size, Source, Stop, Workload,
+};
+use swathe_python::{Interrupt, Progress, engine_settings};
+
+/// A stop that another thread can request.
+#[pyclass(frozen, module = "swathe._swathe")]
+pub(crate) struct StopHandle(Stop);
+
+#[pymethods]
+impl StopHandle {
+    #[new]
+    fn new() -> StopHandle {
+        StopHandle(Stop::new())
+    }
+
+    /// Ends the call that has this handle.
+    fn cancel(&self) {
+        self.0.cancel();
+    }
+}
+
+/// What is known of the items before they are solved: their shapes, padded to their buckets, and the
+/// bytes that each takes.
+struct Callable {
+    /// A function of the numbers of some items that returns a result for each.
+    solve: Py<PyAny>,
+    shapes: Vec<Shape>,
+    bytes: Vec<u64>,
+    /// The most that an item of each shape takes: the engine asks for every item.
+    bytes_by_shape: BTreeMap<Shape, u64>,
+    is_batched: bool,
+}
+
+/// Why an item has no result: the exception as text.
+#[derive(Clone, Debug)]
+struct Raised(String);
+
+impl std::fmt::Display for Raised {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Raised {}
+
+/// How a call of the user's function failed.
+enum CallError {
+    OutOfMemory,
+    /// An item may be to blame.
+    Raised(String),
+    /// The function itself is to blame.
+    Wrong(String),
+}
+
+impl Callable {
+    fn call(&self, numbers: &[usize]) -> Result<Vec<Py<PyAny>>, CallError> {
+        Python::attach(|py| {
+            let raised = |error: PyErr| {
+                let is_memory = error.is_instance_of::<PyMemoryError>(py)
+                    || error
+                        .value(py)
+                        .hasattr("_swathe_out_of_memory")
+                        .unwrap_or(false);
+                let is_wrong = || {
+                    error
+                        .value(py)
+                        .hasattr("_swathe_whole_batch")
+                        .unwrap_or(false)
+                };
+                match is_memory {
+                    true => CallError::OutOfMemory,
+                    false if is_wrong() => CallError::Wrong(described(py, &error)),
+                    false => CallError::Raised(described(py, &error)),
+                }
+            };
+            let results = self.solve.call1(py, (numbers.to_vec(),)).map_err(raised)?;
+            let results: Vec<Py<PyAny>> = results.extract(py).map_err(raised)?;
+            match results.len() == numbers.len() {
+                true => Ok(results),
+                false => Err(CallError::Wrong(format!(
+                    "the function returned {} results for {} items",
+                    results.len(),
+                    numbers.len()
+                ))),
+            }
+        })
+    }
+
+    /// A batch that raises is halved until the item that does it is alone.
+    fn bisect(
+        &self,
+        numbers: &[usize],
+        lanes: &mut Vec<Lane<Py<PyAny>, Raised>>,
+    ) -> Result<(), ()> {
+        match self.call(numbers) {
+            Ok(results) => lanes.extend(results.into_iter().map(|one| Lane::Done(Ok(one)))),
+            Err(CallError::OutOfMemory) => return Err(()),
+            Err(CallError::Wrong(message)) => {
+                let failed = numbers
+                    .iter()
+                    .map(|_| Lane::Done(Err(Raised(message.clone()))));
+                lanes.extend(failed);
+            }
+            Err(CallError::Raised(message)) if numbers.len() == 1 => {
+                lanes.push(Lane::Done(Err(Raised(message))));
+            }
+            Err(CallError::Raised(_)) => {
+                let (first, second) = numbers.split_at(numbers.len() / 2);
+                self.bisect(first, lanes)?;
+                self.bisect(second, lanes)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn described(py: Python<'_>, error: &PyErr) -> String {
+    let name = error.get_type(py).name().map(|name| name.to_string());
+    format!("{}: {}", name.unwrap_or_default(), error.value(py))
+}
+
+impl Workload for Callable {
+    type Problem = usize;
+    type Solution = Py<PyAny>;
+    type Failure = Raised;
+    type Scratch = ();
+    type Local = ();
+    const NAME: &'static str = "run";
+
+    fn size(&self, number: &usize) -> Size {
+        Size::of(self.shapes[*number])
+    }
+
+    fn need(&self, size: &Size, _: DeviceKind) -> Need {
+        Need {
+            lane_bytes: self.bytes_by_shape.get(&size.shape).copied().unwrap_or(0),
+            ..Need::default()
+        }
+    }
+
+    fn scratch(&self) {}
+
+    fn local(&self) {}
+
+    fn solve(&self, number: &usize, _: &mut (), _: &mut (), _: &Stop) -> Result<Py<PyAny>, Raised> {
+        match self.call(&[*number]) {
+            Ok(mut results) => Ok(results.remove(0)),
+            Err(CallError::Raised(message) | CallError::Wrong(message)) => Err(Raised(message)),
+            Err(CallError::OutOfMemory) => {
+                Err(Raised("MemoryError: it does not fit alone".to_owned()))
+            }
+        }
+    }
+
+    fn launch_form(&self, size: &Size) -> Option<Shape> {
+        self.is_batched.then_some(size.shape)
+    }
+
+    fn launch(
+        &self,
+        _: &Device,
+        _: Shape,
+        problems: &[&usize],
+        _: &Stop,
+    ) -> Result<Vec<Lane<Py<PyAny>, Raised>>, GpuError> {
+        let numbers: Vec<usize> = problems.iter().map(|number| **number).collect();
+        let mut lanes = Vec::with_capacity(numbers.len());
+        match self.bisect(&numbers, &mut lanes) {
+            Ok(()) => Ok(lanes),
+            Err(()) => Err(GpuError::OutOfMemory {
+                wanted_bytes: numbers.iter().map(|&number| self.bytes[number]).sum(),
+                free_bytes: 0,
+            }),
+        }
+    }
+}
+
+/// For each shape the bucket it is padded to: at most `n` of them, with the least padding.
+#[pyfunction]
+pub(crate) fn shape_buckets(shapes: Vec<Vec<u32>>, n: usize) -> Vec<Vec<u32>> {
+    let sizes: Vec<(usize, u32, Shape)> = shapes
+        .iter()
+        .enumerate()
+        .map(|(number, extents)| (number, extents.len() as u32, Shape::new(extents)))
+        .collect();
+    let padding = Padding::Auto {
+        n_buckets_max: n.max(1),
+    };
+    let mut padded = shapes.clone();
+    for bucket in swathe::bucket(&sizes, &padding).0 {
+        for number in bucket.problems {
+            padded[number] = bucket.shape.extents().to_vec();
+        }
+    }
+    padded
+}
+
+/// An item that failed: its number, the kind of failure and the message.
+type FailedItem = (usize, String, String);
+
+/// Results in order, failures, milliseconds of each item, and the report as JSON.
+type Ran = (Vec<Option<Py<PyAny>>>, Vec<FailedItem>, Vec<f64>, String);
+
+/// Solves items with a function of the user's.
+#[pyfunction]
+#[pyo3(signature = (solve, shapes, bytes, is_batched, engine, progress, stop))]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "keyword arguments of a Python function"
+)]
+pub(crate) fn run_callable(
+    py: Python<'_>,
+    solve: Py<PyAny>,
+    shapes: Vec<Vec<u32>>,
+    bytes: Vec<u64>,
+    is_batched: bool,
+    engine: &Bound<'_, PyDict>,
+    progress: Option<Py<PyAny>>,
+    stop: &StopHandle,
+) -> PyResult<Ran> {
+    let mut settings = engine_settings(engine)?;
+    settings.stop = stop.0.clone();
+    settings.padding = Padding::Exact;
+    if is_batched {
+        settings.routing = Routing::Launch;
+        settings.devices = vec![Device::Host(Host {
+            number: 0,
+            launch_bytes_max: Some(settings.memory.cap_bytes() / 2),
+        })];
+    }
+    let n_items = shapes.len();
+    let shapes: Vec<Shape> = shapes.iter().map(|extents| Shape::new(extents)).collect();
+    let mut bytes_by_shape: BTreeMap<Shape, u64> = BTreeMap::new();
+    for (shape, bytes) in shapes.iter().zip(&bytes) {
+        let largest = bytes_by_shape.entry(*shape).or_default();
+        *largest = (*largest).max(*bytes);
+    }
+    let callable = Arc::new(Callable {
+        solve,
+        shapes,
+        bytes,
+        bytes_by_shape,
+        is_batched,
+    });
+    let mut progress = Progress::new(progress, n_items);
+    py.detach(|| {
+        let source = Source::from_vec(&callable, (0..n_items).collect());
+        let finish = Arc::new(swathe::AsSolved(Arc::clone(&callable)));
+        let mut values: Vec<Option<Py<PyAny>>> = Vec::new();
+        values.resize_with(n_items, || None);
+        let (mut failures, mut times_ms) = (Vec::new(), vec![f64::NAN; n_items]);
+        let mut interrupt = Interrupt::new();
+        let report = swathe::run_finishing(&finish, &source, &settings, &mut |delivery| {
+            if let Delivery::Done(done) = delivery {
+                times_ms[done.index] = done.took.as_secs_f64() * 1e3;
+                match done.outcome {
+                    Outcome::Solved(value) => values[done.index] = Some(value),
+                    other => {
+                        let message = other.message().unwrap_or_default();
+                        failures.push((done.index, other.kind().name().to_owned(), message));
+                    }
+                }
+                if let Err(error) = progress.step() {
+                    interrupt.raise(error);
+                }
+            }
+            match interrupt.is_due() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        interrupt.finish()?;
+        // A call that was cancelled leaves items without an outcome.
+        let has_failed: std::collections::HashSet<usize> =
+            failures.iter().map(|(number, ..)| *number).collect();
+        for (number, value) in values.iter().enumerate() {
+            if value.is_none() && !has_failed.contains(&number) {
+                failures.push((number, "cancelled".to_owned(), "cancelled".to_owned()));
+            }
+        }
+        failures.sort();
+        let report = serde_json::to_string(&report).unwrap_or_default();
+        Ok((values, failures, times_ms, report))
+    })
+}

@@ -1,0 +1,30 @@
+//! The Python module `swathe._swathe`: the register of what each workload offers to Python.
+
+mod callable;
+mod workloads;
+
+use std::ffi::OsString;
+
+use pyo3::prelude::*;
+use pyo3::types::PyModule;
+
+/// As in the program: buffers are allocated and released all the time.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// The compiled part of the package.
+#[pymodule]
+fn _swathe(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_function(wrap_pyfunction!(command, module)?)?;
+    module.add_class::<callable::StopHandle>()?;
+    module.add_function(wrap_pyfunction!(callable::run_callable, module)?)?;
+    module.add_function(wrap_pyfunction!(callable::shape_buckets, module)?)?;
+    workloads::register(module)
+}
+
+/// Runs the program `swathe` with these arguments and returns its exit status.
+#[pyfunction]
+fn command(py: Python<'_>, words: Vec<OsString>) -> u8 {
+    py.detach(|| swathe_cli::run(words))
+}

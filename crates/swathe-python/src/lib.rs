@@ -1,0 +1,32 @@
+//! What every Python function of swathe needs: arrays in and out, engine settings from keyword
+//! arguments, interrupts, and errors that name the item.
+//!
+//! A function converts its arguments, releases the interpreter, calls a solver or the engine, and
+//! converts the answers. Nothing here knows a workload.
+
+mod array_view;
+mod engine_settings;
+mod interrupt;
+mod progress;
+
+pub use array_view::{ArrayView, ElementType};
+pub use engine_settings::engine_settings;
+pub use interrupt::Interrupt;
+pub use progress::Progress;
+
+use pyo3::prelude::*;
+use pyo3::types::PyModule;
+
+/// Creates a submodule `swathe._swathe.NAME` and fills it.
+///
+/// # Errors
+/// If Python refuses to create it.
+pub fn submodule(
+    parent: &Bound<'_, PyModule>,
+    name: &str,
+    fill: impl FnOnce(&Bound<'_, PyModule>) -> PyResult<()>,
+) -> PyResult<()> {
+    let module = PyModule::new(parent.py(), name)?;
+    fill(&module)?;
+    parent.add_submodule(&module)
+}

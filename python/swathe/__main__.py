@@ -1,0 +1,7 @@
+"""``python -m swathe``: the command."""
+
+import sys
+
+from ._command import main
+
+sys.exit(main())

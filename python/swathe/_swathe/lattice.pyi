@@ -1,0 +1,13 @@
+from typing import Any
+
+class RawLattice:
+    sizes: list[int]
+    n_vertices: int
+    n_blocked: int
+    def __init__(self, sizes: list[int], blocked: list[int]) -> None: ...
+    def vertex_at(self, coordinates: list[int]) -> int: ...
+    def coordinates_of(self, vertex: int) -> list[int]: ...
+
+def answers(
+    op: str, lattices: list[RawLattice], ends: list[tuple[int, int]], threads: int
+) -> list[tuple[dict[str, Any] | None, str | None]]: ...

@@ -1,0 +1,34 @@
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+class RawSolution:
+    geometry: tuple[tuple[int, int, int, int], tuple[int, int], tuple[int, int], int]
+    has_fields: bool
+    shape: tuple[int, int]
+    def figures(self) -> dict[str, Any]: ...
+    def fields(self) -> tuple[NDArray[np.float64], ...]: ...
+    def potentials(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+    def coupling(
+        self, top_k: int | None, threshold: float | None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]: ...
+
+def solve_pairs(
+    pairs: Iterable[Sequence[ArrayLike | None]],
+    ot: dict[str, Any],
+    engine: dict[str, Any],
+    keeps_fields: bool,
+    is_sequential: bool,
+    is_lenient: bool,
+    progress: Callable[[int, int], object] | None,
+) -> tuple[list[RawSolution | None], list[tuple[int, str, str]], str | None]: ...
+def buckets(shapes: list[tuple[int, int]], n: int) -> list[tuple[int, int]]: ...
+def pair_geometry(
+    pair: tuple[ArrayLike, ArrayLike],
+    policy: str,
+    padding: int,
+    pool: int,
+    buckets: list[tuple[int, int]],
+) -> tuple[tuple[int, int, int, int], tuple[int, int], tuple[int, int]]: ...

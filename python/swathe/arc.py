@@ -1,0 +1,254 @@
+"""Grid programs in the ARC DSL: every program on every task, with the results of the Python reference.
+
+>>> library = Library.from_text('''
+... def solve_flip(I):
+...     O = hmirror(I)
+...     return O
+... ''')
+>>> library["solve_flip"](((1, 2), (3, 4)))
+((3, 4), (1, 2))
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _swathe
+from ._progress import progress_callback
+
+__all__ = ["Library", "Results", "call"]
+
+Grid = Any
+
+
+class _OrderedSet(frozenset):
+    """A frozenset that iterates as the one of the Python reference does, where a new one would not:
+    the order of a set depends on how it was made."""
+
+    _order: tuple[Any, ...]
+
+    def __new__(cls, items: Iterable[Any]) -> _OrderedSet:
+        items = tuple(items)
+        made = super().__new__(cls, items)
+        made._order = items
+        return made
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._order)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_OrderedSet, (self._order,))
+
+
+class Library(Mapping[str, Callable[[Grid], Any]]):
+    """Programs by name. Calling one gives exact Python values, or raises what Python would raise."""
+
+    def __init__(self, raw: Any) -> None:
+        self._raw = raw
+        self._names: list[str] = raw.names
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Library:
+        """The programs of a Python file: functions of one grid, lines that call primitives."""
+        return cls(_swathe.arc.RawLibrary(str(path), Path(path).read_text(encoding="utf-8")))
+
+    @classmethod
+    def from_text(cls, text: str) -> Library:
+        """The programs of a text."""
+        return cls(_swathe.arc.RawLibrary("<text>", text))
+
+    @property
+    def rejected(self) -> list[str]:
+        """Programs that cannot be used, with the place that is wrong."""
+        return self._raw.rejected
+
+    def __getitem__(self, name: str) -> Callable[[Grid], Any]:
+        if name not in self._names:
+            raise KeyError(name)
+        return lambda grid: self._raw.call(name, grid, _OrderedSet)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def run(
+        self,
+        tasks: Mapping[str, Any],
+        *,
+        pairing: str = "all",
+        progress: bool | Callable[[int, int], object] = False,
+        **engine: Any,
+    ) -> Results:
+        """Run every program on every sample of every task (``pairing="own"``: ``solve_<task>`` on
+        its own task). Tasks are dicts as Kaggle has them: ``{"train": [{"input", "output"}, …],
+        "test": […]}`` by name. ``threads``, ``memory`` and ``time_limit`` as for transport."""
+        callback, close = progress_callback(progress, "arc")
+        text = json.dumps(tasks, default=lambda value: value.tolist())
+        try:
+            found = self._raw.run(text, pairing, engine, callback)
+        finally:
+            close()
+        return Results(self, *found)
+
+    def __repr__(self) -> str:
+        return f"Library({len(self)} programs, {len(self.rejected)} rejected)"
+
+
+class Results:
+    """What every program made of every sample, as columns."""
+
+    def __init__(
+        self,
+        library: Library,
+        tasks: list[tuple[str, int, int]],
+        columns: tuple[NDArray[Any], ...],
+        outputs: list[str],
+        rejected: list[tuple[str, str]],
+        report: str,
+    ) -> None:
+        self._library = library
+        self.tasks = [name for name, _, _ in tasks]
+        self._n_train = np.array([n for _, n, _ in tasks], dtype=np.int64)
+        self._n_test = [n for _, _, n in tasks]
+        names = ["program", "task", "is_test", "sample", "outcome", "equal", "score", "output"]
+        self.columns = dict(zip(names, columns))
+        self.outputs = outputs
+        self.rejected_tasks = rejected
+        """Tasks that cannot be used: name and reason."""
+        self.report: dict[str, Any] = json.loads(report)
+
+    def __len__(self) -> int:
+        return len(self.columns["program"])
+
+    @property
+    def solved(self) -> dict[str, list[str]]:
+        """For each task that some program solves, the programs that get all demonstrations right,
+        the best first."""
+        n_right, _ = self._standings()
+        solved = {}
+        for number, task in enumerate(self.tasks):
+            ranked = self._ranked(number)
+            n_train = self._n_train[number]
+            right = [name for name, k in ranked if n_train and n_right[number, k] == n_train]
+            if right:
+                solved[task] = right
+        return solved
+
+    def to_pandas(self) -> Any:
+        """A row for every call: program, task, split, sample, outcome, error_kind, equal, score,
+        output."""
+        import pandas as pd
+
+        columns = self.columns
+        names = list(self._library)
+        faults = ["", *self._library._raw.fault_names()]
+        kinds = np.array(["ok", *["error"] * (len(faults) - 1)], dtype=object)
+        for at, name in enumerate(faults):
+            if name in ("timeout", "memory"):
+                kinds[at] = name
+        outcome = columns["outcome"]
+        is_error = kinds[outcome] == "error"
+        error_kind = np.where(is_error, np.array(faults, dtype=object)[outcome], None)
+        equal = np.array([False, True, None], dtype=object)[columns["equal"]]
+        outputs = np.array([*self.outputs, None], dtype=object)
+        return pd.DataFrame(
+            {
+                "program": pd.Categorical.from_codes(columns["program"].astype(np.int64), names),
+                "task": pd.Categorical.from_codes(columns["task"].astype(np.int64), self.tasks),
+                "split": np.where(columns["is_test"], "test", "train"),
+                "sample": columns["sample"],
+                "outcome": kinds[outcome],
+                "error_kind": error_kind,
+                "equal": equal,
+                "score": columns["score"],
+                "output": outputs[columns["output"]],
+            }
+        )
+
+    def submission(self) -> dict[str, list[dict[str, Grid]]]:
+        """Two attempts for every test, by the best programs, as the ARC Prize has them."""
+        columns = self.columns
+        is_wanted = columns["is_test"] & (columns["output"] >= 0)
+        by_test: dict[tuple[int, int], dict[int, int]] = {}
+        for at in np.flatnonzero(is_wanted):
+            key = (int(columns["task"][at]), int(columns["sample"][at]))
+            by_test.setdefault(key, {})[int(columns["program"][at])] = int(columns["output"][at])
+        submission: dict[str, list[dict[str, Grid]]] = {}
+        for number, task in sorted(enumerate(self.tasks), key=lambda item: item[1]):
+            if not self._n_test[number]:
+                continue
+            ranked = [k for _, k in self._ranked(number)]
+            tests = []
+            for sample in range(self._n_test[number]):
+                attempts = self._attempts(ranked, by_test.get((number, sample), {}))
+                tests.append({"attempt_1": attempts[0], "attempt_2": attempts[-1]})
+            submission[task] = tests
+        return submission
+
+    def _attempts(self, ranked: list[int], outputs: dict[int, int]) -> list[Grid]:
+        found: list[Grid] = []
+        for program in ranked:
+            if program not in outputs:
+                continue
+            grid = _valid_grid(self.outputs[outputs[program]])
+            if grid is not None and grid not in found:
+                found.append(grid)
+                if len(found) == 2:
+                    break
+        return found or [[[0]]]
+
+    def _standings(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """For each task and program the demonstrations that it gets right, and its scores' sum."""
+        columns, shape = self.columns, (len(self.tasks), len(self._library))
+        is_train = ~columns["is_test"]
+        at = (columns["task"][is_train], columns["program"][is_train])
+        n_right, score = np.zeros(shape, dtype=np.int64), np.zeros(shape)
+        np.add.at(n_right, at, columns["equal"][is_train] == 1)
+        np.add.at(score, at, np.nan_to_num(columns["score"][is_train]))
+        return n_right, score
+
+    def _ranked(self, task: int) -> list[tuple[str, int]]:
+        """The programs that ran on a task, the best first: demonstrations solved, score, fewer
+        statements, name."""
+        if not hasattr(self, "_standing"):
+            self._standing = self._standings()
+            ran = np.zeros((len(self.tasks), len(self._library)), dtype=bool)
+            ran[self.columns["task"], self.columns["program"]] = True
+            self._ran = ran
+        n_right, score = self._standing
+        names, n_statements = list(self._library), self._library._raw.n_statements
+        programs = [int(k) for k in np.flatnonzero(self._ran[task])]
+        programs.sort(key=lambda k: (-n_right[task, k], -score[task, k], n_statements[k], names[k]))
+        return [(names[k], k) for k in programs]
+
+    def __repr__(self) -> str:
+        return f"Results({len(self)} calls, {len(self._library)} programs, {len(self.tasks)} tasks)"
+
+
+def call(name: str, grids: Iterable[Grid], *arguments: Any) -> list[Any]:
+    """One primitive of the DSL, called with each of many grids and the same further arguments.
+
+    >>> call("vmirror", [((1, 2),), ((3, 4),)])
+    [((2, 1),), ((4, 3),)]
+    """
+    return _swathe.arc.call_primitive(name, grids, arguments, _OrderedSet)
+
+
+def _valid_grid(text: str) -> Grid | None:
+    """The rows of an encoded output that is a grid of colours, at most 30 x 30."""
+    if not text.startswith('{"grid":') or len(text) > 30 * 62 + 11:
+        return None
+    grid = json.loads(text)["grid"]
+    if not 1 <= len(grid) <= 30 or not 1 <= len(grid[0]) <= 30:
+        return None
+    if any(not 0 <= cell <= 9 for row in grid for cell in row):
+        return None
+    return grid

@@ -1,0 +1,468 @@
+"""Unbalanced optimal transport between frames: how mass moved, appeared and vanished.
+
+Frames are NumPy arrays, or whatever NumPy can look at (``__array__``, ``__dlpack__``, buffers), of
+booleans, integers or floats. They are read where they are: do not change them during a call.
+
+>>> import numpy as np
+>>> a = np.zeros((16, 32)); a[6:9, 10] = 1
+>>> solution = solve(a, np.roll(a, 2, axis=1), relaxation=10)
+>>> solution.converged, round(float(np.nanmean(solution.velocity[..., 1])), 2)
+(True, 2.0)
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _swathe
+from ._errors import Failure, SolveError, check_on_error
+from ._progress import progress_callback
+
+__all__ = [
+    "Geometry",
+    "Solution",
+    "Solutions",
+    "buckets",
+    "pad",
+    "pair_geometry",
+    "solve",
+    "solve_batch",
+    "stream",
+    "unpad",
+]
+
+_FIELDS = ("velocity", "created", "destroyed", "cost")
+_SETTINGS = (
+    "epsilon",
+    "relaxation",
+    "reference",
+    "coord_scale",
+    "normalize",
+    "crop",
+    "padding",
+    "buckets",
+    "pool",
+    "tolerance",
+    "max_iterations",
+    "precision",
+)
+_ENGINE = (
+    "device",
+    "threads",
+    "memory",
+    "memory_margin",
+    "batch_size",
+    "batch_size_max",
+    "time_limit",
+    "verify",
+    "seed",
+)
+
+
+class Geometry(NamedTuple):
+    """Where the work grid of a pair lies in its frames."""
+
+    crop: tuple[int, int, int, int]
+    """``(y0, x0, height, width)`` of the box that is cut out."""
+    work: tuple[int, int]
+    """Height and width of the work grid: the crop, pooled and padded to its bucket."""
+    offset: tuple[int, int]
+    """Where the crop lies in the work grid."""
+    pool: int
+    """Side of the squares of pixels that are summed into one."""
+
+    def pad(self, frame: ArrayLike) -> NDArray[Any]:
+        """The frame cut, pooled and padded with zeros to the work grid."""
+        return pad(frame, self)
+
+    def unpad(self, work: ArrayLike, shape: tuple[int, int], fill: float = math.nan) -> NDArray[Any]:
+        """A map over the work grid, back on a frame of this shape."""
+        return unpad(work, self, shape, fill)
+
+
+class Solution:
+    """The solution of a pair. Figures are floats; maps are arrays on the frame, NaN off the mask."""
+
+    __slots__ = ("_fields", "_figures", "_raw", "_scale", "_um_per_px")
+
+    def __init__(self, raw: Any, units: str, um_per_px: float | None) -> None:
+        self._raw = raw
+        self._figures: dict[str, Any] = raw.figures()
+        self._fields: tuple[NDArray[Any], ...] | None = None
+        self._um_per_px = um_per_px
+        # In the input's units a mass is one of the source frame.
+        self._scale = self._figures["mass_src"] if units == "input" else 1.0
+
+    @property
+    def cost(self) -> float:
+        """Transport cost of the plan, in units of (pixels x coord_scale) squared x mass."""
+        return self._figures["cost"] * self._scale
+
+    @property
+    def objective(self) -> float:
+        """The minimised value: cost, entropy and the price of created and destroyed mass."""
+        return self._figures["objective"] * self._scale
+
+    @property
+    def mass_transported(self) -> float:
+        """Mass of the plan."""
+        return self._figures["mass_transported"] * self._scale
+
+    @property
+    def mass_created(self) -> float:
+        """Mass of the target that the plan does not bring, signed."""
+        return self._figures["mass_created"] * self._scale
+
+    @property
+    def mass_destroyed(self) -> float:
+        """Mass of the source that the plan does not take along, signed."""
+        return self._figures["mass_destroyed"] * self._scale
+
+    @property
+    def status(self) -> str:
+        """``converged``, ``max_iterations``, ``empty_source``, ``empty_target`` or ``both_empty``."""
+        return self._figures["status"]
+
+    @property
+    def converged(self) -> bool:
+        """Whether the residual of both marginals is below the tolerance."""
+        return self.status != "max_iterations"
+
+    @property
+    def residual(self) -> float:
+        """L1 residual of both marginals, as a share of the mass."""
+        return self._figures["residual"]
+
+    @property
+    def iterations(self) -> int:
+        """Sweeps at full resolution."""
+        return self._figures["iterations"]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Height and width of the frames."""
+        return self._raw.shape
+
+    @property
+    def geometry(self) -> Geometry:
+        """Where the work grid lies in the frames."""
+        return Geometry(*self._raw.geometry)
+
+    @property
+    def velocity(self) -> NDArray[np.float64]:
+        """Mean displacement (y, x) of the mass of each source pixel, in px: (height, width, 2)."""
+        return self._map(0)
+
+    @property
+    def created(self) -> NDArray[np.float64]:
+        """Mass created at each target pixel, signed; NaN off the target."""
+        return self._map(1) * self._scale
+
+    @property
+    def destroyed(self) -> NDArray[np.float64]:
+        """Mass destroyed at each source pixel, signed; NaN off the source."""
+        return self._map(2) * self._scale
+
+    @property
+    def cost_map(self) -> NDArray[np.float64]:
+        """Transport cost of the mass of each source pixel."""
+        return self._map(3) * self._scale
+
+    @property
+    def potentials(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The dual potentials f and g on the frame, in cost units (``potentials=True`` keeps them)."""
+        return self._raw.potentials()
+
+    def coupling(self, *, top_k: int | None = None, threshold: float | None = None) -> Any:
+        """Entries of the plan as a SciPy sparse matrix over flattened pixels: the ``top_k`` largest
+        of each source pixel, or all of at least ``threshold`` (1e-9 if neither is given)."""
+        from scipy.sparse import coo_array
+
+        if top_k is None and threshold is None:
+            threshold = 1e-9
+        rows, columns, masses = self._raw.coupling(top_k, threshold)
+        n_px = self.shape[0] * self.shape[1]
+        return coo_array((masses * self._scale, (rows, columns)), shape=(n_px, n_px)).tocsr()
+
+    def figures(self) -> dict[str, Any]:
+        """All figures by name, as the table of a run has them (masses and costs in problem units)."""
+        figures = dict(self._figures)
+        if self._um_per_px is not None:
+            for name in list(figures):
+                if name.startswith("displacement_") and name.endswith("_px"):
+                    figures[name[:-3] + "_um"] = figures[name] * self._um_per_px
+        return figures
+
+    def plot(self, axes: Any = None, *, step: int | None = None) -> Any:
+        """Draw the velocity as arrows over the mass that moved; returns the matplotlib axes."""
+        from ._plot import plot_solution
+
+        return plot_solution(self, axes, step)
+
+    def _map(self, which: int) -> NDArray[np.float64]:
+        if self._fields is None:
+            self._fields = self._raw.fields()
+        return self._fields[which]
+
+    def __repr__(self) -> str:
+        return (
+            f"Solution({self.shape[0]}x{self.shape[1]}, {self.status}, cost {self.cost:.6g}, "
+            f"transported {self.mass_transported:.6g}, residual {self.residual:.2g})"
+        )
+
+
+@dataclass(frozen=True)
+class Solutions(Sequence[Any]):
+    """Solutions in the order of their pairs; ``None`` where a pair failed."""
+
+    _solutions: list[Solution | None]
+    failures: list[Failure]
+    """The pairs without a solution."""
+    report: dict[str, Any] | None
+    """The figures of the run; ``None`` where the pairs were solved one by one."""
+
+    def __len__(self) -> int:
+        return len(self._solutions)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._solutions[index]
+
+    def __iter__(self) -> Iterator[Solution | None]:
+        return iter(self._solutions)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row of figures for every pair that has a solution."""
+        return [
+            {"row": row, **solution.figures()}
+            for row, solution in enumerate(self._solutions)
+            if solution is not None
+        ]
+
+    def to_pandas(self) -> Any:
+        """The figures as a pandas table, a row for every pair that has a solution."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows())
+
+    def to_arrow(self) -> Any:
+        """The figures as an Arrow table, a row for every pair that has a solution."""
+        import pyarrow as pa
+
+        return pa.Table.from_pylist(self.rows())
+
+    def print_stats(self) -> None:
+        """Print how many pairs were solved and how long it took."""
+        n_solved = sum(solution is not None for solution in self._solutions)
+        print(f"{n_solved} of {len(self)} pairs solved, {len(self.failures)} failed")
+        if self.report is not None:
+            seconds = self.report["wall_ms"] / 1e3
+            print(f"{seconds:.3g} s, {n_solved / max(seconds, 1e-9):.4g} a second")
+
+    def __repr__(self) -> str:
+        return f"Solutions({len(self)} pairs, {len(self.failures)} failed)"
+
+
+def solve(
+    src: ArrayLike,
+    tgt: ArrayLike,
+    *,
+    src_mask: ArrayLike | None = None,
+    tgt_mask: ArrayLike | None = None,
+    potentials: bool = False,
+    units: str = "problem",
+    um_per_px: float | None = None,
+    **settings: Any,
+) -> Solution:
+    """Solve one pair of frames of the same shape.
+
+    Settings, with the command's defaults: ``epsilon`` (entropic blur, 1e-3), ``relaxation`` (price
+    of creating and destroying mass, 1; ``inf`` is balanced) or ``tau`` instead of it as in OTT-JAX,
+    ``reference`` (``"product"`` or ``"counting"``), ``coord_scale`` (``"auto"``: 1 / longer side),
+    ``normalize`` (True), ``crop`` (``"union"``, ``"fixed"``, ``"bucketed"``), ``padding``,
+    ``buckets``, ``pool``, ``tolerance`` (1e-5), ``max_iterations``, ``precision``.
+
+    ``units="input"`` gives masses and costs times the source's mass, as other programs report them.
+    """
+    pair = (src, tgt, src_mask, tgt_mask)
+    solutions = solve_batch(
+        [pair],
+        fields=True,
+        potentials=potentials,
+        units=units,
+        um_per_px=um_per_px,
+        mode="sequential",
+        **settings,
+    )
+    return solutions[0]
+
+
+def solve_batch(
+    problems: Iterable[Sequence[ArrayLike | None]],
+    *,
+    mode: str = "batch",
+    fields: bool | Sequence[str] = (),
+    potentials: bool = False,
+    units: str = "problem",
+    um_per_px: float | None = None,
+    on_error: str = "raise",
+    progress: bool | Callable[[int, int], object] = False,
+    **settings: Any,
+) -> Solutions:
+    """Solve many pairs, of any shapes, on all cores (and on graphics processors with ``device``).
+
+    A problem is ``(source, target)`` or ``(source, target, source mask, target mask)``. Besides the
+    settings of :func:`solve`: ``threads``, ``memory`` (``"2GiB"``), ``batch_size``, ``device``,
+    ``time_limit`` (seconds a pair), ``verify``, ``seed``. ``mode="sequential"`` solves one by one in
+    order, with the same bits.
+
+    Maps are kept only on request: ``fields=True`` or some of ``"velocity"``, ``"created"``,
+    ``"destroyed"``, ``"cost"``. With ``on_error="return"`` a pair that fails gives ``None`` and
+    stands in ``failures``.
+    """
+    ot, engine = _split(settings)
+    keeps = _check(mode, fields, units, on_error)
+    ot["potentials"] = potentials
+    callback, close = progress_callback(progress, "ot")
+    try:
+        raw, failed, report = _swathe.ot.solve_pairs(
+            problems, ot, engine, keeps, mode == "sequential", on_error == "return", callback
+        )
+    finally:
+        close()
+    failures = [Failure(*failure) for failure in failed]
+    if failures and on_error == "raise":
+        raise SolveError("pair", failures)
+    solutions = [None if one is None else Solution(one, units, um_per_px) for one in raw]
+    return Solutions(solutions, failures, None if report is None else json.loads(report))
+
+
+def stream(
+    problems: Iterable[Sequence[ArrayLike | None]],
+    *,
+    window: int = 256,
+    **arguments: Any,
+) -> Iterator[tuple[int, Solution | None]]:
+    """Solve pairs from an iterator, ``window`` at a time, and yield ``(index, solution)``.
+
+    Only a window of pairs and solutions is in memory. Arguments as for :func:`solve_batch`.
+    """
+    if window < 1:
+        raise ValueError(f"window is {window}; it is 1 or more")
+    source, first = iter(problems), 0
+    while chunk := list(itertools.islice(source, window)):
+        try:
+            solutions = solve_batch(chunk, **arguments)
+        except SolveError as error:
+            moved = [Failure(first + f.index, f.kind, f.message) for f in error.failures]
+            raise SolveError("pair", moved) from None
+        yield from enumerate(solutions, first)
+        first += len(chunk)
+
+
+def buckets(shapes: Iterable[tuple[int, int]], n: int = 8) -> list[tuple[int, int]]:
+    """At most ``n`` shapes to which all of ``shapes`` can be padded with the least waste.
+
+    >>> buckets([(10, 10), (11, 10), (100, 90)], n=2)
+    [(11, 10), (100, 90)]
+    """
+    return _swathe.ot.buckets([(int(h), int(w)) for h, w in shapes], n)
+
+
+def pair_geometry(
+    src: ArrayLike,
+    tgt: ArrayLike,
+    policy: str = "union",
+    *,
+    padding: int = 16,
+    pool: int = 1,
+    buckets: Sequence[tuple[int, int]] = (),
+) -> Geometry:
+    """Where the work grid of a pair lies: ``union`` (the box around both masses), ``fixed`` (the
+    whole frame) or ``bucketed`` (the box, padded to the smallest of ``buckets``)."""
+    placed = _swathe.ot.pair_geometry((src, tgt), policy, padding, pool, list(buckets))
+    return Geometry(*placed, pool)
+
+
+def pad(frame: ArrayLike, geometry: Geometry) -> NDArray[Any]:
+    """A frame cut, pooled and padded with zeros to the work grid of a geometry."""
+    y0, x0, height, width = geometry.crop
+    cut = np.asarray(frame)[y0 : y0 + height, x0 : x0 + width]
+    if geometry.pool > 1:
+        p = geometry.pool
+        fill = [(0, -height % p), (0, -width % p)]
+        cut = np.pad(cut, fill)
+        cut = cut.reshape(cut.shape[0] // p, p, cut.shape[1] // p, p).sum(axis=(1, 3))
+    work = np.zeros(geometry.work, dtype=cut.dtype)
+    y, x = geometry.offset
+    work[y : y + cut.shape[0], x : x + cut.shape[1]] = cut
+    return work
+
+
+def unpad(
+    work: ArrayLike, geometry: Geometry, shape: tuple[int, int], fill: float = math.nan
+) -> NDArray[Any]:
+    """A map over the work grid, back on a frame of this shape; ``fill`` outside of the crop. The
+    value of a pooled cell stands at each of its pixels."""
+    work = np.asarray(work)
+    y0, x0, height, width = geometry.crop
+    y, x = geometry.offset
+    p = geometry.pool
+    cut = work[y : y + -(-height // p), x : x + -(-width // p)]
+    cut = np.repeat(np.repeat(cut, p, axis=0), p, axis=1)[:height, :width]
+    whole = np.full((*shape, *work.shape[2:]), fill, dtype=np.result_type(work, np.float32))
+    whole[y0 : y0 + height, x0 : x0 + width] = cut
+    return whole
+
+
+def _split(settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The solver's and the engine's settings."""
+    settings = dict(settings)
+    tau = settings.pop("tau", None)
+    if tau is not None:
+        if settings.get("relaxation") is not None:
+            raise ValueError("give either tau or relaxation")
+        settings["relaxation"] = _relaxation(float(tau), float(settings.get("epsilon") or 1e-3))
+    ot = {name: settings.pop(name) for name in _SETTINGS if name in settings}
+    engine = {name: settings.pop(name) for name in _ENGINE if name in settings}
+    if settings:
+        name = next(iter(settings))
+        known = ", ".join(["tau", *_SETTINGS, *_ENGINE])
+        raise TypeError(f"there is no argument {name!r}; there are {known}")
+    return ot, engine
+
+
+def _relaxation(tau: float, epsilon: float) -> float:
+    """The price of mass that OTT-JAX's tau stands for: tau = rho / (rho + epsilon)."""
+    if tau == 1:
+        return math.inf
+    if not 0 < tau < 1:
+        raise ValueError(
+            f"tau is {tau}; it lies between 0 and 1 (tau = rho / (rho + epsilon)). "
+            "If this is the price of mass itself, pass it as relaxation"
+        )
+    return epsilon * tau / (1 - tau)
+
+
+def _check(mode: str, fields: bool | Sequence[str], units: str, on_error: str) -> bool:
+    """Raise for words that mean nothing; whether maps are kept."""
+    check_on_error(on_error)
+    if mode not in ("batch", "sequential"):
+        raise ValueError(f"mode is {mode!r}; it is 'batch' or 'sequential'")
+    if units not in ("problem", "input"):
+        raise ValueError(f"units is {units!r}; it is 'problem' or 'input'")
+    if isinstance(fields, bool):
+        return fields
+    if isinstance(fields, str):
+        fields = (fields,)
+    for name in fields:
+        if name not in _FIELDS:
+            raise ValueError(f"fields names {name!r}; there are {', '.join(_FIELDS)}")
+    return len(fields) > 0

@@ -1,0 +1,425 @@
+"""Your own solver, batched: padding, memory, halving, isolation and figures for any callable.
+
+>>> import numpy as np
+>>> result = run([np.ones(3), np.ones(5), np.ones(4)], lambda batch: batch.arrays.sum(axis=1))
+>>> [float(value) for value in result.values]
+[3.0, 5.0, 4.0]
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import multiprocessing
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _swathe
+from ._errors import Failure, SolveError, check_on_error
+from ._progress import progress_callback
+
+__all__ = ["Batch", "Handle", "Result", "run", "stream", "submit"]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Items padded alike. The first axis is the item's; lanes at the end may be there only to fill
+    the batch up to a power of two, and have no row."""
+
+    arrays: NDArray[Any]
+    """The items, padded with zeros to one shape: (lanes, …)."""
+    mask: NDArray[np.bool_]
+    """True where an element is an item's own: (lanes, …)."""
+    shapes: list[tuple[int, ...]]
+    """The shape of each item, without padding."""
+    rows: list[int]
+    """The number of each item in the input."""
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of all items, in their order."""
+
+    values: list[Any]
+    """The result of each item; ``None`` where it failed."""
+    failures: list[Failure]
+    """The items without a result."""
+    times_ms: NDArray[np.float64]
+    """What each item took; those of a batch share its time."""
+    report: dict[str, Any]
+    """The figures of the run. ``n_compiled_max`` bounds the shapes that a JIT saw."""
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def print_stats(self) -> None:
+        """Print how many items were solved, how long it took and what went wrong."""
+        n_failed = len(self.failures)
+        seconds = self.report["wall_ms"] / 1e3
+        print(f"{len(self) - n_failed} of {len(self)} items solved, {n_failed} failed")
+        print(f"{seconds:.3g} s, {len(self) / max(seconds, 1e-9):.4g} a second")
+        if self.report["n_setbacks"]:
+            print(f"{self.report['n_setbacks']} batches were split or moved")
+        for failure in self.failures[:5]:
+            print(f"item {failure.index}: {failure.message}")
+
+
+def run(
+    items: Iterable[Any],
+    solve: Callable[..., Any],
+    *,
+    shape: Callable[[Any], Sequence[int]] | None = None,
+    bytes: Callable[[Any], int] | None = None,
+    batched: bool = True,
+    buckets: str | int | Sequence[Sequence[int]] = "auto",
+    memory: str | int | None = None,
+    memory_margin: float = 0.2,
+    batch_size: str | int = "auto",
+    batch_size_min: int = 1,
+    batch_size_max: int = 1024,
+    time_limit: float | None = None,
+    retries: int = 0,
+    workers: str = "thread",
+    threads: int | None = None,
+    on_error: str = "raise",
+    progress: bool | Callable[[int, int], object] = False,
+    _stop: Any = None,
+) -> Result:
+    """Solve items with a function of your own (NumPy, torch, JAX, CuPy …).
+
+    ``solve`` gets a :class:`Batch` and returns a result for each lane: an array whose first axis is
+    the lane's (results of the padded shape are cut to the item's), or a list. With
+    ``batched=False`` it gets one item and returns its result.
+
+    Items of similar shapes are padded to one of few (``buckets``: ``"auto"`` for at most eight, a
+    number, a list of shapes, or ``"exact"``). Batches have a power of two of lanes, so that a JIT
+    compiles at most buckets × sizes times. A batch that raises ``MemoryError`` or the out-of-memory
+    error of torch, CuPy or JAX is halved; one that raises anything else is halved until the item
+    that does it is alone, which then fails alone. ``bytes`` says what an item takes (three times its
+    padded array by default).
+
+    ``workers="process"`` solves in processes of their own: then ``time_limit`` (seconds a batch) can
+    end what never returns. ``retries`` tries an item that fails so many times again.
+    """
+    check_on_error(on_error)
+    items = list(items)
+    if workers not in ("thread", "process"):
+        raise ValueError(f"workers is {workers!r}; it is 'thread' or 'process'")
+    if time_limit is not None and workers == "thread":
+        raise ValueError(
+            "time_limit needs workers='process': a thread of Python cannot be ended from outside"
+        )
+    if batch_size != "auto" and not isinstance(batch_size, int):
+        raise TypeError(f"batch_size is {batch_size!r}; it is 'auto' or a number")
+    shapes = [_shape_of(item, number, shape, batched) for number, item in enumerate(items)]
+    padded = _padded_shapes(shapes, buckets) if batched else shapes
+    needs = [_bytes_of(item, extents, bytes) for item, extents in zip(items, padded)]
+    caller = _Caller(items, shapes, padded, solve, batched, batch_size_min, retries)
+    if workers == "process":
+        caller.start_processes(time_limit)
+    if threads is None:
+        # A function that holds the interpreter gains nothing from a second thread.
+        threads = 1 if workers == "thread" else (multiprocessing.cpu_count() or 1)
+    engine = {
+        "memory": memory,
+        "memory_margin": memory_margin,
+        "batch_size": batch_size,
+        "batch_size_max": _power_of_two_below(batch_size_max),
+        "time_limit": 10 * 365 * 86400.0,
+        "threads": threads,
+    }
+    callback, close = progress_callback(progress, "run")
+    stop = _stop if _stop is not None else _swathe.StopHandle()
+    try:
+        values, failed, times_ms, report = _swathe.run_callable(
+            caller, padded, needs, batched, engine, callback, stop
+        )
+    finally:
+        close()
+        caller.end_processes()
+    figures = json.loads(report)
+    figures["n_compiled_max"] = len(caller.compiled)
+    failures = [Failure(*failure) for failure in failed]
+    if failures and on_error == "raise":
+        raise SolveError("item", failures)
+    return Result(values, failures, np.array(times_ms), figures)
+
+
+def stream(
+    items: Iterable[Any], solve: Callable[..., Any], *, window: int = 1024, **arguments: Any
+) -> Iterator[tuple[int, Any]]:
+    """Solve items from an iterator, ``window`` at a time, and yield ``(index, value)``."""
+    if window < 1:
+        raise ValueError(f"window is {window}; it is 1 or more")
+    source, first = iter(items), 0
+    while chunk := list(itertools.islice(source, window)):
+        try:
+            result = run(chunk, solve, **arguments)
+        except SolveError as error:
+            moved = [Failure(first + f.index, f.kind, f.message) for f in error.failures]
+            raise SolveError("item", moved) from None
+        yield from enumerate(result.values, first)
+        first += len(chunk)
+
+
+class Handle:
+    """A call of :func:`run` in the background. It can be awaited."""
+
+    def __init__(self, items: Iterable[Any], solve: Callable[..., Any], arguments: Any) -> None:
+        self._stop = _swathe.StopHandle()
+        self._result: Result | None = None
+        self._error: BaseException | None = None
+
+        def work() -> None:
+            try:
+                self._result = run(items, solve, _stop=self._stop, **arguments)
+            except BaseException as error:  # told to the one who waits
+                self._error = error
+
+        self._thread = threading.Thread(target=work, daemon=True)
+        self._thread.start()
+
+    def cancel(self) -> None:
+        """End the call; items that were not solved are failures."""
+        self._stop.cancel()
+
+    def done(self) -> bool:
+        """Whether the call has ended."""
+        return not self._thread.is_alive()
+
+    def result(self, timeout: float | None = None) -> Result:
+        """Wait for the result, or for the exception of the call."""
+        self._thread.join(timeout)
+        if self._thread.is_alive():
+            raise TimeoutError(f"the call goes on after {timeout} s")
+        if self._error is not None:
+            raise self._error
+        assert self._result is not None
+        return self._result
+
+    def __await__(self) -> Generator[Any, None, Result]:
+        return asyncio.get_running_loop().run_in_executor(None, self.result).__await__()
+
+
+def submit(items: Iterable[Any], solve: Callable[..., Any], **arguments: Any) -> Handle:
+    """As :func:`run`, in the background: returns a handle with ``cancel`` that can be awaited."""
+    return Handle(items, solve, arguments)
+
+
+class _Caller:
+    """Makes batches of numbers and calls the user's function. The engine calls it from threads."""
+
+    def __init__(
+        self,
+        items: list[Any],
+        shapes: list[list[int]],
+        padded: list[list[int]],
+        solve: Callable[..., Any],
+        batched: bool,
+        n_min: int,
+        retries: int,
+    ) -> None:
+        self.items, self.shapes, self.padded = items, shapes, padded
+        self.solve, self.batched, self.n_min, self.retries = solve, batched, n_min, retries
+        self.compiled: set[tuple[Any, ...]] = set()
+        self.processes: _Processes | None = None
+
+    def start_processes(self, time_limit: float | None) -> None:
+        self.processes = _Processes(self.solve, time_limit)
+
+    def end_processes(self) -> None:
+        if self.processes is not None:
+            self.processes.end()
+
+    def __call__(self, numbers: list[int]) -> list[Any]:
+        for attempt in itertools.count():
+            try:
+                return self._solve(numbers)
+            except BaseException as error:
+                if _is_out_of_memory(error):
+                    error._swathe_out_of_memory = True  # type: ignore[attr-defined]
+                    raise
+                # A batch is halved first; the item itself is tried again.
+                if len(numbers) > 1 or attempt >= self.retries or not isinstance(error, Exception):
+                    raise
+        raise AssertionError("the loop ends by return or raise")
+
+    def _solve(self, numbers: list[int]) -> list[Any]:
+        if not self.batched:
+            return [self._call(self.items[number]) for number in numbers]
+        batch = self._batch(numbers)
+        results = self._call(batch)
+        if len(results) < len(numbers):
+            error = ValueError(
+                f"the function returned {len(results)} results for a batch of {len(batch.arrays)}"
+            )
+            # No item of the batch is to blame, so that halving would only hide it.
+            error._swathe_whole_batch = True  # type: ignore[attr-defined]
+            raise error
+        return [
+            _cut(results[lane], self.padded[number], self.shapes[number])
+            for lane, number in enumerate(numbers)
+        ]
+
+    def _call(self, argument: Any) -> Any:
+        if self.processes is not None:
+            return self.processes.call(argument)
+        return self.solve(argument)
+
+    def _batch(self, numbers: list[int]) -> Batch:
+        extents = tuple(self.padded[numbers[0]])
+        n_lanes = max(self.n_min, 1 << (len(numbers) - 1).bit_length())
+        arrays = [np.asarray(self.items[number]) for number in numbers]
+        dtype = np.result_type(*arrays)
+        stacked = np.zeros((n_lanes, *extents), dtype=dtype)
+        mask = np.zeros((n_lanes, *extents), dtype=bool)
+        for lane, array in enumerate(arrays):
+            own: Any = (lane, *(slice(0, extent) for extent in array.shape))
+            stacked[own] = array
+            mask[own] = True
+        # Lanes that only fill the batch up repeat the last item: zeros may be no problem at all.
+        stacked[len(numbers) :] = stacked[len(numbers) - 1]
+        self.compiled.add((n_lanes, *extents, dtype.str))
+        shapes = [tuple(self.shapes[number]) for number in numbers]
+        return Batch(stacked, mask, shapes, list(numbers))
+
+
+class _Processes:
+    """A process for every thread that calls, started when it is first needed and again after it had
+    to be ended."""
+
+    def __init__(self, solve: Callable[..., Any], time_limit: float | None) -> None:
+        self._solve, self._time_limit = solve, time_limit
+        self._context = multiprocessing.get_context("spawn")
+        self._by_thread: dict[int, tuple[Any, Any]] = {}
+
+    def call(self, argument: Any) -> Any:
+        thread = threading.get_ident()
+        if thread not in self._by_thread:
+            ours, theirs = self._context.Pipe()
+            process = self._context.Process(target=_work, args=(theirs, self._solve), daemon=True)
+            process.start()
+            theirs.close()
+            self._by_thread[thread] = (process, ours)
+        process, pipe = self._by_thread[thread]
+        try:
+            pipe.send(argument)
+            if not pipe.poll(self._time_limit):
+                self._end_one(thread)
+                raise TimeoutError(f"not finished after {self._time_limit} s")
+            is_good, answer = pipe.recv()
+        except (EOFError, BrokenPipeError, ConnectionResetError):
+            self._end_one(thread)
+            raise RuntimeError("the process that solved it died") from None
+        if is_good:
+            return answer
+        raise answer
+
+    def _end_one(self, thread: int) -> None:
+        process, pipe = self._by_thread.pop(thread)
+        pipe.close()
+        process.kill()
+        process.join()
+
+    def end(self) -> None:
+        for thread in list(self._by_thread):
+            self._end_one(thread)
+
+
+def _work(pipe: Any, solve: Callable[..., Any]) -> None:
+    """What a process does until its pipe is closed."""
+    while True:
+        try:
+            argument = pipe.recv()
+        except EOFError:
+            return
+        try:
+            answer = (True, solve(argument))
+        except Exception as error:
+            answer = (False, error)
+        try:
+            pipe.send(answer)
+        except Exception as error:  # what cannot be sent back is told as text
+            pipe.send((False, RuntimeError(f"{type(error).__name__}: {error}")))
+
+
+def _shape_of(
+    item: Any, number: int, shape: Callable[[Any], Sequence[int]] | None, batched: bool
+) -> list[int]:
+    if shape is not None:
+        return [int(extent) for extent in shape(item)]
+    if not batched:
+        return []
+    try:
+        found = np.asarray(item)
+    except ValueError as error:
+        raise ValueError(f"item {number}: it is no array: {error}") from None
+    if found.dtype == object:
+        raise TypeError(f"item {number}: it is no array of numbers; pass batched=False")
+    return list(found.shape)
+
+
+def _padded_shapes(
+    shapes: list[list[int]], buckets: str | int | Sequence[Sequence[int]]
+) -> list[list[int]]:
+    if buckets == "exact":
+        return shapes
+    if buckets == "auto" or isinstance(buckets, int):
+        return _swathe.shape_buckets(shapes, 8 if buckets == "auto" else int(buckets))
+    if isinstance(buckets, str):
+        raise ValueError(f"buckets is {buckets!r}; it is 'auto', 'exact', a number or a list")
+    listed = sorted(([int(n) for n in bucket] for bucket in buckets), key=lambda b: np.prod(b))
+    padded = []
+    for number, extents in enumerate(shapes):
+        fits = [
+            bucket
+            for bucket in listed
+            if len(bucket) == len(extents) and all(a <= b for a, b in zip(extents, bucket))
+        ]
+        if not fits:
+            raise ValueError(f"item {number}: no bucket holds its shape {tuple(extents)}")
+        padded.append(fits[0])
+    return padded
+
+
+def _bytes_of(item: Any, padded: list[int], bytes: Callable[[Any], int] | None) -> int:
+    if bytes is not None:
+        return int(bytes(item))
+    itemsize = getattr(getattr(item, "dtype", None), "itemsize", 8)
+    # The padded item, its mask, and a result of the same size.
+    return int(3 * np.prod(padded, dtype=np.float64) * itemsize) + 64
+
+
+def _power_of_two_below(n: int) -> int:
+    if n < 1:
+        raise ValueError(f"batch_size_max is {n}; it is 1 or more")
+    return 1 << (n.bit_length() - 1)
+
+
+def _cut(result: Any, padded: list[int], shape: list[int]) -> Any:
+    """A result of the padded shape, cut to the item's."""
+    if getattr(result, "shape", None) == tuple(padded) and padded != shape:
+        return result[tuple(slice(0, extent) for extent in shape)]
+    return result
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    """Python's, torch's, CuPy's and JAX's ways to say it."""
+    if isinstance(error, MemoryError):
+        return True
+    name = type(error).__name__
+    if name in ("OutOfMemoryError", "CUDAOutOfMemoryError"):
+        return True
+    text = str(error)
+    return isinstance(error, RuntimeError) and (
+        "RESOURCE_EXHAUSTED" in text or "out of memory" in text.lower()
+    )

@@ -1,0 +1,143 @@
+"""Grid programs: the command and Python itself are the oracles."""
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import swathe
+
+SAMPLES = Path(__file__).parents[2] / "workloads/arc/solver/samples"
+PROGRAMS = """
+def solve_flip(I):
+    O = hmirror(I)
+    return O
+
+def solve_largest(I):
+    x1 = objects(I, True, False, True)
+    x2 = argmax(x1, size)
+    O = subgrid(x2, I)
+    return O
+
+def solve_places(I):
+    O = ofcolor(I, 1)
+    return O
+
+def solve_wrong(I):
+    O = first(frozenset())
+    return O
+"""
+
+
+def task(chance, n_train=2, n_test=1):
+    """A task whose outputs are its inputs upside down."""
+
+    def grid():
+        h, w = chance.randint(2, 8), chance.randint(2, 8)
+        return [[chance.randint(0, 3) for _ in range(w)] for _ in range(h)]
+
+    def sample():
+        made = grid()
+        return {"input": made, "output": made[::-1]}
+
+    return {"train": [sample() for _ in range(n_train)], "test": [sample() for _ in range(n_test)]}
+
+
+@pytest.fixture
+def tasks():
+    chance = random.Random(5)
+    return {f"t{k}": task(chance, 1 + k % 3, 1 + k % 2) for k in range(8)}
+
+
+def test_values_are_pythons():
+    library = swathe.arc.Library.from_text(PROGRAMS)
+    assert list(library) == ["solve_flip", "solve_largest", "solve_places"] and library.rejected
+    grid = ((1, 0, 1), (0, 1, 1))
+    assert library["solve_flip"](grid) == ((0, 1, 1), (1, 0, 1))
+    assert library["solve_flip"]([[1, 2]]) == ((1, 2),)
+    places = library["solve_places"](grid)
+    assert isinstance(places, frozenset) and places == {(0, 0), (0, 2), (1, 1), (1, 2)}
+    with pytest.raises(KeyError):
+        library["solve_none"]
+    with pytest.raises(ValueError, match="a grid is rows"):
+        library["solve_flip"](((1, 2), (3,)))
+
+
+def test_sets_iterate_as_pythons_do():
+    """CPython makes the same set from the same statement; its order is what programs see."""
+    chance = random.Random(9)
+    for _ in range(200):
+        h, w = chance.randint(1, 30), chance.randint(1, 30)
+        grid = tuple(tuple(chance.randint(0, 2) for _ in range(w)) for _ in range(h))
+        expected = frozenset(
+            (i, j) for i, row in enumerate(grid) for j, value in enumerate(row) if value == 1
+        )
+        (found,) = swathe.arc.call("ofcolor", [grid], 1)
+        assert found == expected and hash(found) == hash(expected)
+        assert list(found) == list(expected)
+        cells = frozenset((value, (i, j)) for i, row in enumerate(grid) for j, value in enumerate(row))
+        (found,) = swathe.arc.call("asobject", [grid])
+        assert list(found) == list(cells)
+
+
+def test_primitives_take_many_grids():
+    grids = [((1, 0), (1, 1)), ((2, 2), (0, 2))]
+    objects = swathe.arc.call("objects", grids, True, False, True)
+    # The most common colour is the background: one cell of another colour is left in each.
+    assert objects == [frozenset({frozenset({(0, (0, 1))})}), frozenset({frozenset({(0, (1, 0))})})]
+    with pytest.raises(ValueError, match="there is no primitive"):
+        swathe.arc.call("fly", grids)
+    with pytest.raises(TypeError):
+        swathe.arc.call("vmirror", grids, 1, 2)
+
+
+def test_a_program_raises_what_python_would():
+    library = swathe.arc.Library.from_text("def a(I):\n    x1 = ofcolor(I, 9)\n    O = first(x1)\n    return O\n")
+    with pytest.raises((StopIteration, RuntimeError)):
+        library["a"](((1,),))
+
+
+def test_results_are_those_of_the_command(tasks, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    (tmp_path / "p.py").write_text(PROGRAMS)
+    (tmp_path / "tasks.json").write_text(json.dumps(tasks))
+    command = [sys.executable, "-m", "swathe", "arc", "--programs", "p.py", "--tasks", "tasks.json"]
+    command += ["--out", "RUN", "--submission", "submission.json"]
+    subprocess.run(command, cwd=tmp_path, capture_output=True)
+    rows = parquet.read_table(tmp_path / "RUN/results.parquet").to_pylist()
+    library = swathe.arc.Library.from_file(tmp_path / "p.py")
+    results = library.run(tasks, threads=2)
+    table = results.to_pandas()
+    assert len(rows) == len(table) == 3 * sum(len(t["train"]) + len(t["test"]) for t in tasks.values())
+    names = ["program", "task", "split", "sample", "outcome", "error_kind", "equal", "output"]
+    key = lambda row: (row["task"], row["split"], row["sample"], row["program"])
+    ours = sorted(table.to_dict("records"), key=key)
+    for row, other in zip(sorted(rows, key=key), ours):
+        assert [row[name] for name in names] == [other[name] or None if name == "error_kind" else other[name] for name in names]
+    assert results.submission() == json.loads((tmp_path / "submission.json").read_text())
+    assert set(results.solved) == set(tasks)
+    assert all(programs[0] == "solve_flip" for programs in results.solved.values())
+
+
+def test_own_programs_run_on_their_own_tasks(tasks):
+    text = PROGRAMS.replace("solve_flip", "solve_t3")
+    results = swathe.arc.Library.from_text(text).run(tasks, pairing="own")
+    assert len(results) == len(tasks["t3"]["train"]) + len(tasks["t3"]["test"])
+    assert results.solved == {"t3": ["solve_t3"]}
+    with pytest.raises(ValueError, match="pairing"):
+        swathe.arc.Library.from_text(text).run(tasks, pairing="some")
+
+
+def test_bad_tasks_are_named(tasks):
+    bad = {**tasks, "ragged": {"train": [], "test": [{"input": [[1], [2, 3]]}]}}
+    results = swathe.arc.Library.from_text(PROGRAMS).run(bad)
+    assert [name for name, _ in results.rejected_tasks] == ["ragged"]
+    assert "row 1 has 2 cells" in results.rejected_tasks[0][1]
+
+
+@pytest.mark.skipif(not SAMPLES.exists(), reason="the samples are in the repository")
+def test_the_samples_solve_their_tasks():
+    library = swathe.arc.Library.from_file(SAMPLES / "programs.py")
+    assert len(library) > 50 and not library.rejected

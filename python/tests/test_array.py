@@ -1,0 +1,76 @@
+"""Arrays: NumPy is the oracle."""
+
+import numpy as np
+import pytest
+import swathe
+
+RNG = np.random.default_rng(7)
+
+
+def test_products_are_numpys():
+    shapes = [((3, 4), (4, 5)), ((4,), (4,)), ((2, 3, 4), (4, 2)), ((5, 1, 2, 3), (4, 3, 2)), ((7, 0), (0, 2))]
+    for dtype in [np.float32, np.float64]:
+        # Small integers: every order of summation gives the same bits.
+        a = [RNG.integers(-8, 9, shape).astype(dtype) for shape, _ in shapes]
+        b = [RNG.integers(-8, 9, shape).astype(dtype) for _, shape in shapes]
+        for product, left, right in zip(swathe.array.matmul(a, b), a, b):
+            expected = np.matmul(left, right)
+            assert product.dtype == expected.dtype
+            np.testing.assert_array_equal(product, expected)
+
+
+def test_one_array_serves_for_all():
+    a, b = [np.full((2, 2), float(k)) for k in range(3)], np.eye(2)
+    np.testing.assert_array_equal(swathe.array.matmul(a, [b]), a)
+
+
+def test_strided_operands_are_gathered():
+    a, b = RNG.integers(0, 9, (6, 8)).astype(float), RNG.integers(0, 9, (8, 6)).astype(float)
+    product = swathe.array.matmul([a[::2, ::-1]], [b[:, ::3]])[0]
+    np.testing.assert_array_equal(product, a[::2, ::-1] @ b[:, ::3])
+
+
+@pytest.mark.parametrize("dtype", ["u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8"])
+def test_xor_twice_restores(dtype):
+    info = np.iinfo(dtype)
+    data = [RNG.integers(info.min, info.max, n, dtype=dtype, endpoint=True) for n in (0, 1, 1000)]
+    for arguments in ({"seed": 42}, {"key": [1, 2, 255]}):
+        hidden = swathe.array.xor(data, **arguments)
+        assert hidden[2].dtype == np.dtype(dtype) and (hidden[2] != data[2]).any()
+        for back, original in zip(swathe.array.xor(hidden, **arguments), data):
+            np.testing.assert_array_equal(back, original)
+    key = np.resize(np.array([1, 2, 255], dtype=np.uint64).astype(dtype), 1000)
+    np.testing.assert_array_equal(swathe.array.xor(data, key=[1, 2, 255])[2], data[2] ^ key)
+
+
+def test_maps():
+    data = [RNG.random((3, 4)), RNG.random(5).astype(np.float32)]
+    for name, function in [
+        ("square", np.square), ("sqrt", np.sqrt), ("exp", np.exp), ("log", np.log),
+        ("abs", np.abs), ("negate", np.negative),
+    ]:
+        for mapped, original in zip(swathe.array.map(name, data), data):
+            assert mapped.dtype == original.dtype
+            np.testing.assert_allclose(mapped, function(original), rtol=3e-7)
+    np.testing.assert_array_equal(swathe.array.map("add", data, 2.0)[0], data[0] + 2)
+    np.testing.assert_array_equal(swathe.array.map("multiply", data, data)[1], data[1] * data[1])
+
+
+def test_errors_name_the_item():
+    one = np.ones((2, 2))
+    with pytest.raises(swathe.SolveError, match="pair 1: shapes"):
+        swathe.array.matmul([one, one], [one, np.ones((3, 3))])
+    kept = swathe.array.matmul([one, one], [one, np.ones((3, 3))], on_error="return")
+    assert kept[0] is not None and kept[1] is None
+    with pytest.raises(ValueError, match="2 arrays on the left and 3"):
+        swathe.array.matmul([one] * 2, [one] * 3)
+    with pytest.raises(TypeError, match="a 1: dtype"):
+        swathe.array.matmul([one, one.astype(">f8")], [one, one])
+    with pytest.raises(ValueError, match="there is no map 'cube'"):
+        swathe.array.map("cube", [one])
+    with pytest.raises(ValueError, match="either key or seed"):
+        swathe.array.xor([np.arange(3)])
+    with pytest.raises(swathe.SolveError, match="item 0"):
+        swathe.array.xor([one], seed=1)
+    with pytest.raises(swathe.SolveError, match="item 0"):
+        swathe.array.map("sqrt", [np.arange(3)])

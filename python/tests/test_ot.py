@@ -1,0 +1,338 @@
+"""Transport: the numbers of the command, independent solutions, arguments, manners."""
+
+import csv
+import gc
+import math
+import multiprocessing
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+import swathe
+from conftest import disc
+
+
+def dense(a, b, epsilon, rho, n_sweeps=20_000):
+    """The plan of a small pair by plain sweeps over the whole matrix, in f64 and in logarithms."""
+    scale = 1 / max(a.shape)
+    ya, xa = np.nonzero(a)
+    yb, xb = np.nonzero(b)
+    p, q = a[ya, xa] / a.sum(), b[yb, xb] / b.sum()
+    cost = scale**2 * ((ya[:, None] - yb) ** 2 + (xa[:, None] - xb) ** 2)
+    f, g, tau = np.zeros(len(p)), np.zeros(len(q)), rho / (rho + epsilon)
+    for _ in range(n_sweeps):
+        old = f
+        f = -tau * epsilon * np.log(np.exp((g - cost) / epsilon) @ q)
+        g = -tau * epsilon * np.log(p @ np.exp((f[:, None] - cost) / epsilon))
+        if np.abs(f - old).max() < 1e-13:
+            break
+    plan = p[:, None] * q * np.exp((f[:, None] + g - cost) / epsilon)
+    velocity = np.stack(
+        [(plan @ yb) / plan.sum(1) - ya, (plan @ xb) / plan.sum(1) - xa], axis=-1
+    )
+    return plan, (plan * cost).sum(), velocity, (ya, xa)
+
+
+@pytest.mark.parametrize("rho", [0.05, 1.0])
+def test_a_small_pair_is_the_dense_solution(rho):
+    a, b = disc((18, 24), (8, 9), 4), disc((18, 24), (9, 12), 4)
+    a[8, 9] = 2.5
+    plan, cost, velocity, (ys, xs) = dense(a, b, 5e-3, rho)
+    solution = swathe.ot.solve(a, b, epsilon=5e-3, relaxation=rho, tolerance=1e-9, precision="f64")
+    assert solution.converged
+    assert solution.cost == pytest.approx(cost, rel=1e-6)
+    assert solution.mass_transported == pytest.approx(plan.sum(), rel=1e-6)
+    np.testing.assert_allclose(solution.velocity[ys, xs], velocity, atol=1e-5)
+    assert np.isnan(solution.velocity[a == 0]).all()
+    coupling = solution.coupling(threshold=1e-12)
+    assert coupling.sum() == pytest.approx(plan.sum(), rel=1e-6)
+    assert solution.destroyed[ys, xs] == pytest.approx(a[ys, xs] / a.sum() - plan.sum(1), abs=1e-8)
+
+
+def test_batches_have_the_bits_of_single_solves(pairs):
+    batch = swathe.ot.solve_batch(pairs, fields=True, threads=2)
+    again = swathe.ot.solve_batch(pairs, fields=True, mode="sequential")
+    assert len(batch) == len(pairs) and not batch.failures and batch.report is not None
+    for (a, b), one, other in zip(pairs, batch, again):
+        alone = swathe.ot.solve(a, b)
+        assert one.figures() == other.figures() == alone.figures()
+        np.testing.assert_array_equal(one.velocity, alone.velocity)
+        np.testing.assert_array_equal(one.created, alone.created)
+
+
+def test_results_are_those_of_the_command(pairs, tmp_path):
+    with open(tmp_path / "pairs.csv", "w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["pair_id", "src", "tgt"])
+        for k, (a, b) in enumerate(pairs):
+            np.save(tmp_path / f"a{k}.npy", a)
+            np.save(tmp_path / f"b{k}.npy", b)
+            table.writerow([f"p{k}", f"a{k}.npy", f"b{k}.npy"])
+    command = [sys.executable, "-m", "swathe", "ot", "pairs.csv", "--out", "RUN", "--device", "cpu"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = parquet.read_table(tmp_path / "RUN" / "pairs.parquet").to_pylist()
+    solutions = swathe.ot.solve_batch(pairs)
+    names = ["cost", "objective", "residual", "mass_transported", "displacement_p50_px"]
+    for row, figures in zip(table, solutions.rows()):
+        assert [row[name] for name in names] == [figures[name] for name in names]
+
+
+def test_any_layout_is_read_where_it_is():
+    a, b = disc((30, 40), (12, 12), 5), disc((30, 40), (13, 15), 5)
+    expected = swathe.ot.solve(a, b).figures()
+    for make in [
+        np.asfortranarray,
+        lambda x: np.repeat(x, 2, axis=1)[:, ::2],
+        lambda x: np.flip(np.flip(x).copy()),
+        lambda x: x.astype(np.int16),
+        lambda x: x.astype(bool),
+        memoryview,
+        lambda x: x.tolist(),
+    ]:
+        assert swathe.ot.solve(make(a), make(b)).figures() == expected
+
+    class Foreign:
+        def __init__(self, array):
+            self.array = array
+
+        def __array__(self, dtype=None, copy=None):
+            return self.array
+
+    class Capsule:
+        def __init__(self, array):
+            self.array = array
+
+        def __dlpack__(self, **arguments):
+            return self.array.__dlpack__(**arguments)
+
+        def __dlpack_device__(self):
+            return self.array.__dlpack_device__()
+
+    assert swathe.ot.solve(Foreign(a), Capsule(b)).figures() == expected
+
+
+def test_masks_cut_mass_off():
+    a, b = disc((30, 40), (12, 12), 5), disc((30, 40), (13, 15), 5)
+    noise = np.full((30, 40), 0.25)
+    masked = swathe.ot.solve_batch([(a + noise, b + noise, a > 0, b > 0)])[0]
+    plain = swathe.ot.solve_batch([((a + noise) * a, (b + noise) * b)])[0]
+    assert masked.figures() == plain.figures()
+
+
+def test_tau_is_the_relaxation_of_ott():
+    a, b = disc((30, 40), (12, 12), 5), disc((30, 40), (13, 15), 5)
+    by_tau = swathe.ot.solve(a, b, epsilon=1e-2, tau=0.9)
+    by_rho = swathe.ot.solve(a, b, epsilon=1e-2, relaxation=1e-2 * 0.9 / (1 - 0.9))
+    assert by_tau.cost == by_rho.cost
+    with pytest.raises(ValueError, match="pass it as relaxation"):
+        swathe.ot.solve(a, b, tau=10.0)
+    with pytest.raises(ValueError, match="either tau or relaxation"):
+        swathe.ot.solve(a, b, tau=0.5, relaxation=1.0)
+
+
+def test_units_of_the_input():
+    a, b = 3 * disc((30, 40), (12, 12), 5), 3 * disc((30, 40), (13, 15), 5)
+    problem, given = swathe.ot.solve(a, b), swathe.ot.solve(a, b, units="input")
+    assert given.mass_transported == pytest.approx(problem.mass_transported * a.sum())
+    assert given.cost == pytest.approx(problem.cost * a.sum())
+
+
+@pytest.mark.parametrize(
+    ("bad", "error", "text"),
+    [
+        (np.ones((3, 4, 5)), ValueError, "pair 1, source: its shape is"),
+        (np.ones((0, 5)), ValueError, "pair 1, source: its shape is"),
+        (np.ones((20, 20), dtype=complex), TypeError, "pair 1, source: dtype complex128"),
+        (np.ones((20, 20), dtype=">f4"), TypeError, "byte order"),
+        (np.ones((20, 20), dtype=object), TypeError, "pair 1, source: dtype object"),
+        ("frame.png", (TypeError, ValueError), "pair 1, source"),
+        (np.ones((20, 21)), swathe.SolveError, "pair 1: source is 20x21, target is 20x20"),
+        (np.full((20, 20), np.nan), swathe.SolveError, "pair 1: source pixel"),
+        (np.full((20, 20), -1.0), swathe.SolveError, "pair 1: source pixel"),
+    ],
+)
+def test_a_bad_frame_is_named(bad, error, text):
+    good = disc((20, 20), (9, 9), 4)
+    with pytest.raises(error, match=text):
+        swathe.ot.solve_batch([(good, good), (bad, good)])
+    lenient = swathe.ot.solve_batch([(good, good), (bad, good)], on_error="return")
+    assert lenient[0] is not None and lenient[1] is None
+    assert [failure.index for failure in lenient.failures] == [1]
+
+
+def test_wrong_arguments_are_told():
+    good = disc((20, 20), (9, 9), 4)
+    for arguments, error, text in [
+        ({"epsilom": 1}, TypeError, "epsilom"),
+        ({"epsilon": -1}, ValueError, "epsilon"),
+        ({"epsilon": "small"}, TypeError, "epsilon is small"),
+        ({"crop": "tight"}, ValueError, "'union', 'fixed', 'bucketed'"),
+        ({"fields": ["speed"]}, ValueError, "speed"),
+        ({"mode": "fast"}, ValueError, "mode"),
+        ({"on_error": "ignore"}, ValueError, "on_error"),
+        ({"memory": "5 bananas"}, ValueError, "memory"),
+        ({"device": "tpu"}, ValueError, "device"),
+        ({"time_limit": 0}, ValueError, "time_limit"),
+    ]:
+        with pytest.raises(error, match=text):
+            swathe.ot.solve_batch([(good, good), (good, good)], **arguments)
+    with pytest.raises(ValueError, match="maps were not kept"):
+        _ = swathe.ot.solve_batch([(good, good)])[0].velocity
+
+
+def test_streams_take_iterators(pairs):
+    taken = []
+
+    def source():
+        for k, pair in enumerate(pairs):
+            taken.append(k)
+            yield pair
+
+    stream = swathe.ot.stream(source(), window=5)
+    first = next(stream)
+    assert first[0] == 0 and len(taken) == 5
+    rest = list(stream)
+    assert [index for index, _ in rest] == list(range(1, 12))
+    batch = swathe.ot.solve_batch(pairs)
+    assert [s.figures() for _, s in [first, *rest]] == [s.figures() for s in batch]
+
+
+def test_geometry_goes_there_and_back():
+    a, b = disc((50, 70), (20, 30), 6), disc((50, 70), (22, 33), 6)
+    shapes = swathe.ot.buckets([(10, 12), (30, 40), (64, 64)], n=2)
+    assert len(shapes) == 2
+    for policy, pool in [("union", 1), ("fixed", 1), ("bucketed", 1), ("union", 3)]:
+        geometry = swathe.ot.pair_geometry(a, b, policy, padding=4, pool=pool, buckets=shapes)
+        work = geometry.pad(a)
+        assert work.shape == geometry.work and work.sum() == a.sum()
+        if pool == 1:
+            np.testing.assert_array_equal(np.nan_to_num(geometry.unpad(work, a.shape)), a)
+    assert geometry.unpad(work, a.shape).shape == a.shape
+
+
+def test_another_thread_goes_on_meanwhile():
+    pairs = [(disc((96, 128), (40, 50), 20), disc((96, 128), (42, 55), 21))] * 20
+    counted, is_over = [0], threading.Event()
+
+    def count():
+        while not is_over.is_set():
+            counted[0] += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    before = counted[0]
+    swathe.ot.solve_batch(pairs, epsilon=1e-4, relaxation=10)
+    during = counted[0] - before
+    is_over.set()
+    thread.join()
+    assert during > 10
+
+
+def test_two_threads_may_call_at_once(pairs):
+    expected = [s.figures() for s in swathe.ot.solve_batch(pairs)]
+    found = [None, None]
+
+    def call(k):
+        found[k] = [s.figures() for s in swathe.ot.solve_batch(pairs)]
+
+    threads = [threading.Thread(target=call, args=(k,)) for k in range(2)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert found == [expected, expected]
+
+
+def _solve_in_child(pairs):
+    return [s.cost for s in swathe.ot.solve_batch(pairs)]
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_worker_processes_work(pairs, method):
+    expected = _solve_in_child(pairs)
+    with multiprocessing.get_context(method).Pool(2) as pool:
+        assert pool.map(_solve_in_child, [pairs, pairs]) == [expected, expected]
+
+
+def test_nothing_leaks():
+    resource = pytest.importorskip("resource")
+    pair = (disc((32, 32), (15, 15), 5), disc((32, 32), (16, 16), 5))
+    references = sys.getrefcount(pair[0])
+
+    def calls(n):
+        for _ in range(n):
+            swathe.ot.solve_batch([pair, pair], fields=True)[0].velocity.sum()
+        gc.collect()
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    before = calls(200)
+    after = calls(800)
+    # What a worker thread released last is released in Python by the next call.
+    time.sleep(0.3)
+    swathe.ot.buckets([(1, 1)])
+    now = sys.getrefcount(pair[0])
+    assert now == references
+    assert after - before < 16 << 10, f"{after - before} KiB more"
+
+
+def test_progress_is_told_and_its_error_ends_the_call(pairs):
+    told = []
+    swathe.ot.solve_batch(pairs, progress=lambda done, n: told.append((done, n)))
+    assert told[-1] == (12, 12)
+
+    def fail(done, n):
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        swathe.ot.solve_batch(pairs, progress=fail)
+
+
+def test_interrupts_act_soon():
+    code = (
+        "import numpy as np, swathe, sys, time\n"
+        "y, x = np.ogrid[:400, :400]\n"
+        "a = ((y - 200) ** 2 + (x - 180) ** 2 < 150 ** 2) * 1.0\n"
+        "b = ((y - 190) ** 2 + (x - 210) ** 2 < 140 ** 2) * 1.0\n"
+        "print('ready', flush=True)\n"
+        "try:\n"
+        f"    swathe.ot.solve_batch([(a, b)] * N, epsilon=1e-5, tolerance=1e-9)\n"
+        "except KeyboardInterrupt:\n"
+        "    print('interrupted', flush=True)\n"
+    )
+    for n in [1, 40]:
+        child = subprocess.Popen(
+            [sys.executable, "-c", code.replace("* N", f"* {n}")],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert child.stdout.readline() == "ready\n"
+        time.sleep(0.5)
+        import signal
+
+        child.send_signal(signal.SIGINT)
+        assert child.stdout.readline() == "interrupted\n"
+        assert child.wait(10) == 0
+
+
+def test_potentials_give_the_plan():
+    a, b = disc((18, 24), (8, 9), 4), disc((18, 24), (9, 12), 4)
+    epsilon = 5e-3
+    solution = swathe.ot.solve(a, b, epsilon=epsilon, relaxation=1.0, potentials=True, tolerance=1e-8)
+    f, g = solution.potentials
+    ya, xa = np.nonzero(a)
+    yb, xb = np.nonzero(b)
+    cost = ((ya[:, None] - yb) ** 2 + (xa[:, None] - xb) ** 2) / 24**2
+    plan = np.exp((f[ya, xa][:, None] + g[yb, xb] - cost) / epsilon) / a.sum() / b.sum()
+    assert plan.sum() == pytest.approx(solution.mass_transported, rel=1e-5)
+
+
+def test_empty_frames_are_answers():
+    a, nothing = disc((20, 20), (9, 9), 4), np.zeros((20, 20))
+    batch = swathe.ot.solve_batch([(a, nothing), (nothing, a), (nothing, nothing)])
+    assert [s.status for s in batch] == ["empty_target", "empty_source", "both_empty"]
+    assert batch[0].mass_destroyed == pytest.approx(1.0)
+    assert len(swathe.ot.solve_batch([])) == 0
+    assert math.isnan(swathe.ot.solve(nothing, nothing).velocity[0, 0, 0])

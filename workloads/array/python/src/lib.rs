@@ -1,0 +1,209 @@
+//! Array operations for Python: lists of arrays in, lists of arrays out, no files.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyModule;
+use swathe_array::{
+    Answer, Array, ArrayFailure, Elements, Key, MapKind, MapOperand, map_pairs, matmul, xor,
+};
+use swathe_python::{ArrayView, ElementType, submodule};
+
+/// Adds `swathe._swathe.array`.
+///
+/// # Errors
+/// If Python refuses to create the module.
+pub fn register(parent: &Bound<'_, PyModule>) -> PyResult<()> {
+    submodule(parent, "array", |module| {
+        module.add_function(wrap_pyfunction!(products, module)?)?;
+        module.add_function(wrap_pyfunction!(hidden, module)?)?;
+        module.add_function(wrap_pyfunction!(mapped, module)?)
+    })
+}
+
+/// What a call returns: the results in order (`None` for what failed), and the failures.
+type Results<'py> = (Vec<Option<Bound<'py, PyAny>>>, Vec<(usize, String)>);
+
+/// The product of every pair of arrays, by the rules of `numpy.matmul`.
+#[pyfunction]
+fn products<'py>(
+    py: Python<'py>,
+    first: &Bound<'py, PyAny>,
+    second: &Bound<'py, PyAny>,
+) -> PyResult<Results<'py>> {
+    let (first, second) = (arrays(first, "a")?, arrays(second, "b")?);
+    let pairs = paired(&first, &second)?;
+    let products = py.detach(|| matmul(&pairs));
+    results(py, products)
+}
+
+/// Every array XORed with the numbers of a key, the stream of a seed, or an array of its own.
+#[pyfunction]
+#[pyo3(signature = (items, key, seed))]
+fn hidden<'py>(
+    py: Python<'py>,
+    items: &Bound<'py, PyAny>,
+    key: Option<Vec<u64>>,
+    seed: Option<u64>,
+) -> PyResult<Results<'py>> {
+    let items = arrays(items, "item")?;
+    let key = match (key, seed) {
+        (Some(numbers), None) => Key::Numbers(std::sync::Arc::new(numbers)),
+        (None, Some(seed)) => Key::Seed(seed),
+        _ => return Err(PyValueError::new_err("give either key or seed")),
+    };
+    let hidden = py.detach(|| xor(&items, &key));
+    results(py, hidden)
+}
+
+/// Every element of every array, mapped.
+#[pyfunction]
+#[pyo3(signature = (name, items, operand, second))]
+fn mapped<'py>(
+    py: Python<'py>,
+    name: &str,
+    items: &Bound<'py, PyAny>,
+    operand: Option<f64>,
+    second: Option<Bound<'py, PyAny>>,
+) -> PyResult<Results<'py>> {
+    let items = arrays(items, "item")?;
+    let second = second
+        .map(|second| arrays(&second, "operand"))
+        .transpose()?;
+    let operand = match (operand, &second) {
+        (Some(x), _) => Some(MapOperand::Scalar(x)),
+        (None, Some(_)) => Some(MapOperand::Second),
+        (None, None) => None,
+    };
+    let kind = map_kind(name, operand)?;
+    let answers = match &second {
+        Some(second) => {
+            let pairs = paired(&items, second)?;
+            py.detach(|| map_pairs(&pairs, kind))
+        }
+        None => py.detach(|| swathe_array::map(&items, kind)),
+    };
+    let array = |answer: Answer| answer.array;
+    results(
+        py,
+        answers
+            .into_iter()
+            .map(|answer| answer.map(array))
+            .collect(),
+    )
+}
+
+fn map_kind(name: &str, operand: Option<MapOperand>) -> PyResult<MapKind> {
+    let plain = match (name, operand) {
+        ("add", Some(operand)) => return Ok(MapKind::Add(operand)),
+        ("multiply", Some(operand)) => return Ok(MapKind::Multiply(operand)),
+        ("add" | "multiply", None) => {
+            return Err(PyValueError::new_err(format!(
+                "'{name}' needs an operand: a number, or a list of arrays"
+            )));
+        }
+        ("square", None) => MapKind::Square,
+        ("sqrt", None) => MapKind::Sqrt,
+        ("exp", None) => MapKind::Exp,
+        ("log", None) => MapKind::Log,
+        ("abs", None) => MapKind::Abs,
+        ("negate", None) => MapKind::Negate,
+        ("square" | "sqrt" | "exp" | "log" | "abs" | "negate", Some(_)) => {
+            return Err(PyValueError::new_err(format!("'{name}' takes no operand")));
+        }
+        _ => {
+            return Err(PyValueError::new_err(format!(
+                "there is no map '{name}'; there are add, multiply, square, sqrt, exp, log, abs and negate"
+            )));
+        }
+    };
+    Ok(plain)
+}
+
+/// Pairs of equal places; a list of one serves for all.
+fn paired<'a>(first: &'a [Array], second: &'a [Array]) -> PyResult<Vec<(&'a Array, &'a Array)>> {
+    match (first, second) {
+        (_, [only]) => Ok(first.iter().map(|a| (a, only)).collect()),
+        _ if first.len() == second.len() => Ok(first.iter().zip(second).collect()),
+        _ => Err(PyValueError::new_err(format!(
+            "there are {} arrays on the left and {} on the right",
+            first.len(),
+            second.len()
+        ))),
+    }
+}
+
+fn arrays(items: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<Array>> {
+    let mut arrays = Vec::with_capacity(items.len().unwrap_or(0));
+    for (number, item) in items.try_iter()?.enumerate() {
+        let view = ArrayView::new(&item?, || format!("{what} {number}"))?;
+        arrays.push(owned(&view, &|| format!("{what} {number}"))?);
+    }
+    Ok(arrays)
+}
+
+/// The array's elements, copied once.
+fn owned(view: &ArrayView, what: &dyn Fn() -> String) -> PyResult<Array> {
+    let Some(bytes) = view.bytes() else {
+        // NumPy gathers strided elements; that copy is the one that is taken.
+        return Python::attach(|py| {
+            let numpy = py.import("numpy")?;
+            let dense = numpy.call_method1("ascontiguousarray", (view.owner(),))?;
+            owned(&ArrayView::new(&dense, what)?, what)
+        });
+    };
+    macro_rules! elements {
+        ($variant:ident, $type:ty) => {{
+            let chunks = bytes.as_chunks::<{ size_of::<$type>() }>().0.iter();
+            Elements::$variant(chunks.map(|chunk| <$type>::from_ne_bytes(*chunk)).collect())
+        }};
+    }
+    let elements = match view.element() {
+        ElementType::Bool | ElementType::U8 => Elements::U8(bytes.to_vec()),
+        ElementType::U16 => elements!(U16, u16),
+        ElementType::U32 => elements!(U32, u32),
+        ElementType::U64 => elements!(U64, u64),
+        ElementType::I8 => elements!(I8, i8),
+        ElementType::I16 => elements!(I16, i16),
+        ElementType::I32 => elements!(I32, i32),
+        ElementType::I64 => elements!(I64, i64),
+        ElementType::F32 => elements!(F32, f32),
+        ElementType::F64 => elements!(F64, f64),
+    };
+    let array = Array::new(view.shape().to_vec(), elements);
+    array.map_err(|error| PyValueError::new_err(format!("{}: {error}", what())))
+}
+
+fn results<'py>(
+    py: Python<'py>,
+    results: Vec<Result<Array, ArrayFailure>>,
+) -> PyResult<Results<'py>> {
+    let mut arrays = Vec::with_capacity(results.len());
+    let mut failures = Vec::new();
+    for (number, result) in results.into_iter().enumerate() {
+        match result {
+            Ok(array) => arrays.push(Some(to_python(py, array)?)),
+            Err(failure) => {
+                failures.push((number, failure.to_string()));
+                arrays.push(None);
+            }
+        }
+    }
+    Ok((arrays, failures))
+}
+
+/// The array without a copy of its elements.
+fn to_python(py: Python<'_>, array: Array) -> PyResult<Bound<'_, PyAny>> {
+    use numpy::{IxDyn, PyArray1, PyArrayMethods as _};
+    let (shape, elements) = array.into_parts();
+    let shape = IxDyn(&shape);
+    macro_rules! wrap {
+        ($($variant:ident),*) => {
+            match elements {
+                $(Elements::$variant(values) => {
+                    Ok(PyArray1::from_vec(py, values).reshape(shape)?.into_any())
+                })*
+            }
+        };
+    }
+    wrap!(U8, U16, U32, U64, I8, I16, I32, I64, F32, F64)
+}

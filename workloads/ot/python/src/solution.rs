@@ -1,0 +1,285 @@
+//! A solution as Python sees it. The package's own class wraps it.
+
+use std::sync::Arc;
+
+use numpy::ndarray::{Array2, Array3};
+use numpy::{PyArray1, PyArray2, PyArray3, ToPyArray};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use swathe_ot::{Coupling, Fields, Scratch, Settings, Solution, Spread, Summary, lift};
+use swathe_python::Interrupt;
+
+use crate::frame_view::PairView;
+use crate::run::Finished;
+
+/// The solution of a pair, and the pair itself for what is computed on request.
+#[pyclass(frozen, module = "swathe._swathe.ot")]
+pub(crate) struct RawSolution {
+    solution: Solution,
+    summary: Option<Summary>,
+    view: Arc<PairView>,
+    settings: Arc<Settings>,
+}
+
+impl RawSolution {
+    pub(crate) fn new(
+        finished: Finished,
+        view: Arc<PairView>,
+        settings: Arc<Settings>,
+    ) -> RawSolution {
+        RawSolution {
+            solution: finished.solution,
+            summary: finished.summary,
+            view,
+            settings,
+        }
+    }
+
+    fn frame_shape(&self) -> (usize, usize) {
+        let shape = self.solution.geometry.frame;
+        (shape.h_px, shape.w_px)
+    }
+}
+
+/// The three maps and the velocity, on the frame.
+type Maps<'py> = (
+    Bound<'py, PyArray3<f64>>,
+    Bound<'py, PyArray2<f64>>,
+    Bound<'py, PyArray2<f64>>,
+    Bound<'py, PyArray2<f64>>,
+);
+
+/// The crop, the work grid, where the crop lies in it, and the pool.
+type Placement = (
+    (usize, usize, usize, usize),
+    (usize, usize),
+    (usize, usize),
+    usize,
+);
+
+/// Two maps on the frame.
+type TwoMaps<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>);
+
+/// Rows and columns of source and target pixels, and the masses that move between them.
+type Links<'py> = (
+    Bound<'py, PyArray1<i64>>,
+    Bound<'py, PyArray1<i64>>,
+    Bound<'py, PyArray1<f64>>,
+);
+
+#[pymethods]
+impl RawSolution {
+    /// All figures by name.
+    fn figures<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let figures = PyDict::new(py);
+        let solution = &self.solution;
+        figures.set_item("status", solution.status.name())?;
+        figures.set_item("iterations", solution.iterations)?;
+        figures.set_item("iterations_coarse", solution.iterations_coarse)?;
+        figures.set_item("used_f64", solution.used_f64)?;
+        let numbers = [
+            ("residual", solution.residual),
+            ("cost", solution.cost),
+            ("cost_px2", solution.cost_px2),
+            ("objective", solution.objective),
+            ("mass_src", solution.mass_src),
+            ("mass_tgt", solution.mass_tgt),
+            ("mass_transported", solution.mass_transported),
+            ("mass_created", solution.mass_created),
+            ("mass_destroyed", solution.mass_destroyed),
+            ("mass_created_clamped", solution.mass_created_clamped),
+            ("mass_destroyed_clamped", solution.mass_destroyed_clamped),
+            ("coord_scale", solution.coord_scale),
+            ("epsilon", self.settings.epsilon),
+            ("relaxation", self.settings.relaxation),
+        ];
+        for (name, value) in numbers {
+            figures.set_item(name, value)?;
+        }
+        if let Some(summary) = &self.summary {
+            for (name, suffix, spread) in [
+                ("displacement", "_px", &summary.displacement_px),
+                ("div", "", &summary.div),
+                ("curl", "", &summary.curl),
+            ] {
+                add_spread(&figures, name, suffix, spread)?;
+            }
+        }
+        Ok(figures)
+    }
+
+    /// The crop `(y0, x0, height, width)`, the work grid, where the crop lies in it, and the pool.
+    #[getter]
+    fn geometry(&self) -> Placement {
+        let geometry = &self.solution.geometry;
+        let cut = geometry.crop;
+        (
+            (cut.y0_px, cut.x0_px, cut.shape.h_px, cut.shape.w_px),
+            (geometry.work.h_px, geometry.work.w_px),
+            (geometry.pad_y_px, geometry.pad_x_px),
+            geometry.pool,
+        )
+    }
+
+    #[getter]
+    fn has_fields(&self) -> bool {
+        self.solution.fields.is_some()
+    }
+
+    /// Velocity, created, destroyed and cost on the frame; NaN off the support.
+    fn fields<'py>(&self, py: Python<'py>) -> PyResult<Maps<'py>> {
+        let whole = py.detach(|| self.fields_on_frame())?;
+        let (h, w) = self.frame_shape();
+        let map = |values: Vec<f64>| {
+            let map = Array2::from_shape_vec((h, w), values);
+            map.expect("a value for every pixel").to_pyarray(py)
+        };
+        let velocity: Vec<f64> = whole.velocity_yx_px.into_iter().flatten().collect();
+        let velocity = Array3::from_shape_vec((h, w, 2), velocity);
+        Ok((
+            velocity.expect("two values for every pixel").to_pyarray(py),
+            map(whole.created),
+            map(whole.destroyed),
+            map(whole.cost_map),
+        ))
+    }
+
+    /// The potentials on the frame, in cost units; NaN outside of the box of live pixels.
+    fn potentials<'py>(&self, py: Python<'py>) -> PyResult<TwoMaps<'py>> {
+        let Some(potentials) = &self.solution.potentials else {
+            return Err(PyValueError::new_err(
+                "the potentials were not kept: pass potentials=True",
+            ));
+        };
+        let on_frame = |values: &[f64]| {
+            let (h, w) = self.frame_shape();
+            let mut whole = Array2::from_elem((h, w), f64::NAN);
+            let (geometry, work) = (&self.solution.geometry, self.solution.geometry.live_work());
+            if let Some(live) = geometry.live {
+                for y in 0..live.shape.h_px {
+                    for x in 0..live.shape.w_px {
+                        let cell = y / geometry.pool * work.w_px + x / geometry.pool;
+                        whole[[live.y0_px + y, live.x0_px + x]] = values[cell];
+                    }
+                }
+            }
+            whole.to_pyarray(py)
+        };
+        Ok((on_frame(&potentials.f), on_frame(&potentials.g)))
+    }
+
+    /// Entries of the plan: those of at least this mass, or the `top_k` largest of every source
+    /// pixel. The pair is solved again for them.
+    #[pyo3(signature = (top_k, threshold))]
+    fn coupling<'py>(
+        &self,
+        py: Python<'py>,
+        top_k: Option<usize>,
+        threshold: Option<f64>,
+    ) -> PyResult<Links<'py>> {
+        let coupling = match (top_k, threshold) {
+            (Some(k), None) => Coupling::TopK(k),
+            (None, Some(mass)) => Coupling::Threshold(mass),
+            _ => {
+                return Err(PyValueError::new_err("give either top_k or threshold"));
+            }
+        };
+        let settings = Settings {
+            coupling,
+            fields: false,
+            ..(*self.settings).clone()
+        };
+        settings
+            .check()
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let links = py.detach(|| {
+            let interrupt = std::cell::RefCell::new(Interrupt::new());
+            let stop = || interrupt.borrow_mut().is_due();
+            let pair = self.view.cut(self.solution.geometry);
+            let solved = pair.and_then(|pair| {
+                swathe_ot::solve_with(&pair, &settings, &mut Scratch::new(), &stop)
+            });
+            interrupt.into_inner().finish()?;
+            let solved = solved.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+            Ok::<_, PyErr>(solved.coupling)
+        })?;
+        let (_, w) = self.frame_shape();
+        let pixel = |y: u32, x: u32| i64::from(y) * w as i64 + i64::from(x);
+        let rows: Vec<i64> = links
+            .iter()
+            .map(|l| pixel(l.src_y_px, l.src_x_px))
+            .collect();
+        let columns: Vec<i64> = links
+            .iter()
+            .map(|l| pixel(l.tgt_y_px, l.tgt_x_px))
+            .collect();
+        let masses: Vec<f64> = links.iter().map(|link| link.mass).collect();
+        Ok((
+            PyArray1::from_vec(py, rows),
+            PyArray1::from_vec(py, columns),
+            PyArray1::from_vec(py, masses),
+        ))
+    }
+
+    /// Height and width of the frames.
+    #[getter]
+    fn shape(&self) -> (usize, usize) {
+        self.frame_shape()
+    }
+}
+
+impl RawSolution {
+    fn fields_on_frame(&self) -> PyResult<Fields> {
+        let wrong = |error: swathe_ot::Failure| PyRuntimeError::new_err(error.to_string());
+        if self.solution.fields.is_none() {
+            return Err(PyValueError::new_err(
+                "the maps were not kept: pass fields=True, or the names of those you want",
+            ));
+        }
+        let (h, w) = self.frame_shape();
+        let mut whole = Fields {
+            velocity_yx_px: vec![[f64::NAN; 2]; h * w],
+            created: vec![f64::NAN; h * w],
+            destroyed: vec![f64::NAN; h * w],
+            cost_map: vec![f64::NAN; h * w],
+        };
+        let Some(live) = self.solution.geometry.live else {
+            return Ok(whole);
+        };
+        let pair = self.view.cut(self.solution.geometry).map_err(wrong)?;
+        let Some(cut) = lift(&self.solution, &pair.source, &pair.target) else {
+            return Ok(whole);
+        };
+        for y in 0..live.shape.h_px {
+            for x in 0..live.shape.w_px {
+                let from = y * live.shape.w_px + x;
+                let to = (live.y0_px + y) * w + live.x0_px + x;
+                whole.velocity_yx_px[to] = cut.velocity_yx_px[from];
+                whole.created[to] = cut.created[from];
+                whole.destroyed[to] = cut.destroyed[from];
+                whole.cost_map[to] = cut.cost_map[from];
+            }
+        }
+        Ok(whole)
+    }
+}
+
+fn add_spread(
+    figures: &Bound<'_, PyDict>,
+    name: &str,
+    suffix: &str,
+    spread: &Spread,
+) -> PyResult<()> {
+    for (part, value) in [
+        ("mean", spread.mean),
+        ("std", spread.std),
+        ("p50", spread.p50),
+        ("p90", spread.p90),
+        ("p95", spread.p95),
+        ("max", spread.max),
+    ] {
+        figures.set_item(format!("{name}_{part}{suffix}"), value)?;
+    }
+    Ok(())
+}
