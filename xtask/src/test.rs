@@ -8,7 +8,7 @@ use crate::flags::TestOptions;
 use crate::new_workload;
 use crate::process::{self, cargo};
 use crate::setup::{self, Ready};
-use crate::skipped::{Sieve, Skip};
+use crate::skipped::{Failure, Sieve, Skip};
 use crate::step::{Steps, Verdict};
 use crate::tidy;
 use crate::workspace::Workspace;
@@ -19,7 +19,7 @@ pub(crate) fn test(workspace: &Workspace, options: TestOptions) -> bool {
     let ci = setup::is_ci();
     let mut steps = Steps::new(ci);
     let mut ready = Ready::default();
-    let mut skips = Vec::new();
+    let mut sieve = Sieve::default();
     // Without a selection cargo tests everything, including examples and doc tests.
     let selection: &[&str] = if options.fast {
         &["--lib", "--bins", "--tests"]
@@ -73,7 +73,7 @@ pub(crate) fn test(workspace: &Workspace, options: TestOptions) -> bool {
                 .args(selection);
             command.args(["--", "--show-output"]);
             ready.export(&mut command, workspace);
-            run_tests(&mut command, ci, &mut skips)
+            run_tests(&mut command, ci, &mut sieve)
         },
     );
     if options.fast {
@@ -93,9 +93,18 @@ pub(crate) fn test(workspace: &Workspace, options: TestOptions) -> bool {
         );
     }
 
-    if !skips.is_empty() {
+    if !sieve.failures.is_empty() {
+        println!("\ntests that failed:");
+        for Failure { test, lines } in &sieve.failures {
+            println!("  FAILED {test}");
+            for line in lines {
+                println!("    {line}");
+            }
+        }
+    }
+    if !sieve.skips.is_empty() {
         println!("\ntests that could not run:");
-        for Skip { test, reason } in &skips {
+        for Skip { test, reason } in &sieve.skips {
             println!("  SKIPPED {test}: {reason}");
         }
     }
@@ -119,10 +128,9 @@ fn with_component(root: &Path, subcommand: &str, component: &str, args: &[&str])
     process::run(cargo(root).args(args)).into()
 }
 
-/// Runs Rust tests, and collects those that could not run.
-fn run_tests(command: &mut Command, ci: bool, skips: &mut Vec<Skip>) -> Verdict {
+/// Runs Rust tests, and collects those that failed or could not run.
+fn run_tests(command: &mut Command, ci: bool, sieve: &mut Sieve) -> Verdict {
     process::say(command);
-    let mut sieve = Sieve::default();
     let status = command
         .stdout(Stdio::piped())
         .spawn()
@@ -137,11 +145,10 @@ fn run_tests(command: &mut Command, ci: bool, skips: &mut Vec<Skip>) -> Verdict 
             }
             child.wait()
         });
-    *skips = sieve.skips;
     match process::judge(command, status) {
-        Ok(()) if ci && !skips.is_empty() => Verdict::Failed(format!(
+        Ok(()) if ci && !sieve.skips.is_empty() => Verdict::Failed(format!(
             "{} tests could not run, which CI does not excuse",
-            skips.len()
+            sieve.skips.len()
         )),
         judged => judged.into(),
     }
@@ -179,20 +186,20 @@ mod tests {
 
     #[test]
     fn a_skipped_test_fails_the_step_only_under_ci() {
-        let mut skips = Vec::new();
+        let mut sieve = Sieve::default();
         assert_eq!(
-            run_tests(&mut skipping(), false, &mut skips),
+            run_tests(&mut skipping(), false, &mut sieve),
             Verdict::Passed
         );
         assert_eq!(
-            skips,
+            sieve.skips,
             [Skip {
                 test: "a".to_owned(),
                 reason: "no b".to_owned()
             }]
         );
         assert!(matches!(
-            run_tests(&mut skipping(), true, &mut skips),
+            run_tests(&mut skipping(), true, &mut sieve),
             Verdict::Failed(_)
         ));
     }
@@ -202,7 +209,7 @@ mod tests {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "exit 101"]);
         assert!(matches!(
-            run_tests(&mut command, false, &mut Vec::new()),
+            run_tests(&mut command, false, &mut Sieve::default()),
             Verdict::Failed(_)
         ));
     }

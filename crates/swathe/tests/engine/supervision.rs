@@ -9,11 +9,13 @@ use std::time::Duration;
 
 use swathe::{
     AsSolved, BatchSize, Budget, Costs, Delivery, Device, DeviceId, DeviceUse, EndCause, Event,
-    Faults, Finish, Host, Observer, Outcome, Placement, Report, Routing, SetbackCause, Settings,
-    Size, Stop, Workload,
+    Faults, Finish, Host, Observer, Outcome, OutcomeKind, Placement, Report, Routing, SetbackCause,
+    Settings, Size, Stop, Workload,
 };
 
-use crate::sieve::{Field, Loaded, Refusal, Sieve, Twist, Watchdog, check, fields, mix, run};
+use crate::sieve::{
+    Field, Loaded, Refusal, Sieve, Twist, Watchdog, check, fields, late_if, mix, patiently, run,
+};
 
 /// Devices that need no driver.
 pub(crate) fn hosts(n: usize) -> Vec<Device> {
@@ -136,7 +138,7 @@ fn ticks_come_between_outcomes() {
     let mut all = fields(20, 31);
     all[19] = all[19].twisted(Twist::LoopsAndPolls);
     let settings = Settings {
-        time_limit: Duration::from_millis(600),
+        time_limit: Duration::from_secs(2),
         ..settings(0, "")
     };
     let sieve = Sieve::new(&settings.memory);
@@ -160,7 +162,7 @@ fn ticks_come_between_outcomes() {
 /// problems that only it may take are solved.
 #[test]
 fn stuck_loaders_of_a_device_are_replaced() {
-    for routing in [Routing::Launch, Routing::Measured] {
+    let test = |routing, time_limit| {
         let mut all = launchable(400, 0);
         for k in [0, 1, 2, 3, 100, 101] {
             all[k] = all[k].twisted(Twist::LoadLoopsOnce);
@@ -168,6 +170,7 @@ fn stuck_loaders_of_a_device_are_replaced() {
         let settings = Settings {
             routing,
             batch_size: BatchSize::Fixed(2),
+            time_limit,
             ..settings(1, "")
         };
         let sieve = Sieve::new(&settings.memory);
@@ -177,6 +180,9 @@ fn stuck_loaders_of_a_device_are_replaced() {
         if routing == Routing::Launch {
             assert!(n_launched(&report) >= 300, "{:?}", report.routes);
         }
+    };
+    for routing in [Routing::Launch, Routing::Measured] {
+        patiently(300, |time_limit| test(routing, time_limit));
     }
 }
 
@@ -184,26 +190,27 @@ fn stuck_loaders_of_a_device_are_replaced() {
 /// elsewhere.
 #[test]
 fn a_device_that_hangs_while_it_is_reopened_is_given_up() {
-    let all = Arc::new(launchable(60, 0));
-    let settings = settings(1, "lost@launch:1,slow@reopen:1=3600s");
-    let report = check(&Sieve::new(&settings.memory), &all, &settings);
-    let retired = report.devices.iter().find_map(|device| match device {
-        DeviceUse::Host(host) => host.retired.clone(),
-        _ => None,
+    patiently(300, |time_limit| {
+        let all = Arc::new(launchable(60, 0));
+        let settings = Settings {
+            time_limit,
+            ..settings(1, "lost@launch:1,slow@reopen:1=3600s")
+        };
+        let report = check(&Sieve::new(&settings.memory), &all, &settings);
+        let retired = report.devices.iter().find_map(|device| match device {
+            DeviceUse::Host(host) => host.retired.clone(),
+            _ => None,
+        });
+        assert_eq!(retired.as_deref(), Some("its driver does not come back"));
+        let mut causes = report.setbacks.iter().map(|setback| &setback.cause);
+        assert!(causes.any(|cause| *cause == SetbackCause::DeviceTimedOut));
     });
-    assert_eq!(retired.as_deref(), Some("its driver does not come back"));
-    let causes = report.setbacks.iter().map(|setback| &setback.cause);
-    assert!(
-        causes
-            .into_iter()
-            .any(|cause| *cause == SetbackCause::DeviceTimedOut)
-    );
 }
 
 /// A check that never ends does not affect the answer that it was to check.
 #[test]
 fn a_check_that_never_ends_changes_no_outcome() {
-    for n_devices in [0, 1] {
+    let test = |n_devices, time_limit| {
         let mut all = launchable(30, 0);
         for k in [0, 7, 29] {
             all[k] = all[k].twisted(Twist::AnswersOnce);
@@ -211,15 +218,20 @@ fn a_check_that_never_ends_changes_no_outcome() {
         let settings = Settings {
             n_verify: 30,
             batch_size: BatchSize::Fixed(10),
+            time_limit,
             ..settings(n_devices, "")
         };
         let sieve = Sieve::new(&settings.memory);
         let report = check(&sieve, &Arc::new(all), &settings);
         sieve.released.store(true, Ordering::Relaxed);
         assert_eq!(report.counts.n_solved, 30);
+        late_if(report.verification.n_skipped > 3);
         assert_eq!(report.verification.n_checked, 27);
         assert_eq!(report.verification.n_skipped, 3);
         assert!(report.verification.mismatches.is_empty());
+    };
+    for n_devices in [0, 1] {
+        patiently(300, |time_limit| test(n_devices, time_limit));
     }
 }
 
@@ -276,17 +288,14 @@ impl Finish for Counted {
 /// A delivered solution is finished exactly once, whatever is retried, verified or lost.
 #[test]
 fn solutions_are_finished_exactly_once() {
-    for (n_devices, faults) in [
-        (0, ""),
-        (0, "oom%10:seed=1,lost%10:seed=2"),
-        (2, "lost%20:seed=3"),
-    ] {
+    let test = |n_devices, faults, time_limit| {
         let mut all = launchable(200, 0);
         all[50] = all[50].twisted(Twist::AnswersOnce);
         let all = Arc::new(all);
         let settings = Settings {
             n_verify: 200,
             batch_size: BatchSize::Fixed(8),
+            time_limit,
             ..settings(n_devices, faults)
         };
         let sieve = Sieve::new(&settings.memory);
@@ -297,16 +306,26 @@ fn solutions_are_finished_exactly_once() {
         let _watchdog = Watchdog::start();
         let source = sieve.source(&all);
         let report = swathe::run_finishing(&counted, &source, &settings, &mut |delivery| {
-            if let Delivery::Done(done) = delivery {
+            if let Delivery::Done(done) = delivery
+                && !matches!(done.outcome, Outcome::TimedOut { .. })
+            {
                 assert!(matches!(done.outcome, Outcome::Solved(3)));
             }
             ControlFlow::Continue(())
         });
         sieve.released.store(true, Ordering::Relaxed);
+        late_if(report.counts.n_timed_out > 0);
         assert_eq!(report.counts.n_solved, 200);
         for (k, n) in counted.n_finished.iter().enumerate() {
             assert_eq!(n.load(Ordering::Relaxed), 1, "problem {k}, {faults}");
         }
+    };
+    for (n_devices, faults) in [
+        (0, ""),
+        (0, "oom%10:seed=1,lost%10:seed=2"),
+        (2, "lost%20:seed=3"),
+    ] {
+        patiently(300, |time_limit| test(n_devices, faults, time_limit));
     }
 }
 
@@ -344,13 +363,14 @@ fn many_stuck_solvers_end_the_run() {
     else {
         panic!("{:?}", report.ended_by)
     };
-    assert_eq!(n_stuck, 6);
+    // Two workers may be abandoned before the run's thread counts them.
+    assert!(n_stuck > 5, "{n_stuck}");
     assert!(report.cancelled);
     assert_eq!(
         (report.counts.n_solved, report.counts.n_timed_out),
         (n_solved, n_timed_out)
     );
-    assert!(n_solved > 0 && n_timed_out >= 6);
+    assert!(n_solved > 0 && n_timed_out > 5);
 }
 
 /// Stuck solvers that return later no longer count.
@@ -371,12 +391,21 @@ fn solvers_that_come_back_do_not_add_up() {
     };
     let ran = run(&Sieve::new(&settings.memory), &Arc::new(all), &settings);
     assert_eq!(ran.report.ended_by, None);
-    assert_eq!(ran.report.counts.n_timed_out, 80);
+    // The others may exceed so short a limit too.
+    let n_late = |kinds: &[OutcomeKind]| {
+        let late = kinds.iter().step_by(2);
+        late.filter(|kind| **kind == OutcomeKind::TimedOut).count()
+    };
+    assert_eq!(n_late(&ran.kinds), 80);
 }
 
 /// A caller that stalls blocks neither the watchdog nor the time limit of a solver.
 #[test]
 fn limits_hold_while_the_caller_stalls() {
+    patiently(300, stall);
+}
+
+fn stall(time_limit: Duration) {
     // All of one kind, so that they are taken in this order.
     let mut all: Vec<Field> = (0..400).map(|k| Field::new(10 * k, 2, 2)).collect();
     for field in &mut all[..2] {
@@ -387,6 +416,7 @@ fn limits_hold_while_the_caller_stalls() {
         n_threads: 3,
         n_prefetch: 3,
         batch_size: BatchSize::Fixed(1),
+        time_limit,
         ..settings(0, "")
     };
     let sieve = Sieve::new(&settings.memory);
@@ -400,6 +430,7 @@ fn limits_hold_while_the_caller_stalls() {
         ControlFlow::Continue(())
     });
     sieve.released.store(true, Ordering::Relaxed);
+    late_if(report.counts.n_timed_out > 3);
     assert_eq!(report.counts.n_timed_out, 3);
     assert_eq!(report.counts.n_done(), 400);
 }
@@ -430,7 +461,8 @@ fn a_measured_cost_wakes_a_device_that_waits() {
     let probed_ms = first.expect("the device hands them over").at_ms;
     let launches = report.launches.iter();
     let n_before = launches.filter(|launch| launch.end_ms < probed_ms).count();
-    assert!(n_before < 30, "{n_before} problems before");
+    // Ten are enough to measure; a busy machine may take its time to run the device's thread.
+    assert!(n_before < 200, "{n_before} problems before");
 }
 
 #[test]
@@ -458,15 +490,18 @@ fn the_observer_is_called_on_the_callers_thread() {
         }
         seen.lock().unwrap().insert(std::thread::current().id());
     });
-    let mut all = fields(50, 37);
-    all[10] = all[10].twisted(Twist::LoopsAsleep);
-    let settings = Settings {
-        observer: Some(observer),
-        ..settings(1, "oom%10:seed=1")
-    };
-    let sieve = Sieve::new(&settings.memory);
-    check(&sieve, &Arc::new(all), &settings);
-    sieve.released.store(true, Ordering::Relaxed);
+    patiently(300, |time_limit| {
+        let mut all = fields(50, 37);
+        all[10] = all[10].twisted(Twist::LoopsAsleep);
+        let settings = Settings {
+            observer: Some(observer.clone()),
+            time_limit,
+            ..settings(1, "oom%10:seed=1")
+        };
+        let sieve = Sieve::new(&settings.memory);
+        check(&sieve, &Arc::new(all), &settings);
+        sieve.released.store(true, Ordering::Relaxed);
+    });
     assert!(has_sampled.load(Ordering::Relaxed));
     let here = HashSet::from([std::thread::current().id()]);
     assert_eq!(*threads.lock().unwrap(), here);
@@ -528,7 +563,10 @@ fn panics_of_solvers_are_guarded() {
     all[3] = all[3].twisted(Twist::Panics);
     all[4] = all[4].twisted(Twist::LoadPanics);
     all[5] = all[5].twisted(Twist::SizePanics);
-    let settings = settings(0, "");
+    let settings = Settings {
+        time_limit: Duration::from_secs(30),
+        ..settings(0, "")
+    };
     check(&Sieve::new(&settings.memory), &Arc::new(all), &settings);
     assert!(N_GUARDED.load(Ordering::Relaxed) >= 3);
 }
