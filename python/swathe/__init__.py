@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from . import arc, array, lattice, ot, own
 from ._errors import SolveError
-from ._swathe import __version__
+from ._swathe import __version__, devices
 from .lattice import Lattice
 from .own import Batch, run, stream, submit
 from .runs import open_run
@@ -21,6 +21,7 @@ __all__ = [
     "__version__",
     "arc",
     "array",
+    "devices",
     "lattice",
     "open_run",
     "ot",

@@ -15,9 +15,10 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +26,8 @@ from numpy.typing import ArrayLike, NDArray
 from . import _swathe
 from ._errors import Failure, SolveError, check_on_error
 from ._progress import progress_callback
+from ._stream import streamed
+from .runs import Run, open_run
 
 __all__ = [
     "Geometry",
@@ -304,6 +307,17 @@ def solve(
     return solutions[0]
 
 
+@overload
+def solve_batch(
+    problems: Iterable[Sequence[ArrayLike | None]], *, out: None = None, **arguments: Any
+) -> Solutions: ...
+@overload
+def solve_batch(
+    problems: Iterable[Sequence[ArrayLike | None]],
+    *,
+    out: str | os.PathLike[str],
+    **arguments: Any,
+) -> Run: ...
 def solve_batch(
     problems: Iterable[Sequence[ArrayLike | None]],
     *,
@@ -314,8 +328,11 @@ def solve_batch(
     um_per_px: float | None = None,
     on_error: str = "raise",
     progress: bool | Callable[[int, int], object] = False,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    ids: Sequence[str] | None = None,
     **settings: Any,
-) -> Solutions:
+) -> Solutions | Run:
     """Solve many pairs, of any shapes, on all cores (and on graphics processors with ``device``).
 
     A problem is ``(source, target)`` or ``(source, target, source mask, target mask)``. Besides the
@@ -326,9 +343,23 @@ def solve_batch(
     Maps are kept only on request: ``fields=True`` or some of ``"velocity"``, ``"created"``,
     ``"destroyed"``, ``"cost"``. With ``on_error="return"`` a pair that fails gives ``None`` and
     stands in ``failures``.
+
+    ``out="RUN"`` writes a run folder instead, with its table and page, and returns it as
+    :func:`swathe.open_run` does: nothing is kept in memory, finished pairs survive a crash, and the
+    same call with ``resume=True`` goes on. ``ids`` names the pairs there. Pairs that fail stand in
+    its ``failures``.
     """
     ot, engine = _split(settings)
     keeps = _check(mode, fields, units, on_error)
+    if out is not None:
+        if potentials or mode == "sequential" or units == "input":
+            raise ValueError(
+                "out does not go with potentials, mode='sequential' or units='input': "
+                "a run folder has what the command writes"
+            )
+        return _solve_into(problems, ot, engine, keeps, progress, out, resume, ids, um_per_px)
+    if resume or ids is not None:
+        raise ValueError("resume and ids go with out, the folder of a run")
     ot["potentials"] = potentials
     callback, close = progress_callback(progress, "ot")
     try:
@@ -344,27 +375,83 @@ def solve_batch(
     return Solutions(solutions, failures, None if report is None else json.loads(report))
 
 
+def _solve_into(
+    problems: Iterable[Sequence[ArrayLike | None]],
+    ot: dict[str, Any],
+    engine: dict[str, Any],
+    keeps: bool,
+    progress: bool | Callable[[int, int], object],
+    out: str | os.PathLike[str],
+    resume: bool,
+    ids: Sequence[str] | None,
+    um_per_px: float | None,
+) -> Run:
+    names = None if ids is None else [str(name) for name in ids]
+    callback, close = progress_callback(progress, "ot")
+    try:
+        _swathe.ot.solve_into(
+            problems,
+            ot,
+            engine,
+            keeps,
+            callback,
+            out=os.fspath(out),
+            resume=resume,
+            ids=names,
+            um_per_px=um_per_px,
+        )
+    finally:
+        close()
+    return open_run(out)
+
+
 def stream(
     problems: Iterable[Sequence[ArrayLike | None]],
     *,
     window: int = 256,
-    **arguments: Any,
+    mode: str = "batch",
+    fields: bool | Sequence[str] = (),
+    potentials: bool = False,
+    units: str = "problem",
+    um_per_px: float | None = None,
+    on_error: str = "raise",
+    **settings: Any,
 ) -> Iterator[tuple[int, Solution | None]]:
-    """Solve pairs from an iterator, ``window`` at a time, and yield ``(index, solution)``.
+    """Solve pairs from an iterator and yield ``(index, solution)`` as they come.
 
-    Only a window of pairs and solutions is in memory. Arguments as for :func:`solve_batch`.
+    ``window`` pairs are taken from the iterator at a time, and at most so many solutions wait to be
+    yielded, so that memory does not grow with the input. Within a window solutions come in the order
+    in which they are finished. Arguments as for :func:`solve_batch`.
     """
     if window < 1:
         raise ValueError(f"window is {window}; it is 1 or more")
-    source, first = iter(problems), 0
-    while chunk := list(itertools.islice(source, window)):
-        try:
-            solutions = solve_batch(chunk, **arguments)
-        except SolveError as error:
-            moved = [Failure(first + f.index, f.kind, f.message) for f in error.failures]
-            raise SolveError("pair", moved) from None
-        yield from enumerate(solutions, first)
-        first += len(chunk)
+    ot, engine = _split(settings)
+    keeps = _check(mode, fields, units, on_error)
+    ot["potentials"] = potentials
+
+    def work(put: Callable[[Any], None]) -> None:
+        source, first = iter(problems), 0
+        while chunk := list(itertools.islice(source, window)):
+
+            def deliver(number: int, raw: Any, failed: tuple[str, str] | None) -> None:
+                if failed is not None and on_error == "raise":
+                    raise SolveError("pair", [Failure(number, *failed)])
+                put((number, None if raw is None else Solution(raw, units, um_per_px)))
+
+            _swathe.ot.solve_pairs(
+                chunk,
+                ot,
+                engine,
+                keeps,
+                mode == "sequential",
+                on_error == "return",
+                None,
+                deliver,
+                first,
+            )
+            first += len(chunk)
+
+    return streamed(work, window)
 
 
 def buckets(shapes: Iterable[tuple[int, int]], n: int = 8) -> list[tuple[int, int]]:

@@ -12,10 +12,12 @@ import asyncio
 import itertools
 import json
 import multiprocessing
+import os
+import pickle
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +25,8 @@ from numpy.typing import NDArray
 from . import _swathe
 from ._errors import Failure, SolveError, check_on_error
 from ._progress import progress_callback
+from ._stream import streamed
+from .runs import Run, open_run
 
 __all__ = ["Batch", "Handle", "Result", "run", "stream", "submit"]
 
@@ -73,7 +77,19 @@ class Result:
             print(f"item {failure.index}: {failure.message}")
 
 
+@overload
 def run(
+    items: Iterable[Any], solve: Callable[..., Any], *, out: None = None, **arguments: Any
+) -> Result: ...
+@overload
+def run(
+    items: Iterable[Any],
+    solve: Callable[..., Any],
+    *,
+    out: str | os.PathLike[str],
+    **arguments: Any,
+) -> Run: ...
+def run(  # type: ignore[misc]  # the overloads only say what out does to the result
     items: Iterable[Any],
     solve: Callable[..., Any],
     *,
@@ -92,8 +108,11 @@ def run(
     threads: int | None = None,
     on_error: str = "raise",
     progress: bool | Callable[[int, int], object] = False,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
     _stop: Any = None,
-) -> Result:
+    _deliver: Any = None,
+) -> Result | Run:
     """Solve items with a function of your own (NumPy, torch, JAX, CuPy …).
 
     ``solve`` gets a :class:`Batch` and returns a result for each lane: an array whose first axis is
@@ -109,6 +128,10 @@ def run(
 
     ``workers="process"`` solves in processes of their own: then ``time_limit`` (seconds a batch) can
     end what never returns. ``retries`` tries an item that fails so many times again.
+
+    ``out="RUN"`` writes a run folder instead, and returns it as :func:`swathe.open_run` does: its
+    ``values`` are the results, read back. Finished items survive a crash, and the same call with
+    ``resume=True`` goes on. Results must be what ``pickle`` takes.
     """
     check_on_error(on_error)
     items = list(items)
@@ -139,9 +162,28 @@ def run(
     }
     callback, close = progress_callback(progress, "run")
     stop = _stop if _stop is not None else _swathe.StopHandle()
+    if out is not None:
+        try:
+            _swathe.run_callable_into(
+                caller,
+                padded,
+                needs,
+                batched,
+                engine,
+                callback,
+                stop,
+                out=os.fspath(out),
+                resume=resume,
+                recorded={"solve": _name_of(solve), "batched": str(batched)},
+                items=_fingerprint(items),
+            )
+        finally:
+            close()
+            caller.end_processes()
+        return open_run(out)
     try:
         values, failed, times_ms, report = _swathe.run_callable(
-            caller, padded, needs, batched, engine, callback, stop
+            caller, padded, needs, batched, engine, callback, stop, _deliver
         )
     finally:
         close()
@@ -155,20 +197,56 @@ def run(
 
 
 def stream(
-    items: Iterable[Any], solve: Callable[..., Any], *, window: int = 1024, **arguments: Any
+    items: Iterable[Any],
+    solve: Callable[..., Any],
+    *,
+    window: int = 1024,
+    on_error: str = "raise",
+    **arguments: Any,
 ) -> Iterator[tuple[int, Any]]:
-    """Solve items from an iterator, ``window`` at a time, and yield ``(index, value)``."""
+    """Solve items from an iterator and yield ``(index, value)`` as they come.
+
+    ``window`` items are taken at a time, and at most so many results wait to be yielded. With
+    ``on_error="return"`` an item that fails gives ``None``.
+    """
+    check_on_error(on_error)
     if window < 1:
         raise ValueError(f"window is {window}; it is 1 or more")
-    source, first = iter(items), 0
-    while chunk := list(itertools.islice(source, window)):
+
+    def work(put: Callable[[Any], None]) -> None:
+        source, first = iter(items), 0
+        while chunk := list(itertools.islice(source, window)):
+
+            def deliver(number: int, value: Any, failed: tuple[str, str] | None) -> None:
+                if failed is not None and on_error == "raise":
+                    raise SolveError("item", [Failure(first + number, *failed)])
+                put((first + number, value))
+
+            run(chunk, solve, on_error="return", _deliver=deliver, **arguments)
+            first += len(chunk)
+
+    return streamed(work, window)
+
+
+def _name_of(solve: Callable[..., Any]) -> str:
+    """The name by which a resumed run knows the function again."""
+    name = getattr(solve, "__qualname__", type(solve).__qualname__)
+    return f"{getattr(solve, '__module__', None)}.{name}"
+
+
+def _fingerprint(items: list[Any]) -> _swathe.Fingerprint:
+    """The hash of all items: arrays by their elements, anything else pickled."""
+    fingerprint = _swathe.Fingerprint()
+    for number, item in enumerate(items):
+        if isinstance(item, np.ndarray) and item.dtype != object:
+            fingerprint.update(f"{item.dtype.str}{item.shape}".encode())
+            fingerprint.update(item.tobytes())
+            continue
         try:
-            result = run(chunk, solve, **arguments)
-        except SolveError as error:
-            moved = [Failure(first + f.index, f.kind, f.message) for f in error.failures]
-            raise SolveError("item", moved) from None
-        yield from enumerate(result.values, first)
-        first += len(chunk)
+            fingerprint.update(pickle.dumps(item, 5))
+        except Exception as error:
+            raise TypeError(f"item {number}: it cannot be pickled, which out needs: {error}") from None
+    return fingerprint
 
 
 class Handle:
@@ -176,7 +254,7 @@ class Handle:
 
     def __init__(self, items: Iterable[Any], solve: Callable[..., Any], arguments: Any) -> None:
         self._stop = _swathe.StopHandle()
-        self._result: Result | None = None
+        self._result: Result | Run | None = None
         self._error: BaseException | None = None
 
         def work() -> None:
@@ -196,7 +274,7 @@ class Handle:
         """Whether the call has ended."""
         return not self._thread.is_alive()
 
-    def result(self, timeout: float | None = None) -> Result:
+    def result(self, timeout: float | None = None) -> Result | Run:
         """Wait for the result, or for the exception of the call."""
         self._thread.join(timeout)
         if self._thread.is_alive():
@@ -206,7 +284,7 @@ class Handle:
         assert self._result is not None
         return self._result
 
-    def __await__(self) -> Generator[Any, None, Result]:
+    def __await__(self) -> Generator[Any, None, Result | Run]:
         return asyncio.get_running_loop().run_in_executor(None, self.result).__await__()
 
 

@@ -1,8 +1,10 @@
-"""Run folders that the command wrote, opened in Python."""
+"""Run folders that the command, or a call with ``out``, wrote."""
 
 from __future__ import annotations
 
 import json
+import os
+import pickle
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from . import _swathe
 __all__ = ["Report", "Run", "open_run"]
 
 
-def open_run(path: str | Path) -> Run:
+def open_run(path: str | os.PathLike[str]) -> Run:
     """Open a run folder: what ``--out`` of a command named."""
     return Run(path)
 
@@ -42,7 +44,7 @@ class Report:
 class Run:
     """A run folder. Tables are read when they are asked for."""
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         try:
             self.info: dict[str, Any] = json.loads((self.path / "run.json").read_text())
@@ -84,6 +86,18 @@ class Run:
     def failures(self) -> Any:
         """The problems without an answer, as pandas: row, id, kind, message."""
         return self.arrow("failures").to_pandas()
+
+    @property
+    def values(self) -> list[Any]:
+        """The results of :func:`swathe.run`, in the order of the items; ``None`` where an item
+        failed. They are pickled: read them only from folders that you trust."""
+        table = self.arrow()
+        if self.info.get("table") != "values":
+            raise ValueError(f"{self.path} is no run of swathe.run: its results are in its table")
+        values: list[Any] = [None] * self.info["n_problems"]
+        for row, value in zip(table.column("row").to_pylist(), table.column("value")):
+            values[row] = pickle.loads(value.as_py())
+        return values
 
     @property
     def report(self) -> Report:

@@ -184,23 +184,6 @@ def test_wrong_arguments_are_told():
         _ = swathe.ot.solve_batch([(good, good)])[0].velocity
 
 
-def test_streams_take_iterators(pairs):
-    taken = []
-
-    def source():
-        for k, pair in enumerate(pairs):
-            taken.append(k)
-            yield pair
-
-    stream = swathe.ot.stream(source(), window=5)
-    first = next(stream)
-    assert first[0] == 0 and len(taken) == 5
-    rest = list(stream)
-    assert [index for index, _ in rest] == list(range(1, 12))
-    batch = swathe.ot.solve_batch(pairs)
-    assert [s.figures() for _, s in [first, *rest]] == [s.figures() for s in batch]
-
-
 def test_geometry_goes_there_and_back():
     a, b = disc((50, 70), (20, 30), 6), disc((50, 70), (22, 33), 6)
     shapes = swathe.ot.buckets([(10, 12), (30, 40), (64, 64)], n=2)

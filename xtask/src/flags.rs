@@ -22,6 +22,7 @@ pub(crate) enum Chore {
     NewWorkload {
         name: String,
     },
+    Wheel,
     Docs {
         /// The path of a program that is already built.
         program: Option<PathBuf>,
@@ -64,6 +65,7 @@ pub(crate) fn parse(mut args: Parser) -> Result<ParsedArgs, lexopt::Error> {
             let name = String::new();
             (Chore::NewWorkload { name }, NEW_WORKLOAD_HELP)
         }
+        "wheel" => (Chore::Wheel, WHEEL_HELP),
         "docs" => (Chore::Docs { program: None }, DOCS_HELP),
         "help" => return Ok(ParsedArgs::Help(HELP)),
         other => return Err(format!("there is no command `{other}`").into()),
@@ -117,6 +119,7 @@ Commands:
   soak [FILTER]                 the tests that are too long for CI
   bench [NAME] [-- ARGS]        list the benchmarks, or run those whose name contains NAME
   new-workload NAME             a workload's folder from the template, registered
+  wheel                         build a Python wheel for other machines, and check it
   docs [--program FILE]         make the pictures of the documents again
 
 `cargo xtask COMMAND --help` says more.
@@ -125,17 +128,26 @@ Examples:
   cargo xtask test              before you send a change
   cargo xtask test --fast       while you work on it";
 
+const WHEEL_HELP: &str = "\
+Builds a Python wheel that runs on every Linux with glibc 2.28 or newer, without Rust, and checks
+it: its size, the symbols it needs, and a few calls in a fresh environment without graphics drivers.
+
+Usage: cargo xtask wheel
+
+The wheel is in target/wheels; its path is the last line. maturin and zig, which links against an
+older glibc, are installed into target/wheel-tools. A release build takes about ten minutes.";
+
 const TEST_HELP: &str = "\
 Sets up what the tests need, then checks everything and ends with a table.
 
 Usage: cargo xtask test [--fast] [--no-install]
 
 Steps: set-up, fmt, tidy, clippy, build, tests (doc tests too), demo, template (a new workload in
-a copy of the workspace), python (once there is a python/tests folder). A failing step does not stop the others, except that nothing is tested
+a copy of the workspace). A failing step does not stop the others, except that nothing is tested
 after a failed set-up or build.
 
 Options:
-  --fast        the inner loop: leaves out doc tests, demo, template and python, and says so
+  --fast        the inner loop: leaves out doc tests, demo and template, and says so
   --no-install  installs nothing, not even .venv; what needs it is skipped, and said so
   -h, --help    this text
 

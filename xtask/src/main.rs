@@ -21,6 +21,7 @@ mod soak;
 mod step;
 mod test;
 mod tidy;
+mod wheel;
 mod workspace;
 
 use std::process::ExitCode;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         Chore::Soak { filter } => soak::soak(&workspace, filter.as_deref()),
         Chore::Bench { name, passed_on } => bench::bench(&workspace, name.as_deref(), &passed_on),
         Chore::NewWorkload { name } => new_workload::new_workload(&workspace, &name),
+        Chore::Wheel => wheel::wheel(&workspace),
         Chore::Docs { program } => docs::docs(&workspace, program.as_deref()),
     };
     if well {

@@ -3,16 +3,20 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use serde_json::Value;
 use swathe::{
-    Delivery, Device, DeviceKind, GpuError, Host, Lane, Need, Outcome, Padding, Routing, Shape,
-    Size, Source, Stop, Workload,
+    Delivery, Device, DeviceKind, GpuError, Host, Lane, Need, Outcome, Padding, Routing, Settings,
+    Shape, Size, Source, Stop, Workload,
 };
-use swathe_python::{Interrupt, Progress, engine_settings};
+use swathe_python::{FolderRun, Interrupt, Progress, engine_settings};
+
+use crate::callable_rows::{Fingerprint, KIND, Pickling, ValueRows};
 
 /// A stop that another thread can request.
 #[pyclass(frozen, module = "swathe._swathe")]
@@ -33,7 +37,7 @@ impl StopHandle {
 
 /// What is known of the items before they are solved: their shapes, padded to their buckets, and the
 /// bytes that each takes.
-struct Callable {
+pub(crate) struct Callable {
     /// A function of the numbers of some items that returns a result for each.
     solve: Py<PyAny>,
     shapes: Vec<Shape>,
@@ -45,7 +49,7 @@ struct Callable {
 
 /// Why an item has no result: the exception as text.
 #[derive(Clone, Debug)]
-struct Raised(String);
+pub(crate) struct Raised(pub(crate) String);
 
 impl std::fmt::Display for Raised {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -213,9 +217,111 @@ type FailedItem = (usize, String, String);
 /// Results in order, failures, milliseconds of each item, and the report as JSON.
 type Ran = (Vec<Option<Py<PyAny>>>, Vec<FailedItem>, Vec<f64>, String);
 
-/// Solves items with a function of the user's.
+/// A call of a user's function over many items, before it runs.
+struct CallableRun {
+    callable: Arc<Callable>,
+    settings: Settings,
+    n_items: usize,
+}
+
+impl CallableRun {
+    fn new(
+        solve: Py<PyAny>,
+        shapes: &[Vec<u32>],
+        bytes: Vec<u64>,
+        is_batched: bool,
+        engine: &Bound<'_, PyDict>,
+        stop: &StopHandle,
+    ) -> PyResult<CallableRun> {
+        let mut settings = engine_settings(engine)?;
+        settings.stop = stop.0.clone();
+        settings.padding = Padding::Exact;
+        if is_batched {
+            settings.routing = Routing::Launch;
+            settings.devices = vec![Device::Host(Host {
+                number: 0,
+                launch_bytes_max: Some(settings.memory.cap_bytes() / 2),
+            })];
+        }
+        let shapes: Vec<Shape> = shapes.iter().map(|extents| Shape::new(extents)).collect();
+        let mut bytes_by_shape: BTreeMap<Shape, u64> = BTreeMap::new();
+        for (shape, bytes) in shapes.iter().zip(&bytes) {
+            let largest = bytes_by_shape.entry(*shape).or_default();
+            *largest = (*largest).max(*bytes);
+        }
+        let n_items = shapes.len();
+        let callable = Arc::new(Callable {
+            solve,
+            shapes,
+            bytes,
+            bytes_by_shape,
+            is_batched,
+        });
+        Ok(CallableRun {
+            callable,
+            settings,
+            n_items,
+        })
+    }
+
+    fn source(&self) -> Source<usize, Raised> {
+        Source::from_vec(&self.callable, (0..self.n_items).collect())
+    }
+}
+
+/// Solves items with a function of the user's into a run folder.
 #[pyfunction]
-#[pyo3(signature = (solve, shapes, bytes, is_batched, engine, progress, stop))]
+#[pyo3(signature = (solve, shapes, bytes, is_batched, engine, progress, stop, *, out, resume, recorded, items))]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "keyword arguments of a Python function"
+)]
+pub(crate) fn run_callable_into(
+    py: Python<'_>,
+    solve: Py<PyAny>,
+    shapes: Vec<Vec<u32>>,
+    bytes: Vec<u64>,
+    is_batched: bool,
+    engine: &Bound<'_, PyDict>,
+    progress: Option<Py<PyAny>>,
+    stop: &StopHandle,
+    out: PathBuf,
+    resume: bool,
+    recorded: BTreeMap<String, String>,
+    items: &Fingerprint,
+) -> PyResult<()> {
+    let run = CallableRun::new(solve, &shapes, bytes, is_batched, engine, stop)?;
+    let recorded = recorded.into_iter();
+    let folder = FolderRun {
+        kind: &KIND,
+        call: format!("swathe.run(…, out={:?})", out.display().to_string()),
+        out,
+        resume,
+        settings: recorded
+            .map(|(name, text)| (name, Value::String(text)))
+            .collect(),
+        input: items.input(),
+    };
+    let finish = Arc::new(Pickling {
+        callable: Arc::clone(&run.callable),
+    });
+    let source = run.source();
+    let progress = Progress::new(progress, run.n_items);
+    folder.execute(
+        py,
+        &finish,
+        &source,
+        run.settings,
+        ValueRows::default(),
+        progress,
+    )
+}
+
+/// Solves items with a function of the user's. With `deliver`, each outcome is passed to this
+/// function as it comes and is not returned: its number, the result or `None`, and the kind and
+/// message of the failure or `None`.
+#[pyfunction]
+#[pyo3(signature = (solve, shapes, bytes, is_batched, engine, progress, stop, deliver=None))]
 #[expect(
     clippy::too_many_arguments,
     reason = "keyword arguments of a Python function"
@@ -229,50 +335,40 @@ pub(crate) fn run_callable(
     engine: &Bound<'_, PyDict>,
     progress: Option<Py<PyAny>>,
     stop: &StopHandle,
+    deliver: Option<Py<PyAny>>,
 ) -> PyResult<Ran> {
-    let mut settings = engine_settings(engine)?;
-    settings.stop = stop.0.clone();
-    settings.padding = Padding::Exact;
-    if is_batched {
-        settings.routing = Routing::Launch;
-        settings.devices = vec![Device::Host(Host {
-            number: 0,
-            launch_bytes_max: Some(settings.memory.cap_bytes() / 2),
-        })];
-    }
-    let n_items = shapes.len();
-    let shapes: Vec<Shape> = shapes.iter().map(|extents| Shape::new(extents)).collect();
-    let mut bytes_by_shape: BTreeMap<Shape, u64> = BTreeMap::new();
-    for (shape, bytes) in shapes.iter().zip(&bytes) {
-        let largest = bytes_by_shape.entry(*shape).or_default();
-        *largest = (*largest).max(*bytes);
-    }
-    let callable = Arc::new(Callable {
-        solve,
-        shapes,
-        bytes,
-        bytes_by_shape,
-        is_batched,
-    });
+    let run = CallableRun::new(solve, &shapes, bytes, is_batched, engine, stop)?;
+    let n_items = run.n_items;
     let mut progress = Progress::new(progress, n_items);
     py.detach(|| {
-        let source = Source::from_vec(&callable, (0..n_items).collect());
-        let finish = Arc::new(swathe::AsSolved(Arc::clone(&callable)));
+        let (callable, source, settings) = (&run.callable, run.source(), &run.settings);
+        let finish = Arc::new(swathe::AsSolved(Arc::clone(callable)));
         let mut values: Vec<Option<Py<PyAny>>> = Vec::new();
         values.resize_with(n_items, || None);
         let (mut failures, mut times_ms) = (Vec::new(), vec![f64::NAN; n_items]);
         let mut interrupt = Interrupt::new();
-        let report = swathe::run_finishing(&finish, &source, &settings, &mut |delivery| {
+        let report = swathe::run_finishing(&finish, &source, settings, &mut |delivery| {
             if let Delivery::Done(done) = delivery {
                 times_ms[done.index] = done.took.as_secs_f64() * 1e3;
-                match done.outcome {
-                    Outcome::Solved(value) => values[done.index] = Some(value),
+                let solved = match done.outcome {
+                    Outcome::Solved(value) => Ok(value),
                     other => {
                         let message = other.message().unwrap_or_default();
-                        failures.push((done.index, other.kind().name().to_owned(), message));
+                        Err((other.kind().name().to_owned(), message))
                     }
-                }
-                if let Err(error) = progress.step() {
+                };
+                let taken = match (&deliver, solved) {
+                    (Some(deliver), solved) => delivered(deliver, done.index, solved),
+                    (None, Ok(value)) => {
+                        values[done.index] = Some(value);
+                        Ok(())
+                    }
+                    (None, Err((kind, message))) => {
+                        failures.push((done.index, kind, message));
+                        Ok(())
+                    }
+                };
+                if let Err(error) = taken.and_then(|()| progress.step()) {
                     interrupt.raise(error);
                 }
             }
@@ -286,12 +382,26 @@ pub(crate) fn run_callable(
         let has_failed: std::collections::HashSet<usize> =
             failures.iter().map(|(number, ..)| *number).collect();
         for (number, value) in values.iter().enumerate() {
-            if value.is_none() && !has_failed.contains(&number) {
+            if deliver.is_none() && value.is_none() && !has_failed.contains(&number) {
                 failures.push((number, "cancelled".to_owned(), "cancelled".to_owned()));
             }
         }
         failures.sort();
         let report = serde_json::to_string(&report).unwrap_or_default();
         Ok((values, failures, times_ms, report))
+    })
+}
+
+fn delivered(
+    deliver: &Py<PyAny>,
+    number: usize,
+    solved: Result<Py<PyAny>, (String, String)>,
+) -> PyResult<()> {
+    Python::attach(|py| {
+        match solved {
+            Ok(value) => deliver.call1(py, (number, value, py.None())),
+            Err(failure) => deliver.call1(py, (number, py.None(), failure)),
+        }
+        .map(drop)
     })
 }

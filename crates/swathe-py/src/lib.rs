@@ -1,6 +1,7 @@
 //! The Python module `swathe._swathe`: the register of what each workload offers to Python.
 
 mod callable;
+mod callable_rows;
 mod workloads;
 
 use std::ffi::OsString;
@@ -17,8 +18,11 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn _swathe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(command, module)?)?;
+    module.add_function(wrap_pyfunction!(swathe_python::devices::devices, module)?)?;
     module.add_class::<callable::StopHandle>()?;
+    module.add_class::<callable_rows::Fingerprint>()?;
     module.add_function(wrap_pyfunction!(callable::run_callable, module)?)?;
+    module.add_function(wrap_pyfunction!(callable::run_callable_into, module)?)?;
     module.add_function(wrap_pyfunction!(callable::shape_buckets, module)?)?;
     workloads::register(module)
 }

@@ -5,7 +5,9 @@ use std::time::Duration;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use swathe::{BatchSize, Budget, Cpu, Device, GpuSearch, Gpus, Routing, Settings};
+use swathe::{BatchSize, Budget, Cpu, Device, Routing, Settings};
+
+use crate::devices::find_gpus;
 
 /// The settings of a run from the keyword arguments that all batched calls share: `device`,
 /// `threads`, `memory`, `batch_size`, `batch_size_max`, `time_limit`, `verify`, `seed`. What is
@@ -95,7 +97,8 @@ pub fn engine_settings(arguments: &Bound<'_, PyDict>) -> PyResult<Settings> {
     })
 }
 
-/// `auto` opens no device: which is faster is measured by the command, once for a machine.
+/// `auto` opens no device: opening takes up to a second, more than most calls. A caller that has a
+/// graphics processor names it.
 fn open_devices(text: &str, budget: &Budget) -> PyResult<(Vec<Device>, Routing)> {
     if matches!(text, "auto" | "cpu") {
         return Ok((Vec::new(), Routing::Measured));
@@ -114,12 +117,7 @@ fn open_devices(text: &str, budget: &Budget) -> PyResult<(Vec<Device>, Routing)>
         }
         None => return Err(bad()),
     };
-    let software = std::env::var("SWATHE_SOFTWARE_GPU");
-    let found = Gpus::find(&GpuSearch {
-        software: software.is_ok_and(|text| text != "0" && !text.is_empty()),
-        faults: budget.faults().clone(),
-        ..GpuSearch::default()
-    });
+    let found = find_gpus(budget.faults());
     let is_wanted = |number: usize| {
         wanted
             .as_ref()

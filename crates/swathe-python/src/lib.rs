@@ -5,12 +5,15 @@
 //! converts the answers. Nothing here knows a workload.
 
 mod array_view;
+pub mod devices;
 mod engine_settings;
+mod folder_run;
 mod interrupt;
 mod progress;
 
 pub use array_view::{ArrayView, ElementType};
 pub use engine_settings::engine_settings;
+pub use folder_run::FolderRun;
 pub use interrupt::Interrupt;
 pub use progress::Progress;
 

@@ -30,8 +30,19 @@ impl Progress {
     /// # Errors
     /// What the function raises.
     pub fn step(&mut self) -> PyResult<()> {
+        self.reach(self.n_done + 1)
+    }
+
+    /// So many problems are done.
+    ///
+    /// # Errors
+    /// What the function raises.
+    pub fn reach(&mut self, n_done: usize) -> PyResult<()> {
         const PAUSE: Duration = Duration::from_millis(100);
-        self.n_done += 1;
+        if n_done <= self.n_done {
+            return Ok(());
+        }
+        self.n_done = n_done;
         let Some(callback) = &self.callback else {
             return Ok(());
         };

@@ -11,6 +11,7 @@ from . import ot as ot
 __version__: str
 
 def command(words: list[str]) -> int: ...
+def devices() -> list[dict[str, Any]]: ...
 
 class StopHandle:
     def cancel(self) -> None: ...
@@ -24,4 +25,22 @@ def run_callable(
     engine: dict[str, Any],
     progress: Callable[[int, int], object] | None,
     stop: StopHandle,
+    deliver: Callable[[int, Any, tuple[str, str] | None], object] | None = None,
 ) -> tuple[list[Any], list[tuple[int, str, str]], list[float], str]: ...
+def run_callable_into(
+    solve: Callable[[list[int]], list[Any]],
+    shapes: list[list[int]],
+    bytes: list[int],
+    is_batched: bool,
+    engine: dict[str, Any],
+    progress: Callable[[int, int], object] | None,
+    stop: StopHandle,
+    *,
+    out: str,
+    resume: bool,
+    recorded: dict[str, str],
+    items: Fingerprint,
+) -> None: ...
+
+class Fingerprint:
+    def update(self, bytes: bytes) -> None: ...

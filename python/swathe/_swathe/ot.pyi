@@ -23,7 +23,21 @@ def solve_pairs(
     is_sequential: bool,
     is_lenient: bool,
     progress: Callable[[int, int], object] | None,
+    deliver: Callable[[int, RawSolution | None, tuple[str, str] | None], object] | None = None,
+    first: int = 0,
 ) -> tuple[list[RawSolution | None], list[tuple[int, str, str]], str | None]: ...
+def solve_into(
+    pairs: Iterable[Sequence[ArrayLike | None]],
+    ot: dict[str, Any],
+    engine: dict[str, Any],
+    keeps_fields: bool,
+    progress: Callable[[int, int], object] | None,
+    *,
+    out: str,
+    resume: bool,
+    ids: list[str] | None,
+    um_per_px: float | None,
+) -> None: ...
 def buckets(shapes: list[tuple[int, int]], n: int) -> list[tuple[int, int]]: ...
 def pair_geometry(
     pair: tuple[ArrayLike, ArrayLike],

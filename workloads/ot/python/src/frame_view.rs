@@ -115,6 +115,21 @@ impl FrameView {
         Shape::new(self.density.shape()[0], self.density.shape()[1])
     }
 
+    /// Adds the frame's extents and pixels to a hash.
+    pub(crate) fn hash_into(&self, hasher: &mut blake3::Hasher) {
+        let Shape { h_px, w_px } = self.shape();
+        let mut row = vec![0.0; w_px];
+        let mut bytes = Vec::with_capacity(8 * w_px);
+        hasher.update(&(h_px as u64).to_le_bytes());
+        hasher.update(&(w_px as u64).to_le_bytes());
+        for y in 0..h_px {
+            self.read_row(y, 0, &mut row);
+            bytes.clear();
+            bytes.extend(row.iter().flat_map(|mass| mass.to_le_bytes()));
+            hasher.update(&bytes);
+        }
+    }
+
     /// Fills `row` with a part of a row of the frame.
     fn read_row(&self, y: usize, x0: usize, row: &mut [f64]) {
         self.density.for_row(y, x0, row.len(), |x, v| row[x] = v);

@@ -6,6 +6,7 @@
 mod frame_view;
 mod geometry;
 mod run;
+mod run_folder;
 mod settings;
 mod solution;
 
@@ -21,6 +22,7 @@ pub fn register(parent: &Bound<'_, PyModule>) -> PyResult<()> {
     submodule(parent, "ot", |module| {
         module.add_class::<solution::RawSolution>()?;
         module.add_function(wrap_pyfunction!(run::solve_pairs, module)?)?;
+        module.add_function(wrap_pyfunction!(run_folder::solve_into, module)?)?;
         module.add_function(wrap_pyfunction!(geometry::buckets, module)?)?;
         module.add_function(wrap_pyfunction!(geometry::pair_geometry, module)?)
     })

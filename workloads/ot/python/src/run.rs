@@ -33,9 +33,12 @@ pub(crate) struct Finished {
 /// Solves pairs and returns, in their order, a solution or `None` for each, the failures, and the
 /// report as JSON (`None` where the pairs were solved one by one).
 ///
-/// With `is_lenient`, an argument that is no frame fails its pair alone instead of raising.
+/// With `is_lenient`, an argument that is no frame fails its pair alone instead of raising. With
+/// `deliver`, each outcome is passed to this function as it comes and is not returned: its number,
+/// the solution or `None`, and the kind and message of the failure or `None`. Pairs are numbered from
+/// `first` there and in exceptions.
 #[pyfunction]
-#[pyo3(signature = (pairs, ot, engine, keeps_fields, is_sequential, is_lenient, progress))]
+#[pyo3(signature = (pairs, ot, engine, keeps_fields, is_sequential, is_lenient, progress, deliver=None, first=0))]
 #[expect(clippy::too_many_arguments, reason = "arguments of a Python function")]
 pub(crate) fn solve_pairs(
     py: Python<'_>,
@@ -46,11 +49,13 @@ pub(crate) fn solve_pairs(
     is_sequential: bool,
     is_lenient: bool,
     progress: Option<Py<PyAny>>,
+    deliver: Option<Py<PyAny>>,
+    first: usize,
 ) -> PyResult<Answered> {
     let settings = Arc::new(settings(ot)?);
     let mut views: Vec<Result<Arc<PairView>, String>> = Vec::new();
     for (number, pair) in pairs.try_iter()?.enumerate() {
-        views.push(match PairView::new(&pair?, number) {
+        views.push(match PairView::new(&pair?, first + number) {
             Ok(view) => Ok(Arc::new(view)),
             Err(error) if is_lenient && is_argument_error(py, &error) => {
                 Err(error.value(py).to_string())
@@ -62,6 +67,8 @@ pub(crate) fn solve_pairs(
         views: Arc::new(views),
         settings,
         keeps_fields,
+        deliver,
+        first,
     };
     let progress = Progress::new(progress, job.views.len());
     // Starting the engine costs more than a tiny pair takes.
@@ -85,6 +92,8 @@ pub(crate) fn solve_pairs(
     let mut failures = Vec::new();
     for (number, solved) in solved.into_iter().enumerate() {
         match solved {
+            // It was delivered.
+            _ if job.deliver.is_some() => {}
             Ok(solution) => solutions.push(Some(solution)),
             Err((kind, message)) => {
                 failures.push((number, kind, message));
@@ -104,15 +113,39 @@ struct Job {
     views: Arc<Vec<Result<Arc<PairView>, String>>>,
     settings: Arc<Settings>,
     keeps_fields: bool,
+    deliver: Option<Py<PyAny>>,
+    first: usize,
 }
 
 impl Job {
+    /// Passes an outcome on, or keeps it.
+    fn take(&self, number: usize, outcome: Solved, kept: &mut [Solved]) -> PyResult<()> {
+        let Some(deliver) = &self.deliver else {
+            kept[number] = outcome;
+            return Ok(());
+        };
+        let number = self.first + number;
+        Python::attach(|py| {
+            match outcome {
+                Ok(solution) => deliver.call1(py, (number, solution, py.None())),
+                Err(failure) => deliver.call1(py, (number, py.None(), failure)),
+            }
+            .map(drop)
+        })
+    }
+
+    /// What stands for every pair before it has an outcome.
+    fn unsolved(&self) -> Vec<Solved> {
+        let early = || Err(("failed".to_owned(), "the run ended early".to_owned()));
+        self.views.iter().map(|_| early()).collect()
+    }
+
     fn one_by_one(&self, mut progress: Progress) -> PyResult<Vec<Solved>> {
         let interrupt = RefCell::new(Interrupt::new());
         let stop = || interrupt.borrow_mut().is_due();
         let mut scratch = Scratch::new();
-        let mut solved = Vec::with_capacity(self.views.len());
-        for view in self.views.iter() {
+        let mut solved = self.unsolved();
+        for (number, view) in self.views.iter().enumerate() {
             if interrupt.borrow_mut().is_due() {
                 break;
             }
@@ -132,7 +165,7 @@ impl Job {
                     }
                 }
             };
-            solved.push(outcome);
+            self.take(number, outcome, &mut solved)?;
             progress.step()?;
         }
         interrupt.into_inner().finish()?;
@@ -150,8 +183,7 @@ impl Job {
             },
             keeps_fields: self.keeps_fields,
         });
-        let mut solved: Vec<Option<Solved>> = Vec::new();
-        solved.resize_with(self.views.len(), || None);
+        let mut solved = self.unsolved();
         let mut interrupt = Interrupt::new();
         let report = swathe::run_finishing(&finish, &self.source(), engine, &mut |delivery| {
             if let Delivery::Done(done) = delivery {
@@ -168,8 +200,8 @@ impl Job {
                         Err((other.kind().name().to_owned(), message))
                     }
                 };
-                solved[done.index] = Some(outcome);
-                if let Err(error) = progress.step() {
+                let taken = self.take(done.index, outcome, &mut solved);
+                if let Err(error) = taken.and_then(|()| progress.step()) {
                     interrupt.raise(error);
                 }
             }
@@ -185,10 +217,8 @@ impl Job {
                 mismatch.problem, mismatch.difference
             )));
         }
-        let unfinished = || Err(("failed".to_owned(), "the run ended early".to_owned()));
-        let solved = solved.into_iter().map(|one| one.unwrap_or_else(unfinished));
         let report = serde_json::to_string(&report).unwrap_or_default();
-        Ok((solved.collect(), report))
+        Ok((solved, report))
     }
 
     fn source(&self) -> Source<Pair, Failure> {

@@ -56,10 +56,10 @@ impl InputFile {
     /// If the file cannot be read, or is not a regular file.
     pub fn of(path: &Path) -> std::io::Result<InputFile> {
         let mut hasher = blake3::Hasher::new();
-        let n_bytes = std::io::copy(&mut regular_file::open(path)?, &mut hasher)?;
+        hasher.update_reader(regular_file::open(path)?)?;
         Ok(InputFile {
             name: path.display().to_string(),
-            n_bytes,
+            n_bytes: hasher.count(),
             blake3: hasher.finalize().to_hex().to_string(),
         })
     }

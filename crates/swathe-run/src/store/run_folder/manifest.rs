@@ -70,9 +70,9 @@ impl Checksum {
     /// If the file cannot be read.
     pub fn of(path: &Path) -> io::Result<Checksum> {
         let mut hasher = blake3::Hasher::new();
-        let n_bytes = io::copy(&mut File::open(path)?, &mut hasher)?;
+        hasher.update_reader(File::open(path)?)?;
         Ok(Checksum {
-            n_bytes,
+            n_bytes: hasher.count(),
             blake3: hasher.finalize().to_hex().to_string(),
         })
     }

@@ -7,13 +7,15 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, SchemaRef};
+use bytes::{Buf as _, Bytes};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{KeyValue, ParquetMetaData};
+use parquet::file::metadata::{ColumnChunkMetaData, KeyValue, ParquetMetaData};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 
@@ -70,7 +72,7 @@ impl TableFile {
         let sealing = HashingWriter {
             file: AtomicFile::create(path)?,
             hasher: blake3::Hasher::new(),
-            n_bytes: 0,
+            buffer: Vec::with_capacity(HashingWriter::BUFFER_BYTES),
         };
         let mut properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
@@ -230,7 +232,7 @@ impl TableFile {
                     column_index: column_index.map(|columns| columns[at].clone()),
                     offset_index: offset_index.map(|columns| columns[at].clone()),
                 };
-                group.append_column(file, chunk)?;
+                group.append_column(&ColumnBytes::read(file, column)?, chunk)?;
             }
             group.close()
         };
@@ -250,9 +252,10 @@ impl TableFile {
     /// If the file cannot be written, synced or renamed.
     pub fn commit(mut self) -> io::Result<Checksum> {
         self.end_group()?;
-        let sealing = self.writer.into_inner().map_err(system_error)?;
+        let mut sealing = self.writer.into_inner().map_err(system_error)?;
+        sealing.flush()?;
         let seal = Checksum {
-            n_bytes: sealing.n_bytes,
+            n_bytes: sealing.hasher.count(),
             blake3: sealing.hasher.finalize().to_hex().to_string(),
         };
         sealing.file.commit()?;
@@ -319,23 +322,87 @@ pub(super) fn check_length(path: &Path, seal: &Checksum) -> Result<(), FolderErr
     Ok(())
 }
 
-/// A writer that hashes and counts the bytes it passes on.
+/// A writer that hashes the bytes it passes on. The Parquet writer passes 8 KiB at a time, which is
+/// slow to write and, with wide vectors, slow to hash.
 struct HashingWriter {
     file: AtomicFile,
     hasher: blake3::Hasher,
-    n_bytes: u64,
+    buffer: Vec<u8>,
+}
+
+impl HashingWriter {
+    const BUFFER_BYTES: usize = 256 << 10;
+
+    fn pass_on(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)?;
+        self.hasher.update(bytes);
+        Ok(())
+    }
 }
 
 impl Write for HashingWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let n = self.file.write(bytes)?;
-        self.hasher.update(&bytes[..n]);
-        self.n_bytes += n as u64;
-        Ok(n)
+        if self.buffer.len() + bytes.len() > Self::BUFFER_BYTES {
+            self.flush()?;
+        }
+        if bytes.len() >= Self::BUFFER_BYTES {
+            self.pass_on(bytes)?;
+        } else {
+            self.buffer.extend_from_slice(bytes);
+        }
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
+        let buffer = std::mem::take(&mut self.buffer);
+        let passed = self.pass_on(&buffer);
+        self.buffer = buffer;
+        self.buffer.clear();
+        passed?;
         self.file.flush()
+    }
+}
+
+/// A column chunk of a file, read at once: the Parquet writer copies 8 KiB at a time.
+struct ColumnBytes {
+    start: u64,
+    bytes: Bytes,
+}
+
+impl ColumnBytes {
+    fn read(file: &File, column: &ColumnChunkMetaData) -> Result<ColumnBytes, ParquetError> {
+        let (start, n_bytes) = column.byte_range();
+        let bytes = file.get_bytes(start, n_bytes as usize)?;
+        Ok(ColumnBytes { start, bytes })
+    }
+
+    fn from(&self, start: u64) -> Result<Bytes, ParquetError> {
+        let at = start.checked_sub(self.start).map(|at| at as usize);
+        let at = at.filter(|&at| at <= self.bytes.len());
+        let at = at.ok_or_else(|| ParquetError::EOF("it lies outside its column".to_owned()))?;
+        Ok(self.bytes.slice(at..))
+    }
+}
+
+impl Length for ColumnBytes {
+    fn len(&self) -> u64 {
+        self.start + self.bytes.len() as u64
+    }
+}
+
+impl ChunkReader for ColumnBytes {
+    type T = bytes::buf::Reader<Bytes>;
+
+    fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
+        Ok(self.from(start)?.reader())
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
+        let bytes = self.from(start)?;
+        match length <= bytes.len() {
+            true => Ok(bytes.slice(..length)),
+            false => Err(ParquetError::EOF("it ends too early".to_owned())),
+        }
     }
 }
 

@@ -159,55 +159,65 @@ impl Problem {
     }
 
     /// The settings that the table or the files beside it depend on, in the form that
-    /// [`Problem::recorded`] reads. The crop does not change a result, but it is in the table.
+    /// [`Problem::recorded`] reads.
     pub(super) fn provenance(&self) -> BTreeMap<String, Value> {
-        let settings = &self.settings;
-        let (crop, padding) = match &settings.crop {
-            Crop::Union { padding_px } => ("union".to_owned(), json!(padding_px)),
-            Crop::Fixed => ("fixed".to_owned(), Value::Null),
-            Crop::Bucketed {
-                padding_px,
-                buckets,
-            } => {
-                let buckets: Vec<String> = buckets.iter().map(Shape::to_string).collect();
-                (format!("bucketed {}", buckets.join(",")), json!(padding_px))
-            }
-        };
-        let coupling = match settings.coupling {
-            Coupling::None => "none".to_owned(),
-            Coupling::TopK(k) => format!("topk:{k}"),
-            Coupling::Threshold(mass) => format!("threshold:{mass}"),
-        };
-        let coord_scale = match settings.coord_scale {
-            CoordScale::Auto => json!("auto"),
-            CoordScale::Fixed(scale) => number_value(scale),
-        };
-        let all = [
-            ("epsilon", Some(number_value(settings.epsilon))),
-            ("relaxation", Some(number_value(settings.relaxation))),
-            (
-                "reference",
-                Some(json!(name(settings.reference, &REFERENCES))),
-            ),
-            ("coord-scale", Some(coord_scale)),
-            ("normalize", Some(json!(settings.normalize))),
-            ("tolerance", Some(number_value(settings.tolerance))),
-            ("max-iterations", Some(json!(settings.max_iterations))),
-            (
-                "precision",
-                Some(json!(name(settings.precision, &PRECISIONS))),
-            ),
-            ("crop", Some(json!(crop))),
-            ("padding", Some(padding)),
-            ("pool", Some(json!(settings.pool))),
-            ("fields", Some(json!(name(self.fields, &FIELDS_FORMATS)))),
-            ("coupling", Some(json!(coupling))),
-            ("label", self.label.map(number_value)),
-            ("um-per-px", self.um_per_px.map(number_value)),
-        ];
-        let given = |(name, value): (&str, Option<Value>)| Some((name.to_owned(), value?));
-        all.into_iter().filter_map(given).collect()
+        provenance(&self.settings, self.fields, self.label, self.um_per_px)
     }
+}
+
+/// The settings that the table or the files beside it depend on, under the names of their flags. The
+/// crop does not change a result, but it is in the table.
+pub fn provenance(
+    settings: &Settings,
+    fields: FieldsFormat,
+    label: Option<f64>,
+    um_per_px: Option<f64>,
+) -> BTreeMap<String, Value> {
+    let (crop, padding) = match &settings.crop {
+        Crop::Union { padding_px } => ("union".to_owned(), json!(padding_px)),
+        Crop::Fixed => ("fixed".to_owned(), Value::Null),
+        Crop::Bucketed {
+            padding_px,
+            buckets,
+        } => {
+            let buckets: Vec<String> = buckets.iter().map(Shape::to_string).collect();
+            (format!("bucketed {}", buckets.join(",")), json!(padding_px))
+        }
+    };
+    let coupling = match settings.coupling {
+        Coupling::None => "none".to_owned(),
+        Coupling::TopK(k) => format!("topk:{k}"),
+        Coupling::Threshold(mass) => format!("threshold:{mass}"),
+    };
+    let coord_scale = match settings.coord_scale {
+        CoordScale::Auto => json!("auto"),
+        CoordScale::Fixed(scale) => number_value(scale),
+    };
+    let all = [
+        ("epsilon", Some(number_value(settings.epsilon))),
+        ("relaxation", Some(number_value(settings.relaxation))),
+        (
+            "reference",
+            Some(json!(name(settings.reference, &REFERENCES))),
+        ),
+        ("coord-scale", Some(coord_scale)),
+        ("normalize", Some(json!(settings.normalize))),
+        ("tolerance", Some(number_value(settings.tolerance))),
+        ("max-iterations", Some(json!(settings.max_iterations))),
+        (
+            "precision",
+            Some(json!(name(settings.precision, &PRECISIONS))),
+        ),
+        ("crop", Some(json!(crop))),
+        ("padding", Some(padding)),
+        ("pool", Some(json!(settings.pool))),
+        ("fields", Some(json!(name(fields, &FIELDS_FORMATS)))),
+        ("coupling", Some(json!(coupling))),
+        ("label", label.map(number_value)),
+        ("um-per-px", um_per_px.map(number_value)),
+    ];
+    let given = |(name, value): (&str, Option<Value>)| Some((name.to_owned(), value?));
+    all.into_iter().filter_map(given).collect()
 }
 
 /// The bucket shapes with the least padding for the pairs of this run.

@@ -1,0 +1,130 @@
+//! Solving pairs into a run folder, as the command does.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use swathe::Source;
+use swathe_ot::{Pair, Precision, placed_size};
+use swathe_ot_program::pair_files::{FieldsFormat, PairFiles};
+use swathe_ot_program::pair_input::NamedPair;
+use swathe_ot_program::pair_table::PairRows;
+use swathe_ot_program::pair_workload::{PairFailure, PairRun};
+use swathe_ot_program::{KIND, provenance};
+use swathe_python::{FolderRun, Progress, engine_settings};
+use swathe_run::store::run_folder::InputFile;
+
+use crate::frame_view::PairView;
+use crate::settings::settings;
+
+/// Solves pairs into the run folder `out`: the table, the page and, with `keeps_fields`, maps.
+/// Without `ids` a pair is named by its number.
+#[pyfunction]
+#[pyo3(signature = (pairs, ot, engine, keeps_fields, progress, *, out, resume, ids, um_per_px))]
+#[expect(clippy::too_many_arguments, reason = "arguments of a Python function")]
+pub(crate) fn solve_into(
+    py: Python<'_>,
+    pairs: &Bound<'_, PyAny>,
+    ot: &Bound<'_, PyDict>,
+    engine: &Bound<'_, PyDict>,
+    keeps_fields: bool,
+    progress: Option<Py<PyAny>>,
+    out: PathBuf,
+    resume: bool,
+    ids: Option<Vec<String>>,
+    um_per_px: Option<f64>,
+) -> PyResult<()> {
+    let (settings, engine) = (settings(ot)?, engine_settings(engine)?);
+    let mut views: Vec<PairView> = Vec::new();
+    for (number, pair) in pairs.try_iter()?.enumerate() {
+        views.push(PairView::new(&pair?, number)?);
+    }
+    let pairs = Arc::new(named_pairs(views.len(), ids)?);
+    let input = py.detach(|| fingerprint(&views));
+    let fields = match keeps_fields {
+        true => FieldsFormat::Npz,
+        false => FieldsFormat::None,
+    };
+    let is_double = settings.precision == Precision::F64;
+    let files = PairFiles::new(&out, fields, false, is_double);
+    let run = Arc::new(PairRun::new(
+        settings.clone(),
+        files.clone(),
+        Arc::clone(&pairs),
+        um_per_px,
+    ));
+    let folder = FolderRun {
+        kind: &KIND,
+        call: format!(
+            "swathe.ot.solve_batch(…, out={:?})",
+            out.display().to_string()
+        ),
+        out,
+        resume,
+        settings: provenance(&settings, fields, None, um_per_px),
+        input,
+    };
+    let source = source(views, &run);
+    let progress = Progress::new(progress, pairs.len());
+    let rows = PairRows::new(pairs, Vec::new(), settings, files, None);
+    folder.execute(py, &run, &source, engine, rows, progress)
+}
+
+fn named_pairs(n: usize, ids: Option<Vec<String>>) -> PyResult<Vec<NamedPair>> {
+    let ids = ids.unwrap_or_else(|| (0..n).map(|number| number.to_string()).collect());
+    if ids.len() != n {
+        return Err(PyValueError::new_err(format!(
+            "there are {} ids for {n} pairs",
+            ids.len()
+        )));
+    }
+    let mut seen = HashSet::new();
+    if let Some(twice) = ids.iter().find(|id| !seen.insert(id.as_str())) {
+        return Err(PyValueError::new_err(format!(
+            "the id {twice:?} names two pairs"
+        )));
+    }
+    let named = ids.into_iter().enumerate().map(|(number, id)| NamedPair {
+        id,
+        source: 2 * number,
+        target: 2 * number + 1,
+        source_um_per_px: None,
+        target_um_per_px: None,
+    });
+    Ok(named.collect())
+}
+
+/// The hash of all frames: a resumed run must have the same.
+fn fingerprint(views: &[PairView]) -> InputFile {
+    let mut hasher = blake3::Hasher::new();
+    for view in views {
+        view.source.hash_into(&mut hasher);
+        view.target.hash_into(&mut hasher);
+    }
+    InputFile {
+        name: "(arrays)".to_owned(),
+        n_bytes: hasher.count(),
+        blake3: hasher.finalize().to_hex().to_string(),
+    }
+}
+
+fn source(views: Vec<PairView>, run: &Arc<PairRun>) -> Source<Pair, PairFailure> {
+    let views = Arc::new(views);
+    let (sizes, loads) = (Arc::clone(&views), Arc::clone(&views));
+    let (size_run, load_run) = (Arc::clone(run), Arc::clone(run));
+    Source::new(
+        views.len(),
+        move |number| {
+            let settings = size_run.settings();
+            let geometry = sizes[number].place(&settings.crop, settings.pool)?;
+            Ok(placed_size(geometry.work, geometry.frame))
+        },
+        move |number, _| {
+            let (view, settings) = (&loads[number], load_run.settings());
+            Ok(view.cut(view.place(&settings.crop, settings.pool)?)?)
+        },
+    )
+}
