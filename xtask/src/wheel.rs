@@ -88,9 +88,18 @@ fn build(workspace: &Workspace) -> Result<PathBuf, WheelError> {
         .arg(format!("manylinux_{major}_{minor}"))
         .arg("--out")
         .arg(&folder)
+        // maturin looks for zig in the first Python of the path.
+        .env("PATH", path_with(&tools.join("bin")))
         .current_dir(&workspace.root);
     process::run(&mut maturin).map_err(WheelError::Command)?;
     one_in(&folder, "whl")
+}
+
+/// The variable `PATH` with a folder in front.
+fn path_with(folder: &Path) -> std::ffi::OsString {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::iter::once(folder.to_owned()).chain(std::env::split_paths(&path));
+    std::env::join_paths(folders).unwrap_or(path)
 }
 
 fn check(workspace: &Workspace, wheel: &Path) -> Result<(), WheelError> {

@@ -57,6 +57,7 @@ fn python(words: &[&str]) -> Option<std::process::Output> {
         .current_dir(root().join("python/tests"))
         .env("PYTHONPATH", package.path())
         .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("MPLBACKEND", "Agg")
         .env_remove("SWATHE_FAULTS")
         .output();
     Some(output.expect("Python starts"))
@@ -96,6 +97,42 @@ fn the_lines_of_the_readme_work() {
         blocks.join("\n")
     );
     check(&["-c", &code]);
+}
+
+/// The scripts under `examples/python`, each in a folder of its own.
+#[test]
+fn the_example_scripts_run() {
+    let scripts = root().join("examples/python");
+    let script = |name: &str| scripts.join(name).to_string_lossy().into_owned();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    check(&[&script("arrays_and_lattices.py")]);
+    check(&[&script("own_solver.py"), &path("OWN")]);
+    check(&[&script("embryo_series.py"), &path("EMBRYO"), "4"]);
+    check(&["-m", "swathe", "-q", "demo", "--out", &path("demo")]);
+    let (programs, tasks) = (path("demo/data/programs.py"), path("demo/data/tasks.json"));
+    let words = [
+        &script("grid_submission.py"),
+        &programs,
+        &tasks,
+        &path("submission.json"),
+    ];
+    check(&words.map(String::as_str));
+    let tested = [
+        "arrays_and_lattices.py",
+        "embryo_series.py",
+        "grid_submission.py",
+        "own_solver.py",
+    ];
+    let found = std::fs::read_dir(&scripts)
+        .expect("the examples are there")
+        .flatten();
+    let mut found: Vec<String> = found
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .filter(|name| name.ends_with(".py"))
+        .collect();
+    found.sort();
+    assert_eq!(found, tested, "every script is tested");
 }
 
 /// The types that the package declares fit together.

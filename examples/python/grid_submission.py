@@ -1,0 +1,34 @@
+"""All programs on all tasks, and the two best outputs of each test as a submission.
+
+    python grid_submission.py PROGRAMS.py TASKS.json SUBMISSION.json
+
+Tasks are as Kaggle has them: {"task": {"train": [{"input", "output"}, …], "test": […]}}. Programs
+are functions `solve_…(I)` in the ARC DSL; `swathe demo` makes some of both.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import swathe
+
+
+def main(programs, tasks, submission):
+    library = swathe.arc.Library.from_file(programs)
+    tasks = json.loads(Path(tasks).read_text())
+    print(f"{len(library)} programs, {len(tasks)} tasks")
+    for problem in library.rejected:
+        print("rejected:", problem)
+
+    results = library.run(tasks)
+    solved = {task: names for task, names in results.solved.items() if names}
+    print(f"{len(solved)} of {len(tasks)} tasks solved by some program")
+    for task, names in list(solved.items())[:3]:
+        print(f"  {task}: {', '.join(names)}")
+
+    Path(submission).write_text(json.dumps(results.submission()))
+    print(submission)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
