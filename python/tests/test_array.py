@@ -74,3 +74,27 @@ def test_errors_name_the_item():
         swathe.array.xor([one], seed=1)
     with pytest.raises(swathe.SolveError, match="item 0"):
         swathe.array.map("sqrt", [np.arange(3)])
+
+
+def test_small_products_are_those_of_single_calls():
+    """Lists of dense matrices are multiplied in place; a list with anything else takes another way."""
+    rng = np.random.default_rng(3)
+    for dtype in (np.float32, np.float64):
+        a = [rng.standard_normal((m, k)).astype(dtype) for m, k in rng.integers(0, 20, (300, 2))]
+        b = [rng.standard_normal((x.shape[1], int(rng.integers(0, 20)))).astype(dtype) for x in a]
+        quick = swathe.array.matmul(a, b)
+        # A vector at the end makes the whole list go the general way.
+        general = swathe.array.matmul([*a, np.ones(2, dtype)], [*b, np.ones(2, dtype)])
+        for x, y, one, other in zip(a, b, quick, general):
+            assert one.dtype == dtype and one.shape == (x.shape[0], y.shape[1])
+            np.testing.assert_array_equal(one, other)
+            np.testing.assert_allclose(one, x @ y, rtol=1e-3, atol=1e-5)
+        strided = swathe.array.matmul([x.T for x in b], [x.T for x in a])
+        for one, other in zip(strided, quick):
+            np.testing.assert_allclose(one, other.T, rtol=1e-3, atol=1e-5)
+        only = swathe.array.matmul([np.ones((3, 4), dtype)] * 5, [np.full((4, 2), 2, dtype)])
+        assert all((product == 8).all() for product in only)
+    with pytest.raises(swathe.SolveError, match="pair 1"):
+        swathe.array.matmul([np.ones((2, 3)), np.ones((2, 3))], [np.ones((3, 2)), np.ones((4, 2))])
+    with pytest.raises(ValueError, match="2 arrays on the left and 3"):
+        swathe.array.matmul([np.ones((2, 2))] * 2, [np.ones((2, 2))] * 3)

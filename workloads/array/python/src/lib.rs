@@ -1,5 +1,7 @@
 //! Array operations for Python: lists of arrays in, lists of arrays out, no files.
 
+mod small_products;
+
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyModule;
@@ -30,7 +32,11 @@ fn products<'py>(
     first: &Bound<'py, PyAny>,
     second: &Bound<'py, PyAny>,
 ) -> PyResult<Results<'py>> {
-    let (first, second) = (arrays(first, "a")?, arrays(second, "b")?);
+    let (first, second) = (listed(first)?, listed(second)?);
+    if let Some(products) = small_products::small_products(py, &first, &second)? {
+        return Ok((products, Vec::new()));
+    }
+    let (first, second) = (arrays_of(&first, "a")?, arrays_of(&second, "b")?);
     let pairs = paired(&first, &second)?;
     let products = py.detach(|| matmul(&pairs));
     results(py, products)
@@ -132,13 +138,20 @@ fn paired<'a>(first: &'a [Array], second: &'a [Array]) -> PyResult<Vec<(&'a Arra
     }
 }
 
+fn listed<'py>(items: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    items.try_iter()?.collect()
+}
+
 fn arrays(items: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<Array>> {
-    let mut arrays = Vec::with_capacity(items.len().unwrap_or(0));
-    for (number, item) in items.try_iter()?.enumerate() {
-        let view = ArrayView::new(&item?, || format!("{what} {number}"))?;
-        arrays.push(owned(&view, &|| format!("{what} {number}"))?);
-    }
-    Ok(arrays)
+    arrays_of(&listed(items)?, what)
+}
+
+fn arrays_of(items: &[Bound<'_, PyAny>], what: &str) -> PyResult<Vec<Array>> {
+    let array = |(number, item): (usize, &Bound<'_, PyAny>)| {
+        let what = || format!("{what} {number}");
+        owned(&ArrayView::new(item, what)?, &what)
+    };
+    items.iter().enumerate().map(array).collect()
 }
 
 /// The array's elements, copied once.
