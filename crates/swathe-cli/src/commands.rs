@@ -8,4 +8,5 @@ pub(crate) mod devices;
 pub(crate) mod merge;
 pub(crate) mod replay;
 pub(crate) mod report;
+pub(crate) mod shards;
 pub(crate) mod watch;

@@ -92,6 +92,8 @@ pub(crate) enum Command {
     Demo(DemoFlags),
     /// Put the shards of a run together into one table
     Merge(MergeFlags),
+    /// List the shards of a run: finished, running, dead or missing, and how to solve the rest
+    Shards(ShardsFlags),
     /// Explain a finished run: its page, as text, as a picture, or beside another run
     Report(ReportFlags),
     /// Solve one problem of a run again, alone, and compare it with the recorded answer
@@ -197,6 +199,22 @@ pub(crate) struct MergeFlags {
     /// The folder that was given to --out
     #[arg(value_name = "RUN")]
     pub(crate) run: PathBuf,
+    /// Show how far the shards are until all are finished, then put them together
+    #[arg(long)]
+    pub(crate) watch: bool,
+}
+
+/// Lists the shards of a run: which are finished, running, interrupted, dead or missing, and for
+/// those that are not finished the command that solves the rest. The exit status is 0 if all are
+/// finished.
+#[derive(Debug, Args)]
+pub(crate) struct ShardsFlags {
+    /// The folder that was given to --out
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// Print JSON for programs
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -49,6 +49,7 @@ fn dispatch(matches: &ArgMatches) -> Result<Code, CliError> {
         Command::Bench(flags) => commands::bench::bench(&flags),
         Command::Config(flags) => commands::config::config(&flags),
         Command::Merge(flags) => commands::merge::merge(&flags),
+        Command::Shards(flags) => commands::shards::shards(&flags),
         Command::Report(flags) => commands::report::report(&flags),
         Command::Demo(flags) => commands::demo::demo(&flags),
         Command::Watch(flags) => commands::watch::watch(&flags),

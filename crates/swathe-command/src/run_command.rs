@@ -1,6 +1,7 @@
 //! The steps of every command that writes a run folder, whatever its workload.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -114,6 +115,24 @@ where
     let code = print_summary(&finished, &run)?;
     draw_flame(&finished.report, &run)?;
     Ok(code)
+}
+
+/// Warns of the problems of a run that have no answer, with their reasons in groups.
+///
+/// # Errors
+/// If the table of failures cannot be read.
+pub fn warn_of_failures(run: &Path, n_failures: u64) -> Result<Vec<FailureGroup>, CliError> {
+    let groups = failure_groups::failure_groups(run)?;
+    let reasons: String = failure_groups::lines(&groups)
+        .iter()
+        .map(|line| format!("\n  {line}"))
+        .collect();
+    warning!(
+        "{} without an answer, all in {}:{reasons}",
+        summary::counted(n_failures, "problem", "problems"),
+        run.join("failures.parquet").display()
+    );
+    Ok(groups)
 }
 
 /// The flags that help with failures of these kinds, one line for each.
@@ -302,16 +321,7 @@ fn print_summary(finished: &Finished, run: &RunSettings) -> Result<Code, CliErro
         status!("report: {}", finished.path.join("report.html").display());
     }
     if merged.n_failures > 0 {
-        let n_failed = summary::counted(merged.n_failures, "problem", "problems");
-        let groups = failure_groups::failure_groups(&finished.path)?;
-        let reasons: String = failure_groups::lines(&groups)
-            .iter()
-            .map(|line| format!("\n  {line}"))
-            .collect();
-        warning!(
-            "{n_failed} without an answer, all in {}:{reasons}",
-            finished.path.join("failures.parquet").display()
-        );
+        let groups = warn_of_failures(&finished.path, merged.n_failures)?;
         for hint in failure_hints(&groups) {
             status!("hint: {hint}");
         }

@@ -82,6 +82,7 @@ mod device;
 mod fault;
 mod finish;
 mod gpu;
+mod joined_report;
 mod memory;
 mod operation;
 mod outcome;

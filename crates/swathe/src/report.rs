@@ -102,6 +102,21 @@ pub struct Counts {
     pub n_panicked: u64,
 }
 
+impl std::ops::Add for Counts {
+    type Output = Counts;
+
+    fn add(self, other: Counts) -> Counts {
+        Counts {
+            n_problems: self.n_problems + other.n_problems,
+            n_solved: self.n_solved + other.n_solved,
+            n_failed: self.n_failed + other.n_failed,
+            n_too_large: self.n_too_large + other.n_too_large,
+            n_timed_out: self.n_timed_out + other.n_timed_out,
+            n_panicked: self.n_panicked + other.n_panicked,
+        }
+    }
+}
+
 impl Counts {
     /// Counts one more outcome.
     pub fn add(&mut self, kind: OutcomeKind) {

@@ -2,10 +2,13 @@
 
 use swathe::Cpu;
 use swathe_command::program::kinds;
+use swathe_command::run_command::warn_of_failures;
 use swathe_command::{status, warning};
 use swathe_run::kind::{self, Extent};
+use swathe_run::store::merged_report::write_merged_report;
 use swathe_run::store::run_folder::{RunJson, merge_shards};
 
+use super::shards;
 use crate::flags::MergeFlags;
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::stdout;
@@ -18,6 +21,9 @@ pub(crate) fn merge(flags: &MergeFlags) -> Result<Code, CliError> {
         );
         return Err(CliError::usage(complaint)
             .hint("its tables hold the whole run already; shards come from --shard i/n"));
+    }
+    if flags.watch {
+        shards::wait(&flags.run)?;
     }
     let merged = merge_shards(&flags.run, Cpu::detect().n_threads)?;
     status!(
@@ -32,16 +38,21 @@ pub(crate) fn merge(flags: &MergeFlags) -> Result<Code, CliError> {
         );
     }
     let workload = RunJson::read(&flags.run)?.identity.workload;
-    if let Some(kind) = kind::find(&kinds(), &workload) {
+    let kinds = kinds();
+    let kind = kind::find(&kinds, &workload);
+    if let Some(kind) = kind {
         for note in (kind.after_tables)(&flags.run, Extent::Merged)? {
             status!("{note}");
         }
     }
+    let (n_shards, together_ms) = write_merged_report(&flags.run, kind, &merged)?;
+    status!(
+        "{n_shards} shards, {:.2} s together; report: {}",
+        together_ms / 1e3,
+        flags.run.join("report.html").display()
+    );
     if merged.n_failures > 0 {
-        warning!(
-            "{} problems failed: see failures.parquet",
-            merged.n_failures
-        );
+        warn_of_failures(&flags.run, merged.n_failures)?;
     }
     stdout::line(flags.run.display())?;
     Ok(if merged.n_failures == 0 {

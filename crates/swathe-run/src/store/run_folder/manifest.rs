@@ -284,15 +284,9 @@ pub fn committed_counts(manifest: &[u8]) -> Result<Counts, String> {
 
 /// The sum of several counts.
 pub fn sum_counts(counts: impl IntoIterator<Item = Counts>) -> Counts {
-    let sum = |a: Counts, b: Counts| Counts {
-        n_problems: a.n_problems + b.n_problems,
-        n_solved: a.n_solved + b.n_solved,
-        n_failed: a.n_failed + b.n_failed,
-        n_too_large: a.n_too_large + b.n_too_large,
-        n_timed_out: a.n_timed_out + b.n_timed_out,
-        n_panicked: a.n_panicked + b.n_panicked,
-    };
-    counts.into_iter().fold(Counts::default(), sum)
+    counts
+        .into_iter()
+        .fold(Counts::default(), |sum, counts| sum + counts)
 }
 
 /// Lines of earlier versions have no checksum, so they are compared with the contents of their
