@@ -2,17 +2,16 @@
 //!
 //! `SWATHE_BATT_EXPECTED` (JSON lines), `SWATHE_BATT_FILES` (the folder of the files that they name) and
 //! `SWATHE_ARC_TASKS` (a folder or a file of tasks) run files that are not part of the project. Without them, the small
-//! file in `tests/batt` is compared.
+//! files in `tests/batt` are compared.
 
 mod recorded;
 
-use recorded::decode;
+use recorded::{Tasks, decode};
 use serde_json::Value as Json;
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use swathe_arc::{
-    Dialect, Evaluator, Fault, Inputs, Library, Limits, Order, Parsed, Program, RowList, Task,
-    encode, parse, parse_in, set_dialect,
+    Dialect, Evaluator, Fault, Inputs, Library, Limits, Order, Parsed, Program, RowList, encode,
+    parse, parse_in, set_dialect,
 };
 
 #[test]
@@ -23,13 +22,14 @@ fn rows_are_those_of_python() {
         "SWATHE_ARC_TASKS",
     ]
     .map(|name| std::env::var_os(name).map(PathBuf::from));
-    let own = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/batt");
+    let crate_folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let own = crate_folder.join("tests/batt");
     let [expected, files, tasks] = match from_outside {
         [Some(expected), Some(files), Some(tasks)] => [expected, files, tasks],
         _ => [
             own.join("expected.jsonl"),
             own.clone(),
-            own.join("tasks.json"),
+            crate_folder.join("samples/tasks"),
         ],
     };
     let tasks = Tasks::new(tasks);
@@ -205,44 +205,5 @@ fn check_fields(program: &Program, wanted: &[Json]) -> Result<(), String> {
     match own == wanted {
         true => Ok(()),
         false => Err(format!("wanted the row {wanted:?}, got {own:?}")),
-    }
-}
-
-/// Tasks by their names, from a folder or from one file.
-struct Tasks {
-    by_name: HashMap<String, Task>,
-}
-
-impl Tasks {
-    fn new(path: PathBuf) -> Tasks {
-        let mut by_name = HashMap::new();
-        let mut open = vec![path];
-        while let Some(path) = open.pop() {
-            if path.is_dir() {
-                let entries = std::fs::read_dir(&path).expect("a folder of tasks");
-                open.extend(entries.map(|entry| entry.expect("an entry").path()));
-                continue;
-            }
-            if path.extension().is_none_or(|e| e != "json") {
-                continue;
-            }
-            let text = std::fs::read_to_string(&path).expect("a readable file");
-            let json: Json = serde_json::from_str(&text).expect("a file of JSON");
-            let name = path.file_stem().unwrap_or_default().to_string_lossy();
-            if json.get("train").is_some() {
-                let task = Task::from_json(&name, &text).expect("a task");
-                by_name.insert(name.into_owned(), task);
-                continue;
-            }
-            for (name, task) in json.as_object().expect("tasks by name") {
-                let task = Task::from_json(name, &task.to_string()).expect("a task");
-                by_name.insert(name.clone(), task);
-            }
-        }
-        Tasks { by_name }
-    }
-
-    fn get(&self, name: &str) -> &Task {
-        (self.by_name.get(name)).unwrap_or_else(|| panic!("no task {name}"))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::collection::{kept_sets, most_counted, one_color, packed_set};
 use crate::evaluate::meter::{self, Order};
-use crate::language::safe_default::{SafeDefault, safe};
+use crate::language::safe_default::{SafeDefault, is_caught, safe};
 use crate::set;
 use crate::set::set_cache;
 use crate::set_order::layout::Layout;
@@ -274,6 +274,25 @@ pub(crate) fn palette_table(element: &Value) -> Result<ValueTable> {
     })
 }
 
+/// The colours of a grid; where a dialect has defaults, of the rows of any container, and none of what has no rows.
+fn grid_palette(grid: &Value) -> Result<ValueTable> {
+    if !meter::dialect().has_defaults() {
+        return palette_table(grid);
+    }
+    match rows_table(grid) {
+        Err(fault) if is_caught(fault) => Ok(ValueTable::collect([])),
+        found => found,
+    }
+}
+
+/// The values of rows, inserted into a set one after the other.
+pub(crate) fn rows_table(rows: &Value) -> Result<ValueTable> {
+    match dense(rows) {
+        Some(_) => palette_table(rows),
+        None => Ok(ValueTable::collect(row_values(rows)?)),
+    }
+}
+
 pub(crate) fn numcolors(a: &[Value]) -> Result {
     let n = match Counts::of(&a[0])? {
         Some(counts) => counts.colors().count(),
@@ -455,12 +474,12 @@ fn recolored(grid: &Value, map: impl Fn(&Value) -> Value) -> Result {
 }
 
 pub(crate) fn partition(a: &[Value]) -> Result {
-    let colors = palette_table(&a[0])?;
+    let colors = grid_palette(&a[0])?;
     parts(&a[0], colors.iter())
 }
 
 pub(crate) fn fgpartition(a: &[Value]) -> Result {
-    let palette = palette_table(&a[0])?;
+    let palette = grid_palette(&a[0])?;
     let background = ValueTable::collect([most_color(&a[0])?]);
     parts(&a[0], palette.minus(&background).iter())
 }

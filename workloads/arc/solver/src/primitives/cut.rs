@@ -332,11 +332,16 @@ fn lines(grid: &Value, places: impl Iterator<Item = Vec<(usize, usize)>>) -> Res
 
 pub(crate) fn downscale(a: &[Value]) -> Result {
     let (h, w) = sides(&a[0])?;
-    let factor = op::int(&a[1])?;
-    if factor == 0 {
-        return Err(Fault::ZeroDivisionError);
-    }
-    let step = usize::try_from(factor.unsigned_abs()).unwrap_or(usize::MAX);
+    let step = match &a[1] {
+        // No remainder is 0.
+        Value::Float(x) if x.is_nan() => return Value::tuple(Vec::new()),
+        // Only the remainder of 0 is 0.
+        Value::Float(_) => usize::MAX,
+        factor => match op::int(factor)?.unsigned_abs() {
+            0 => return Err(Fault::ZeroDivisionError),
+            n => usize::try_from(n).unwrap_or(usize::MAX),
+        },
+    };
     if let Some(g) = dense(&a[0]) {
         meter::build(g.cells().len(), 1)?;
         let mut cells = Vec::new();

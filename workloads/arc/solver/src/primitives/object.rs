@@ -22,15 +22,14 @@ use crate::value::value_table::ValueTable;
 use std::rc::Rc;
 
 pub(crate) fn objects(a: &[Value]) -> Result {
-    let found = search(a, labels::objects, |objects| {
+    search(a, labels::objects, |objects| {
         let sets = objects.into_iter().map(|cells| {
             let table = ValueTable::collect(cells);
             table.copied().into_value()
         });
         let sets = sets.collect::<Result<Vec<_>>>()?;
         ValueTable::collect(sets).copied().into_value()
-    });
-    found
+    })
 }
 
 /// The objects as tuples of cells, in the order in which they and their cells are found.

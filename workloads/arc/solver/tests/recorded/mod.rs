@@ -1,7 +1,11 @@
-//! Values as the recorded results of the Python references hold them.
+//! Values and tasks as the recorded results of the Python references hold them.
+
+#![allow(dead_code, reason = "each test uses some of it")]
 
 use serde_json::Value as Json;
-use swathe_arc::{Dialect, Fault, Value, call, primitive_in};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use swathe_arc::{Dialect, Fault, Task, Value, call, primitive_in};
 
 /// The value that is recorded; the thread's dialect must be this one.
 pub(crate) fn decode(dialect: Dialect, json: &Json) -> Value {
@@ -83,5 +87,44 @@ fn function(dialect: Dialect, json: &Json) -> Value {
             call(&parts[0], &parts[1..]).expect("a function")
         }
         _ => decode(dialect, json),
+    }
+}
+
+/// Tasks by their names, from a folder or from one file.
+pub(crate) struct Tasks {
+    by_name: HashMap<String, Task>,
+}
+
+impl Tasks {
+    pub(crate) fn new(path: PathBuf) -> Tasks {
+        let mut by_name = HashMap::new();
+        let mut open = vec![path];
+        while let Some(path) = open.pop() {
+            if path.is_dir() {
+                let entries = std::fs::read_dir(&path).expect("a folder of tasks");
+                open.extend(entries.map(|entry| entry.expect("an entry").path()));
+                continue;
+            }
+            if path.extension().is_none_or(|e| e != "json") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).expect("a readable file");
+            let json: Json = serde_json::from_str(&text).expect("a file of JSON");
+            let name = path.file_stem().unwrap_or_default().to_string_lossy();
+            if json.get("train").is_some() {
+                let task = Task::from_json(&name, &text).expect("a task");
+                by_name.insert(name.into_owned(), task);
+                continue;
+            }
+            for (name, task) in json.as_object().expect("tasks by name") {
+                let task = Task::from_json(name, &task.to_string()).expect("a task");
+                by_name.insert(name.clone(), task);
+            }
+        }
+        Tasks { by_name }
+    }
+
+    pub(crate) fn get(&self, name: &str) -> &Task {
+        (self.by_name.get(name)).unwrap_or_else(|| panic!("no task {name}"))
     }
 }

@@ -4,7 +4,7 @@ use super::extent::number;
 use crate::evaluate::meter;
 use crate::language::safe_default::{SafeDefault, safe};
 use crate::primitives::collection::{most_counted, one_color, packed_set};
-use crate::primitives::color::{self, by_count, color_of, of_rows, palette_table, row_values};
+use crate::primitives::color::{self, by_count, color_of, of_rows, palette_table, rows_table};
 use crate::primitives::object;
 use crate::set;
 use crate::value::Value;
@@ -88,14 +88,6 @@ pub(crate) fn palette_t(a: &[Value]) -> Result {
         rows_table(&a[0]).and_then(ValueTable::into_value),
         SafeDefault::Set,
     )
-}
-
-/// The values of rows, inserted into a set one after the other.
-fn rows_table(rows: &Value) -> Result<ValueTable> {
-    match dense(rows) {
-        Some(_) => palette_table(rows),
-        None => Ok(ValueTable::collect(row_values(rows)?)),
-    }
 }
 
 /// The colours of an object.
