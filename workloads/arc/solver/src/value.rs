@@ -44,17 +44,12 @@ pub enum Value {
     Bool(bool),
     /// An integer of 64 bits; arithmetic that overflows is an error of the call.
     Int(i64),
-    /// A floating-point number: what the `batt` dialect gives for a lookup that found nothing. The bits of a
-    /// not-a-number tell apart those that Python made at different times.
-    Float(f64),
     /// A tuple of two integers.
     Pair(i32, i32),
     /// A tuple of a colour and a pair.
     Cell(i32, i32, i32),
     /// A tuple of two packed pairs or two packed cells (true: cells).
     Duo(u32, u32, ElementKind),
-    /// A tuple of three integers (row, column, colour): a cell of the `batt` dialect. Other dialects never hold one.
-    Triple(i32, i32, i32),
     /// Any other tuple.
     Tuple(Rc<Tuple>),
     /// A tuple of equally long, non-empty tuples of small integers.
@@ -65,6 +60,11 @@ pub enum Value {
     Closure(Rc<Closure>),
     /// A primitive, by its row in the table.
     Primitive(u16),
+    /// A tuple of three integers (row, column, colour): a cell of the `batt` dialect. Other dialects never hold one.
+    Triple(i32, i32, i32),
+    /// A floating-point number: what the `batt` dialect gives for a lookup that found nothing. The bits of a
+    /// not-a-number tell apart those that Python made at different times.
+    Float(f64),
 }
 
 /// Values nested deeper than this are refused: dropping and comparing them recurses.

@@ -1,5 +1,6 @@
 //! The dialects of the DSL, as data.
 
+use crate::language::primitive::primitive_in;
 use crate::value::packed::ElementKind;
 
 /// Which functions, constants and values a program is written for.
@@ -41,11 +42,12 @@ impl Dialect {
         Dialect::ALL.into_iter().find(|d| d.name() == name)
     }
 
-    /// The dialect that a file is written for, by its imports and by the parameters of its functions.
+    /// The dialect that a file is written for, by its imports, the parameters of its functions, and the names it calls.
     ///
-    /// A file that imports a module of the generator (`safe_dsl`, `pile`, `gpu_env`, …), or has functions of
-    /// (S, I, C), is in `batt`. One that imports `dsl` but not `constants` is in re-arc, whose `dsl` holds the
-    /// constants. Everything else is in arc-dsl.
+    /// A file that imports a module of the generator (`safe_dsl`, `pile`, `gpu_env`, …), or has functions of (S, I, C)
+    /// or (S, I), is in `batt`; so is one that calls more functions of that dialect alone than of arc-dsl alone, because
+    /// the modules of both have the same names. A file that imports `dsl` but not `constants` is in re-arc, whose `dsl`
+    /// holds the constants. Everything else is in arc-dsl.
     pub fn detect(text: &str) -> Dialect {
         let (mut has_dsl, mut has_constants) = (false, false);
         for line in text.lines() {
@@ -63,7 +65,9 @@ impl Dialect {
                 _ => {}
             }
         }
-        if has_dsl && !has_constants {
+        if calls_batt(text) {
+            Dialect::Batt
+        } else if has_dsl && !has_constants {
             Dialect::ReArc
         } else {
             Dialect::ArcDsl
@@ -102,7 +106,32 @@ const GENERATOR_MODULES: [&str; 7] = [
     "gpu_optimizations",
 ];
 
-/// Whether the head of a function has the parameters (S, I, C), with or without types.
+/// Whether more calls are of functions that only `batt` has than of functions that only arc-dsl has.
+fn calls_batt(text: &str) -> bool {
+    // The beginning of a long file is enough.
+    const N_BYTES_MAX: usize = 1 << 16;
+    let n_bytes = (0..=N_BYTES_MAX.min(text.len())).rfind(|&n| text.is_char_boundary(n));
+    let text = &text[..n_bytes.unwrap_or(0)];
+    let (mut n_batt, mut n_arc_dsl) = (0, 0);
+    // A name that is called stands before a parenthesis.
+    for part in text.split('(') {
+        let is_part = |c: char| c.is_alphanumeric() || c == '_';
+        let before = part.char_indices().rfind(|(_, c)| !is_part(*c));
+        let start = before.map_or(0, |(at, c)| at + c.len_utf8());
+        let Some(name) = part.get(start..).filter(|name| !name.is_empty()) else {
+            continue;
+        };
+        let is_in = |dialect| primitive_in(dialect, name).is_some();
+        match (is_in(Dialect::Batt), is_in(Dialect::ArcDsl)) {
+            (true, false) => n_batt += 1,
+            (false, true) => n_arc_dsl += 1,
+            _ => {}
+        }
+    }
+    n_batt > n_arc_dsl
+}
+
+/// Whether the head of a function has the parameters (S, I, C) or (S, I), with or without types.
 fn has_samples(head: &str) -> bool {
     let Some((_, parameters)) = head.split_once('(') else {
         return false;
@@ -111,7 +140,7 @@ fn has_samples(head: &str) -> bool {
         .split([',', ')'])
         .map(|p| p.split(':').next().unwrap_or(p).trim())
         .collect();
-    names.windows(3).any(|three| three == ["S", "I", "C"])
+    names.windows(2).any(|two| two == ["S", "I"])
 }
 
 /// A set of dialects: those that a row of the table of primitives belongs to.
@@ -156,6 +185,15 @@ mod tests {
                 Dialect::Batt,
             ),
             ("def batt(task_id, S, I, C, log_path):\n", Dialect::Batt),
+            ("def f(S, I):\n", Dialect::Batt),
+            (
+                "from dsl import *\nfrom constants import *\ndef f(I):\n    return vmirror_t(I)\n",
+                Dialect::Batt,
+            ),
+            (
+                "def f(I):\n    é = corner(I)\n    return shape(shape(é))\n",
+                Dialect::ArcDsl,
+            ),
         ] {
             assert_eq!(Dialect::detect(text), wanted, "{text}");
         }

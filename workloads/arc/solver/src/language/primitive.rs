@@ -6,6 +6,8 @@ use super::dialect::{Dialect, Dialects};
 use super::safe_default::SafeDefault;
 use crate::value::Value;
 use crate::value::fault::{Fault, Result};
+use std::collections::HashMap;
+use std::num::NonZero;
 use std::sync::LazyLock;
 
 /// One function of the DSL. To add one, write the function and add a row to the table.
@@ -88,12 +90,18 @@ const fn n_words(text: &str) -> u8 {
     n
 }
 
-/// The rows' numbers, by name.
-static BY_NAME: LazyLock<Vec<u16>> = LazyLock::new(|| {
-    let mut rows: Vec<u16> = (0..PRIMITIVES.len() as u16).collect();
-    rows.sort_by_key(|&p| PRIMITIVES[p as usize].name);
-    rows
-});
+/// For each name the numbers of its rows, at most one for each dialect.
+static BY_NAME: LazyLock<HashMap<&'static str, [Option<NonZero<u16>>; Dialect::ALL.len()]>> =
+    LazyLock::new(|| {
+        let mut by_name = HashMap::with_capacity(PRIMITIVES.len());
+        for (primitive, number) in PRIMITIVES.iter().zip(1..) {
+            let rows: &mut [_; Dialect::ALL.len()] = by_name.entry(primitive.name).or_default();
+            for dialect in Dialect::ALL.into_iter().filter(|&d| primitive.is_in(d)) {
+                rows[dialect as usize] = NonZero::new(number);
+            }
+        }
+        by_name
+    });
 
 /// The primitive of arc-dsl with this name, as a value.
 ///
@@ -109,13 +117,8 @@ pub fn primitive(name: &str) -> Option<Value> {
 ///
 /// To call one of another dialect than arc-dsl, [set the dialect](crate::set_dialect) of the thread.
 pub fn primitive_in(dialect: Dialect, name: &str) -> Option<Value> {
-    let row = |p: u16| &PRIMITIVES[p as usize];
-    let start = BY_NAME.partition_point(|&p| row(p).name < name);
-    let mut with_name = BY_NAME[start..]
-        .iter()
-        .take_while(|&&p| row(p).name == name);
-    let found = with_name.find(|&&p| row(p).is_in(dialect))?;
-    Some(Value::Primitive(*found))
+    let number = BY_NAME.get(name)?[dialect as usize]?;
+    Some(Value::Primitive(number.get() - 1))
 }
 
 /// Calls a primitive: `TypeError` if the number of arguments is wrong, and in a dialect with defaults its default in

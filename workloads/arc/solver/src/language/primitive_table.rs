@@ -1,4 +1,5 @@
-//! The rows of the table of primitives: 160 in the order of the reference, then those of the `batt` dialect alone.
+//! The rows of the table of primitives: 160 in the order of the reference, then those of re-arc and of `batt`
+//! alone. Sets of functions are ordered by the rows' numbers, so rows are only added at the end.
 
 use super::dialect::Dialects;
 use super::primitive::{Primitive, optional, row};
@@ -44,9 +45,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     row("valmax", "container compfunc", ALL, D::Zero, mapping::valmax),
     row("valmin", "container compfunc", ALL, D::Zero, mapping::valmin),
     row("argmax", "container compfunc", NOT_RE_ARC, D::Tuple, mapping::argmax),
-    row("argmax", "container compfunc", RE_ARC, D::Tuple, mapping::argmax_or_none),
     row("argmin", "container compfunc", NOT_RE_ARC, D::Tuple, mapping::argmin),
-    row("argmin", "container compfunc", RE_ARC, D::Tuple, mapping::argmin_or_none),
     row("mostcommon", "container", ALL, D::Tuple, collection::mostcommon),
     row("leastcommon", "container", ALL, D::Tuple, collection::leastcommon),
     row("initset", "value", ALL, D::Set, collection::initset),
@@ -176,11 +175,13 @@ pub static PRIMITIVES: &[Primitive] = &[
     row("box", "patch", ALL, D::Set, line::box_of),
     row("shoot", "start direction", ALL, D::Set, line::shoot),
     row("occurrences", "grid obj", ARC_DSL, D::Tuple, object::occurrences),
-    row("occurrences", "grid obj", RE_ARC, D::Tuple, object::occurrences_anywhere),
     row("frontiers", "grid", ALL, D::Set, cut::frontiers),
     row("compress", "grid", ALL, D::Tuple, cut::compress),
     row("hperiod", "obj", ALL, D::Zero, patch::hperiod),
     row("vperiod", "obj", ALL, D::Zero, patch::vperiod),
+    row("argmax", "container compfunc", RE_ARC, D::Tuple, mapping::argmax_or_none),
+    row("argmin", "container compfunc", RE_ARC, D::Tuple, mapping::argmin_or_none),
+    row("occurrences", "grid obj", RE_ARC, D::Tuple, object::occurrences_anywhere),
     row("a_mr", "S", BATT, D::Tuple, batt::sample::a_mr),
     row("add", "a b", BATT, D::Tuple, batt::container::add),
     row("apply_f", "function container", BATT, D::Set, mapping::apply),

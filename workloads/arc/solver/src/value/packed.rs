@@ -105,8 +105,14 @@ pub(crate) fn hash(p: u32, kind: ElementKind) -> u64 {
     match kind {
         ElementKind::Place => hash_of_place(p),
         ElementKind::Cell => hash::in_color(COLOR_LANES[(p >> 24) as usize], hash_of_place(p)),
-        ElementKind::Triple => hash::triple(place_lanes(p), color(p)),
+        ElementKind::Triple => hash_of_triple(p),
     }
+}
+
+/// Not inlined, so that the other kinds, which are in every loop over elements, can be.
+#[inline(never)]
+fn hash_of_triple(p: u32) -> u64 {
+    hash::triple(place_lanes(p), color(p))
 }
 
 /// The state of a triple's hash after its row and column.

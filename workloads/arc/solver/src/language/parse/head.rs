@@ -5,7 +5,8 @@ use super::cursor::Cursor;
 use crate::language::program::Operand;
 use std::collections::HashMap;
 
-/// The parameters of a program: the input, or the demonstrations, the input and the expected output.
+/// The parameters of a program: the input, or the demonstrations, the input and the expected output, which may be left
+/// out.
 pub(super) fn solver_parameters<'a>(
     head: &mut Cursor<'_, 'a>,
 ) -> Outcome<HashMap<&'a str, Operand>> {
@@ -22,6 +23,7 @@ pub(super) fn solver_parameters<'a>(
     }
     let variables = match others[..] {
         [] => HashMap::from([(first, Operand::Input)]),
+        ["I"] if first == "S" => HashMap::from([(first, Operand::Samples), ("I", Operand::Input)]),
         [second, third] => HashMap::from([
             (first, Operand::Samples),
             (second, Operand::Input),
