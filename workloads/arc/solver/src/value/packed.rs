@@ -100,7 +100,8 @@ pub(crate) fn step(di: i32, dj: i32) -> u32 {
     (di << 12).wrapping_add(dj) as u32
 }
 
-#[inline]
+// In every loop over elements; without this, three kinds are too many for the compiler to inline it.
+#[inline(always)]
 pub(crate) fn hash(p: u32, kind: ElementKind) -> u64 {
     match kind {
         ElementKind::Place => hash_of_place(p),
