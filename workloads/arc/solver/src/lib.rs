@@ -1,8 +1,9 @@
 //! Grid programs in the ARC DSL, exact and fast.
 //!
-//! A *program* is a straight line of calls to 160 primitives (and a few more in `batt` files) that turns an input grid
-//! into an output. This crate [parses](parse) files of programs, merges them into one [`Library`],
-//! [evaluates](evaluate) the library on grids, and [scores](score) the outputs. Results are those of the Python
+//! A *program* is a straight line of calls to primitives that turns an input grid into an output. This crate
+//! [parses](parse) files of programs, merges them into one [`Library`], [evaluates](evaluate) the library on grids, and
+//! [scores](score) the outputs. Programs are in one of three [dialects](Dialect), which one evaluator runs: 160 primitives
+//! of arc-dsl, the same of re-arc but for three, and 292 of `batt`, whose cells and failures have other forms. Results are those of the Python
 //! reference, bit for bit: values, kinds of containers, kinds of errors, and the order of sets, which programs can see.
 //!
 //! ```
