@@ -48,7 +48,7 @@ def batt(task_id, S, I, C, log_path):
         t18 = get_nth_t(t17, F0)
     except (TypeError, AttributeError, ValueError, IndexError):
         t18 = _get_safe_default(get_nth_t)
-    t19 = mostcolor(I)
+    t19 = mostcolor_t(I)
     try:
         t20 = replace(I, t19, t18)
     except (TypeError, AttributeError, ValueError):

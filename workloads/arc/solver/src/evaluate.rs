@@ -9,8 +9,8 @@ use crate::columns::column_cache;
 use crate::evaluate::library::{Guard, Head, Library, Node, Scope};
 use crate::evaluate::meter::{Limits, Order, Usage};
 use crate::evaluate::profile::{Profile, StatementTime};
-use crate::language::primitive::PRIMITIVES;
-use crate::language::safe_default::{is_caught, safe_default};
+use crate::language::primitive::{self, PRIMITIVES};
+use crate::language::safe_default::{is_caught, safe, safe_default};
 use crate::primitives::function;
 use crate::task::Sample;
 use crate::value::Value;
@@ -54,13 +54,37 @@ pub fn evaluate<'g>(
     results
 }
 
-/// What programs see of one sample: a grid alone, or a sample with its expected output.
+/// What programs see of one sample: its input, and its expected output only if that is asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Inputs<'g> {
     /// The input grid, `I`.
     pub input: &'g Grid,
-    /// The expected output, `C` in `batt` files, where it is known.
+    /// The expected output, `C` in `batt` files. Only programs that compare outputs with it may see it; candidates
+    /// run without.
     pub expected: Option<&'g Grid>,
+}
+
+impl<'g> Inputs<'g> {
+    /// The input with the expected output, if that is known: for programs that compare with it.
+    ///
+    /// ```
+    /// use swathe_arc::{Evaluator, Inputs, Library, Limits, Order, Task, Value, parse};
+    /// let text = "def differ(S, I, C):\n    x1 = identity(C)\n    return x1\n";
+    /// let library = Library::new(parse("mine.py", text).programs);
+    /// let task = r#"{"train": [{"input": [[1]], "output": [[2]]}], "test": []}"#;
+    /// let sample = &Task::from_json("mine", task)?.train[0];
+    /// let mut evaluator = Evaluator::new(&library, Order::Cpython, Limits::default());
+    /// // A sample alone gives the input only.
+    /// evaluator.run(sample, |_, result| assert_eq!(result, Ok(&Value::None)));
+    /// evaluator.run(Inputs::with_expected(sample), |_, result| assert_ne!(result, Ok(&Value::None)));
+    /// # Ok::<(), swathe_arc::TaskError>(())
+    /// ```
+    pub fn with_expected(sample: &'g Sample) -> Inputs<'g> {
+        Inputs {
+            input: &sample.input,
+            expected: sample.output.as_ref(),
+        }
+    }
 }
 
 impl<'g> From<&'g Grid> for Inputs<'g> {
@@ -70,12 +94,10 @@ impl<'g> From<&'g Grid> for Inputs<'g> {
     }
 }
 
+/// The input alone: whatever a program does with `C`, it cannot reach the answer.
 impl<'g> From<&'g Sample> for Inputs<'g> {
     fn from(sample: &'g Sample) -> Inputs<'g> {
-        Inputs {
-            input: &sample.input,
-            expected: sample.output.as_ref(),
-        }
+        Inputs::from(&sample.input)
     }
 }
 
@@ -269,6 +291,7 @@ impl<'a> Evaluator<'a> {
         mut done: impl FnMut(usize, std::result::Result<&Value, &Fault>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let mut flow = ControlFlow::Continue(());
+        let dialect_before = meter::dialect();
         meter::set_order(self.order);
         meter::watch(self.stop.as_ref());
         let inputs = inputs.into();
@@ -307,6 +330,7 @@ impl<'a> Evaluator<'a> {
         self.values.slots[0] = None;
         column_cache::clear();
         meter::watch(None);
+        meter::set_dialect(dialect_before);
         if let Some(node) = self.values.expected_node {
             self.values.slots[node] = None;
         }
@@ -318,6 +342,7 @@ impl<'a> Evaluator<'a> {
         let mut total = Usage::default();
         let library = self.library;
         let entry = &library.entries[program];
+        meter::set_dialect(entry.dialect);
         for &step in &entry.steps {
             if self.values.slots[step as usize].is_none() {
                 if self.stop.as_ref().is_some_and(Stop::requested) {
@@ -359,8 +384,8 @@ impl<'a> Evaluator<'a> {
             Node::Input | Node::Expected => unreachable!("the inputs are always there"),
             // No task was started, so there are no demonstrations.
             Node::Samples => return Done::given(Value::tuple(Vec::new())),
-            Node::Constant(c) => return Done::given(c.value()),
-            Node::Call(head, args, guard) => (*head, args, guard),
+            Node::Constant(c, _) => return Done::given(c.value()),
+            Node::Call(head, args, guard, _) => (*head, args, guard),
         };
         for &arg in args.iter().chain(if let Head::Node(f) = &head {
             Some(f)
@@ -443,9 +468,6 @@ impl<'a> Evaluator<'a> {
         match head {
             Head::Primitive(p) => {
                 let primitive = &PRIMITIVES[p as usize];
-                if usize::from(primitive.n_args) != values.len() {
-                    return Err(Fault::TypeError);
-                }
                 if let [function, Value::Set(set)] = values
                     && self.is_first_of(args[1])
                 {
@@ -454,9 +476,9 @@ impl<'a> Evaluator<'a> {
                     } else {
                         function::rbind_first
                     };
-                    return meter::called(|| bind(function, set));
+                    return meter::called(|| safe(bind(function, set), primitive.default));
                 }
-                meter::called(|| (primitive.run)(values))
+                meter::called(|| primitive::run(p, values))
             }
             Head::Node(f) => call(&value(f)?, values),
             Head::Tuple => Value::tuple(values.to_vec()),

@@ -1,7 +1,9 @@
 //! The language: the parser of programs, and the names and kinds of primitives.
 
+pub(crate) mod dialect;
 pub(crate) mod explain;
 pub(crate) mod parse;
 pub(crate) mod primitive;
+mod primitive_table;
 pub(crate) mod program;
 pub(crate) mod safe_default;

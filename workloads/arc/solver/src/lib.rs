@@ -1,8 +1,9 @@
 //! Grid programs in the ARC DSL, exact and fast.
 //!
-//! A *program* is a straight line of calls to 160 primitives (and a few more in `batt` files) that turns an input grid
-//! into an output. This crate [parses](parse) files of programs, merges them into one [`Library`],
-//! [evaluates](evaluate) the library on grids, and [scores](score) the outputs. Results are those of the Python
+//! A *program* is a straight line of calls to primitives that turns an input grid into an output. This crate
+//! [parses](parse) files of programs, merges them into one [`Library`], [evaluates](evaluate) the library on grids, and
+//! [scores](score) the outputs. Programs are in one of three [dialects](Dialect), which one evaluator runs: 160 primitives
+//! of arc-dsl, the same of re-arc but for three, and 292 of `batt`, whose cells and failures have other forms. Results are those of the Python
 //! reference, bit for bit: values, kinds of containers, kinds of errors, and the order of sets, which programs can see.
 //!
 //! ```
@@ -40,14 +41,15 @@ mod value;
 mod workload;
 
 pub use evaluate::library::{Counts, Library};
-pub use evaluate::meter::{Limits, Order, set_order};
+pub use evaluate::meter::{Limits, Order, set_dialect, set_order};
 pub use evaluate::profile::StatementTime;
 pub use evaluate::score::{Score, score};
 pub use evaluate::{Evaluator, Inputs, evaluate};
 pub use grid_ops::{GridAnswer, GridOp, GridOps, GridProblem, ObjectLabels};
-pub use language::parse::{Excerpt, ParseError, Parsed, Reason, parse};
-pub use language::primitive::{PRIMITIVES, Primitive, primitive};
-pub use language::program::Program;
+pub use language::dialect::Dialect;
+pub use language::parse::{Excerpt, ParseError, Parsed, Reason, parse, parse_in};
+pub use language::primitive::{PRIMITIVES, Primitive, primitive, primitive_in};
+pub use language::program::{BattRow, Program, RowList};
 pub use set::Set;
 pub use task::{SIDE_MAX, Sample, Task, TaskError, grid_from_value};
 pub use task_json::TaskJson;
@@ -56,5 +58,6 @@ pub use value::closure::{Closure, call};
 pub use value::encode::{Output, encode};
 pub use value::fault::Fault;
 pub use value::grid::{Grid, KnownGrid};
+pub use value::packed::ElementKind;
 pub use value::tuple::Tuple;
 pub use workload::{Call, GridPrograms, KeptValues, Pairing, Problem, Stopped};

@@ -19,7 +19,7 @@ use crate::set_order::slot_spans::{self, Span};
 use crate::set_order::table::Table;
 use crate::value::fault::Result;
 use crate::value::hash;
-use crate::value::packed::{self, Bounds};
+use crate::value::packed::{self, Bounds, ElementKind};
 use crate::value::{Value, check_weight, nesting_of, weight_of};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::cmp::Ordering;
@@ -48,13 +48,13 @@ pub struct Set {
 /// The elements in an arbitrary but fixed order.
 pub(crate) enum Items {
     /// Packed pairs, or packed cells.
-    Packed(Vec<u32>, bool),
+    Packed(Vec<u32>, ElementKind),
     /// Tuples of two packed pairs or of two packed cells: the first in the high half.
-    Duos(Vec<u64>, bool),
+    Duos(Vec<u64>, ElementKind),
     /// Tuples of an element of each of two sets, by position: the first in the high half.
     Couples(Rc<[Rc<Set>; 2]>, Vec<u64>),
     /// Sets that are lines of places, or of cells, with their hashes once they are known.
-    Lines(Vec<LineSegment>, bool, OnceCell<Vec<u64>>),
+    Lines(Vec<LineSegment>, ElementKind, OnceCell<Vec<u64>>),
     /// Anything, with the hashes once they are known.
     General(Listed, OnceCell<Vec<u64>>),
 }
@@ -70,7 +70,7 @@ const NO_HASH: u64 = u64::MAX;
 const N_RECTANGLE_MIN: usize = 4;
 
 thread_local! {
-    static EMPTY_SET: Rc<Set> = Rc::new(Set::bare(Items::Packed(Vec::new(), false), Recipe::Sequence, 0, 1, 0));
+    static EMPTY_SET: Rc<Set> = Rc::new(Set::bare(Items::Packed(Vec::new(), ElementKind::Place), Recipe::Sequence, 0, 1, 0));
 }
 
 /// The empty set; there is one per thread.
@@ -79,30 +79,30 @@ pub(crate) fn empty() -> Value {
 }
 
 /// A set of distinct packed elements; `recipe` gives their order.
-pub(crate) fn packed(items: Vec<u32>, is_cell: bool, recipe: Recipe) -> Value {
+pub(crate) fn packed(items: Vec<u32>, kind: ElementKind, recipe: Recipe) -> Value {
     if items.is_empty() {
         return empty();
     }
     let weight = items.len() as u32;
-    Value::Set(Set::new(Items::Packed(items, is_cell), recipe, 2, weight))
+    Value::Set(Set::new(Items::Packed(items, kind), recipe, 2, weight))
 }
 
 /// A packed set that is not empty, with a number added to each element: moved, coloured, or without its colour. The set
 /// is inserted in the iteration order of the original.
-pub(crate) fn sum(set: &Rc<Set>, added: u32, is_cell: bool, bounds: Option<Bounds>) -> Value {
+pub(crate) fn sum(set: &Rc<Set>, added: u32, kind: ElementKind, bounds: Option<Bounds>) -> Value {
     let items = set.packed().map_or(&[][..], |(items, _)| items);
     let sums = items.iter().map(|x| x.wrapping_add(added)).collect();
-    packed_within(sums, is_cell, Recipe::Via(set.clone()), bounds)
+    packed_within(sums, kind, Recipe::Via(set.clone()), bounds)
 }
 
 /// As `packed`, where the bounds are known already.
 pub(crate) fn packed_within(
     items: Vec<u32>,
-    is_cell: bool,
+    kind: ElementKind,
     recipe: Recipe,
     bounds: Option<Bounds>,
 ) -> Value {
-    let set = packed(items, is_cell, recipe);
+    let set = packed(items, kind, recipe);
     if let Value::Set(s) = &set
         && !s.is_empty()
     {
@@ -112,12 +112,12 @@ pub(crate) fn packed_within(
 }
 
 /// A set of distinct tuples of two packed elements.
-pub(crate) fn duos(items: Vec<u64>, is_cell: bool, recipe: Recipe) -> Value {
+pub(crate) fn duos(items: Vec<u64>, kind: ElementKind, recipe: Recipe) -> Value {
     if items.is_empty() {
         return empty();
     }
     let weight = items.len() as u32;
-    Value::Set(Set::new(Items::Duos(items, is_cell), recipe, 3, weight))
+    Value::Set(Set::new(Items::Duos(items, kind), recipe, 3, weight))
 }
 
 /// A set of tuples of an element of the first set and one of the second, given by their positions. The elements of both
@@ -148,13 +148,18 @@ const COUPLE_NESTING: u32 = 5;
 /// A set of distinct lines of one kind, one of which may be empty.
 ///
 /// `nesting` is at least theirs.
-pub(crate) fn lines(lines: Vec<LineSegment>, is_cell: bool, recipe: Recipe, nesting: u32) -> Value {
+pub(crate) fn lines(
+    lines: Vec<LineSegment>,
+    kind: ElementKind,
+    recipe: Recipe,
+    nesting: u32,
+) -> Value {
     if lines.is_empty() {
         return empty();
     }
     let n_elements: u64 = lines.iter().map(|l| l.len() as u64).sum();
     let weight = u32::try_from(1 + n_elements).unwrap_or(u32::MAX);
-    let items = Items::Lines(lines, is_cell, OnceCell::new());
+    let items = Items::Lines(lines, kind, OnceCell::new());
     Value::Set(Set::new(items, recipe, nesting, weight))
 }
 
@@ -191,7 +196,7 @@ pub(crate) fn copies(copies: Copies, recipe: Recipe) -> Result {
 pub(crate) fn with_table(items: Vec<Value>, hashes: Vec<u64>, table: &Table) -> Result {
     let (nesting, weight) = nesting_of(items.iter())?;
     let items = match all_packed(&items) {
-        Some((packed, is_cell)) => Items::Packed(packed, is_cell),
+        Some((packed, kind)) => Items::Packed(packed, kind),
         None => Items::General(items.into(), OnceCell::from(hashes)),
     };
     let set = Set::new(items, Recipe::Sequence, nesting, weight);
@@ -216,19 +221,19 @@ pub(crate) fn from_values(values: Vec<Value>) -> Result {
         let (nesting, _) = nesting_of(sets.iter())?;
         return Ok(general(sets, None, Recipe::Sequence, nesting));
     }
-    if let Some((items, is_cell)) = all_packed(&values) {
-        return Ok(packed(distinct::cells(items), is_cell, Recipe::Sequence));
+    if let Some((items, kind)) = all_packed(&values) {
+        return Ok(packed(distinct::cells(items), kind, Recipe::Sequence));
     }
-    if let &Value::Duo(_, _, is_cell) = first {
+    if let &Value::Duo(_, _, kind) = first {
         let items: Option<Vec<u64>> = values
             .iter()
             .map(|v| match *v {
-                Value::Duo(a, b, c) if c == is_cell => Some(u64::from(a) << 32 | u64::from(b)),
+                Value::Duo(a, b, c) if c == kind => Some(u64::from(a) << 32 | u64::from(b)),
                 _ => None,
             })
             .collect();
         if let Some(items) = items {
-            return Ok(duos(distinct::numbers(items), is_cell, Recipe::Sequence));
+            return Ok(duos(distinct::numbers(items), kind, Recipe::Sequence));
         }
     }
     // Hashing and comparing values of any kind costs about as much as calling a function.
@@ -237,11 +242,11 @@ pub(crate) fn from_values(values: Vec<Value>) -> Result {
 }
 
 /// These values packed, if there are some and all are pairs or all are cells.
-pub(crate) fn all_packed(values: &[Value]) -> Option<(Vec<u32>, bool)> {
-    let (_, is_cell) = values.first()?.packed()?;
-    let packed = |v: &Value| v.packed().filter(|p| p.1 == is_cell).map(|p| p.0);
+pub(crate) fn all_packed(values: &[Value]) -> Option<(Vec<u32>, ElementKind)> {
+    let (_, kind) = values.first()?.packed()?;
+    let packed = |v: &Value| v.packed().filter(|p| p.1 == kind).map(|p| p.0);
     let items = values.iter().map(packed).collect::<Option<_>>()?;
-    Some((items, is_cell))
+    Some((items, kind))
 }
 
 /// The set of any values, deduplicated by hash and equality.
@@ -360,30 +365,33 @@ impl Set {
     #[inline]
     pub(crate) fn get(&self, k: usize) -> Value {
         match &self.items {
-            Items::Packed(v, is_cell) => Value::unpacked(v[k], *is_cell),
-            Items::Duos(v, is_cell) => Value::unpacked_duo(v[k], *is_cell),
+            Items::Packed(v, kind) => Value::unpacked(v[k], *kind),
+            Items::Duos(v, kind) => Value::unpacked_duo(v[k], *kind),
             Items::Couples(of, v) => {
                 let (i, j) = halves(v[k]);
                 Value::two(of[0].get(i), of[1].get(j))
                     .expect("sets of packed sets are not nested deeply")
             }
-            Items::Lines(v, is_cell, _) => v[k].value(*is_cell),
+            Items::Lines(v, kind, _) => v[k].value(*kind),
             Items::General(v, _) => v.get(k),
         }
     }
 
     /// The packed elements, and whether they are cells.
     #[inline]
-    pub(crate) fn packed(&self) -> Option<(&[u32], bool)> {
+    pub(crate) fn packed(&self) -> Option<(&[u32], ElementKind)> {
         match &self.items {
-            Items::Packed(v, is_cell) => Some((v, *is_cell)),
+            Items::Packed(v, kind) => Some((v, *kind)),
             _ => None,
         }
     }
 
-    /// Whether the elements are packed cells.
-    pub(crate) fn is_cell(&self) -> bool {
-        matches!(self.items, Items::Packed(_, true))
+    /// The kind of the packed elements, `Place` if they are not packed.
+    pub(crate) fn kind(&self) -> ElementKind {
+        match self.items {
+            Items::Packed(_, kind) => kind,
+            _ => ElementKind::Place,
+        }
     }
 
     /// The packed elements in iteration order.
@@ -451,11 +459,14 @@ impl Set {
     fn sorted_layout(&self) -> Layout {
         let mut perm: Vec<u32> = (0..self.len() as u32).collect();
         match &self.items {
-            Items::Packed(v, _) => {
+            Items::Packed(v, kind) => {
                 let v: &[u32] = v;
-                perm.sort_unstable_by_key(|&k| v[k as usize]);
+                perm.sort_unstable_by_key(|&k| kind.sort_key(v[k as usize]));
             }
-            Items::Duos(v, _) => perm.sort_unstable_by_key(|&k| v[k as usize]),
+            Items::Duos(v, kind) => perm.sort_unstable_by_key(|&k| {
+                let d = v[k as usize];
+                (kind.sort_key((d >> 32) as u32), kind.sort_key(d as u32))
+            }),
             Items::Couples(..) | Items::Lines(..) => {
                 let all: Vec<Value> = (0..self.len()).map(|k| self.get(k)).collect();
                 perm.sort_by(|&a, &b| all[a as usize].ascending(&all[b as usize]));
@@ -468,14 +479,14 @@ impl Set {
     /// The hashes of the elements by position.
     pub(crate) fn hashes(&self) -> Vec<u64> {
         match &self.items {
-            Items::Packed(v, is_cell) => v.iter().map(|&p| packed::hash(p, *is_cell)).collect(),
-            Items::Duos(v, is_cell) => v.iter().map(|&d| packed::hash_duo(d, *is_cell)).collect(),
+            Items::Packed(v, kind) => v.iter().map(|&p| packed::hash(p, *kind)).collect(),
+            Items::Duos(v, kind) => v.iter().map(|&d| packed::hash_duo(d, *kind)).collect(),
             Items::Couples(of, v) => {
                 let (a, b) = (of[0].hashes(), of[1].hashes());
                 let hash = |&d: &u64| hash::two(a[halves(d).0], b[halves(d).1]);
                 v.iter().map(hash).collect()
             }
-            Items::Lines(v, is_cell, hashes) => known_of_lines(v, *is_cell, hashes).to_vec(),
+            Items::Lines(v, kind, hashes) => known_of_lines(v, *kind, hashes).to_vec(),
             Items::General(v, hashes) => known(v, hashes).to_vec(),
         }
     }
@@ -485,14 +496,21 @@ impl Set {
             return self.hash.get();
         }
         let h = match &self.items {
-            Items::Packed(v, is_cell) => self.rectangle_hash(v, *is_cell).unwrap_or_else(|| {
-                if *is_cell {
-                    hash::set(v.iter().map(|&p| packed::hash(p, true)))
-                } else {
-                    hash::set(v.iter().map(|&p| packed::hash(p, false)))
+            Items::Packed(v, kind) => self.rectangle_hash(v, *kind).unwrap_or_else(|| {
+                // A loop of its own for each kind.
+                match *kind {
+                    ElementKind::Place => {
+                        hash::set(v.iter().map(|&p| packed::hash(p, ElementKind::Place)))
+                    }
+                    ElementKind::Cell => {
+                        hash::set(v.iter().map(|&p| packed::hash(p, ElementKind::Cell)))
+                    }
+                    ElementKind::Triple => {
+                        hash::set(v.iter().map(|&p| packed::hash(p, ElementKind::Triple)))
+                    }
                 }
             }),
-            Items::Duos(v, is_cell) => hash::set(v.iter().map(|&d| packed::hash_duo(d, *is_cell))),
+            Items::Duos(v, kind) => hash::set(v.iter().map(|&d| packed::hash_duo(d, *kind))),
             Items::Couples(..) | Items::Lines(..) => hash::set(self.hashes().into_iter()),
             Items::General(v, hashes) => hash::set(known(v, hashes).iter().copied()),
         };
@@ -501,12 +519,12 @@ impl Set {
     }
 
     /// The hash of a set that fills its bounds, if they are known.
-    fn rectangle_hash(&self, items: &[u32], is_cell: bool) -> Option<u64> {
+    fn rectangle_hash(&self, items: &[u32], kind: ElementKind) -> Option<u64> {
         let bounds = self.bounds.get().filter(|b| b.area() == items.len())?;
         if items.len() < N_RECTANGLE_MIN || !one_color(items) {
             return None;
         }
-        rectangle_hash::of(bounds, items[0] & !packed::PLACE_MASK, is_cell)
+        rectangle_hash::of(bounds, items[0] & !packed::PLACE_MASK, kind)
     }
 
     /// The rectangle around a non-empty packed set.
@@ -540,14 +558,14 @@ impl Set {
     /// Python's `value in self`.
     pub(crate) fn contains(&self, value: &Value) -> bool {
         match (&self.items, value) {
-            (Items::Packed(v, is_cell), Value::Pair(..) | Value::Cell(..)) => {
+            (Items::Packed(v, kind), Value::Pair(..) | Value::Cell(..) | Value::Triple(..)) => {
                 match value.packed() {
-                    Some((p, c)) => c == *is_cell && v.contains(&p),
+                    Some((p, c)) => c == *kind && v.contains(&p),
                     None => false,
                 }
             }
-            (Items::Duos(v, is_cell), &Value::Duo(a, b, c)) => {
-                c == *is_cell && v.contains(&(u64::from(a) << 32 | u64::from(b)))
+            (Items::Duos(v, kind), &Value::Duo(a, b, c)) => {
+                c == *kind && v.contains(&(u64::from(a) << 32 | u64::from(b)))
             }
             (Items::General(v, hashes), _) => {
                 let hash = value.py_hash();
@@ -557,11 +575,11 @@ impl Set {
                     .zip(v.iter())
                     .any(|(&h, x)| h == hash && x == value)
             }
-            (Items::Lines(v, is_cell, hashes), Value::Set(_)) => {
+            (Items::Lines(v, kind, hashes), Value::Set(_)) => {
                 let hash = value.py_hash();
-                let hashes = known_of_lines(v, *is_cell, hashes);
+                let hashes = known_of_lines(v, *kind, hashes);
                 let mut same_hash = hashes.iter().zip(v).filter(|(h, _)| **h == hash);
-                same_hash.any(|(_, line)| line.value(*is_cell) == *value)
+                same_hash.any(|(_, line)| line.value(*kind) == *value)
             }
             // Other forms of tuples may be equal to packed ones: (True, 1) is (1, 1).
             (_, Value::Tuple(_) | Value::Grid(_)) => (0..self.len()).any(|k| self.get(k) == *value),
@@ -656,10 +674,10 @@ pub(crate) fn halves(d: u64) -> (usize, usize) {
 /// The hashes of these lines, computed at the first request.
 fn known_of_lines<'a>(
     lines: &[LineSegment],
-    is_cell: bool,
+    kind: ElementKind,
     hashes: &'a OnceCell<Vec<u64>>,
 ) -> &'a [u64] {
-    let hash = |line: &LineSegment| line.value(is_cell).py_hash();
+    let hash = |line: &LineSegment| line.value(kind).py_hash();
     hashes.get_or_init(|| lines.iter().map(hash).collect())
 }
 

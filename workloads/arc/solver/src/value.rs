@@ -3,6 +3,7 @@
 pub(crate) mod closure;
 pub(crate) mod encode;
 pub(crate) mod fault;
+pub(crate) mod float;
 pub(crate) mod grid;
 pub(crate) mod hash;
 pub(crate) mod operator;
@@ -11,11 +12,13 @@ pub(crate) mod planes;
 pub(crate) mod tuple;
 pub(crate) mod value_table;
 
+use crate::evaluate::meter;
 use crate::set::Set;
 use crate::value::closure::Closure;
 use crate::value::fault::{Fault, Result};
 use crate::value::grid::KnownGrid;
 use crate::value::hash::TupleHash;
+use crate::value::packed::ElementKind;
 use crate::value::tuple::Tuple;
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -46,7 +49,7 @@ pub enum Value {
     /// A tuple of a colour and a pair.
     Cell(i32, i32, i32),
     /// A tuple of two packed pairs or two packed cells (true: cells).
-    Duo(u32, u32, bool),
+    Duo(u32, u32, ElementKind),
     /// Any other tuple.
     Tuple(Rc<Tuple>),
     /// A tuple of equally long, non-empty tuples of small integers.
@@ -56,7 +59,12 @@ pub enum Value {
     /// A function made by `compose`, `rbind` and the like.
     Closure(Rc<Closure>),
     /// A primitive, by its row in the table.
-    Primitive(u8),
+    Primitive(u16),
+    /// A tuple of three integers (row, column, colour): a cell of the `batt` dialect. Other dialects never hold one.
+    Triple(i32, i32, i32),
+    /// A floating-point number: what the `batt` dialect gives for a lookup that found nothing. The bits of a
+    /// not-a-number tell apart those that Python made at different times.
+    Float(f64),
 }
 
 /// Values nested deeper than this are refused: dropping and comparing them recurses.
@@ -105,6 +113,12 @@ impl Value {
             let a = items.pop().expect("two items");
             return Value::two(a, b);
         }
+        if let [Value::Int(i), Value::Int(j), Value::Int(c)] = items[..]
+            && meter::cell_kind() == ElementKind::Triple
+            && let (Ok(i), Ok(j), Ok(c)) = (i.try_into(), j.try_into(), c.try_into())
+        {
+            return Ok(Value::Triple(i, j, c));
+        }
         Ok(Value::Tuple(Rc::new(Tuple::of(items)?)))
     }
 
@@ -126,13 +140,17 @@ impl Value {
                 }
             }
             (&Value::Int(c), &Value::Pair(i, j)) => {
-                if let Ok(c) = i32::try_from(c) {
+                if let Ok(c) = i32::try_from(c)
+                    && meter::cell_kind() == ElementKind::Cell
+                {
                     return Ok(Value::Cell(c, i, j));
                 }
             }
-            (Value::Pair(..), Value::Pair(..)) | (Value::Cell(..), Value::Cell(..)) => {
-                if let (Some((x, is_cell)), Some((y, _))) = (a.packed(), b.packed()) {
-                    return Ok(Value::Duo(x, y, is_cell));
+            (Value::Pair(..), Value::Pair(..))
+            | (Value::Cell(..), Value::Cell(..))
+            | (Value::Triple(..), Value::Triple(..)) => {
+                if let (Some((x, kind)), Some((y, _))) = (a.packed(), b.packed()) {
+                    return Ok(Value::Duo(x, y, kind));
                 }
             }
             _ => {}
@@ -148,15 +166,20 @@ impl Value {
 
     /// The packed form of a pair or a cell that fits, and whether it is a cell.
     #[inline]
-    pub(crate) fn packed(&self) -> Option<(u32, bool)> {
+    pub(crate) fn packed(&self) -> Option<(u32, ElementKind)> {
         match *self {
             Value::Pair(i, j) if packed::fits(i.into(), j.into()) => {
-                Some((packed::place(i, j), false))
+                Some((packed::place(i, j), ElementKind::Place))
             }
             Value::Cell(c, i, j)
                 if packed::fits(i.into(), j.into()) && packed::color_fits(c.into()) =>
             {
-                Some((packed::cell(c, i, j), true))
+                Some((packed::cell(c, i, j), ElementKind::Cell))
+            }
+            Value::Triple(i, j, c)
+                if packed::fits(i.into(), j.into()) && packed::color_fits(c.into()) =>
+            {
+                Some((packed::cell(c, i, j), ElementKind::Triple))
             }
             _ => None,
         }
@@ -164,17 +187,17 @@ impl Value {
 
     /// The pair or cell that a packed element stands for.
     #[inline]
-    pub(crate) fn unpacked(p: u32, is_cell: bool) -> Value {
-        if is_cell {
-            Value::Cell(packed::color(p), packed::row(p), packed::col(p))
-        } else {
-            Value::Pair(packed::row(p), packed::col(p))
+    pub(crate) fn unpacked(p: u32, kind: ElementKind) -> Value {
+        match kind {
+            ElementKind::Place => Value::Pair(packed::row(p), packed::col(p)),
+            ElementKind::Cell => Value::Cell(packed::color(p), packed::row(p), packed::col(p)),
+            ElementKind::Triple => Value::Triple(packed::row(p), packed::col(p), packed::color(p)),
         }
     }
 
     #[inline]
-    pub(crate) fn unpacked_duo(d: u64, is_cell: bool) -> Value {
-        Value::Duo((d >> 32) as u32, d as u32, is_cell)
+    pub(crate) fn unpacked_duo(d: u64, kind: ElementKind) -> Value {
+        Value::Duo((d >> 32) as u32, d as u32, kind)
     }
 
     /// The integer, if it is one; booleans count as integers.
@@ -192,6 +215,7 @@ impl Value {
     pub fn tuple_len(&self) -> Option<usize> {
         match self {
             Value::Pair(..) | Value::Cell(..) | Value::Duo(..) => Some(2),
+            Value::Triple(..) => Some(3),
             Value::Tuple(t) => Some(t.len()),
             Value::Grid(g) => Some(g.height()),
             _ => None,
@@ -210,7 +234,8 @@ impl Value {
                     Value::Pair(*i, *j)
                 }
             }
-            Value::Duo(a, b, is_cell) => Value::unpacked(if k == 0 { *a } else { *b }, *is_cell),
+            Value::Duo(a, b, kind) => Value::unpacked(if k == 0 { *a } else { *b }, *kind),
+            Value::Triple(i, j, c) => Value::Int(i64::from([*i, *j, *c][k])),
             Value::Tuple(t) => t.get(k),
             Value::Grid(g) => g.row_value(k),
             _ => unreachable!("only tuples have items"),
@@ -222,7 +247,12 @@ impl Value {
     pub fn is_tuple(&self) -> bool {
         matches!(
             self,
-            Value::Pair(..) | Value::Cell(..) | Value::Duo(..) | Value::Tuple(_) | Value::Grid(_)
+            Value::Pair(..)
+                | Value::Cell(..)
+                | Value::Triple(..)
+                | Value::Duo(..)
+                | Value::Tuple(_)
+                | Value::Grid(_)
         )
     }
 
@@ -260,6 +290,7 @@ impl Value {
             Value::None => false,
             Value::Bool(b) => *b,
             Value::Int(n) => *n != 0,
+            Value::Float(x) => *x != 0.0,
             Value::Closure(_) | Value::Primitive(_) => true,
             _ => !self.is_empty(),
         }
@@ -267,8 +298,12 @@ impl Value {
 
     pub(crate) fn nesting(&self) -> u32 {
         match self {
-            Value::None | Value::Bool(_) | Value::Int(_) | Value::Primitive(_) => 0,
-            Value::Pair(..) => 1,
+            Value::None
+            | Value::Bool(_)
+            | Value::Int(_)
+            | Value::Float(_)
+            | Value::Primitive(_) => 0,
+            Value::Pair(..) | Value::Triple(..) => 1,
             Value::Cell(..) | Value::Grid(_) => 2,
             Value::Duo(..) => 3,
             Value::Tuple(t) => t.nesting(),
@@ -280,8 +315,12 @@ impl Value {
     /// The number of leaves, shared parts counted as often as they occur.
     pub(crate) fn weight(&self) -> u32 {
         match self {
-            Value::None | Value::Bool(_) | Value::Int(_) | Value::Primitive(_) => 1,
-            Value::Pair(..) | Value::Cell(..) | Value::Duo(..) => 1,
+            Value::None
+            | Value::Bool(_)
+            | Value::Int(_)
+            | Value::Float(_)
+            | Value::Primitive(_) => 1,
+            Value::Pair(..) | Value::Cell(..) | Value::Triple(..) | Value::Duo(..) => 1,
             Value::Grid(g) => u32::try_from(g.cells().len()).unwrap_or(u32::MAX),
             Value::Tuple(t) => t.weight(),
             Value::Set(s) => s.weight(),
@@ -295,11 +334,11 @@ impl Value {
             Value::None => hash::NONE,
             Value::Bool(b) => u64::from(*b),
             Value::Int(n) => hash::int(*n),
+            Value::Float(x) => hash::float(*x),
+            Value::Triple(i, j, c) => hash::triple(hash::place_lanes(*i, *j), *c),
             Value::Pair(i, j) => hash::pair(*i, *j),
             Value::Cell(c, i, j) => hash::cell(*c, *i, *j),
-            Value::Duo(a, b, is_cell) => {
-                hash::two(packed::hash(*a, *is_cell), packed::hash(*b, *is_cell))
-            }
+            Value::Duo(a, b, kind) => hash::two(packed::hash(*a, *kind), packed::hash(*b, *kind)),
             Value::Tuple(t) => t.py_hash(),
             Value::Grid(g) => {
                 let mut h = TupleHash::new();
@@ -318,12 +357,12 @@ impl Value {
         }
     }
 
-    /// Ascending order over all values: None, integers, tuples, sets, functions.
+    /// Ascending order over all values: None, numbers (not-a-number first), tuples, sets, functions.
     pub(crate) fn ascending(&self, other: &Value) -> Ordering {
         fn class(v: &Value) -> u8 {
             match v {
                 Value::None => 0,
-                Value::Bool(_) | Value::Int(_) => 1,
+                Value::Bool(_) | Value::Int(_) | Value::Float(_) => 1,
                 Value::Set(_) => 3,
                 Value::Closure(_) | Value::Primitive(_) => 4,
                 _ => 2,
@@ -334,6 +373,7 @@ impl Value {
             .then_with(|| match (self, other) {
                 (Value::Pair(a, b), Value::Pair(c, d)) => (a, b).cmp(&(c, d)),
                 (Value::Cell(x, a, b), Value::Cell(y, c, d)) => (x, a, b).cmp(&(y, c, d)),
+                (Value::Float(_), _) | (_, Value::Float(_)) => float::ascending(self, other),
                 (Value::Set(a), Value::Set(b)) if Rc::ptr_eq(a, b) => Ordering::Equal,
                 (Value::Set(a), Value::Set(b)) => a.ascending(b),
                 (Value::Grid(a), Value::Grid(b)) if Rc::ptr_eq(a, b) => Ordering::Equal,
@@ -360,13 +400,16 @@ impl Value {
     }
 }
 
-/// Python's `==`: sets by content, functions by identity, `True == 1`.
+/// Python's equality of elements of containers: sets by content, functions by identity, `True == 1`, and a
+/// not-a-number only with itself. `==` of two values themselves is [`operator::equal`].
 impl PartialEq for Value {
     fn eq(&self, other: &Value) -> bool {
         match (self, other) {
             (Value::Int(a), Value::Int(b)) => a == b,
             (Value::Pair(a, b), Value::Pair(c, d)) => a == c && b == d,
             (Value::Cell(x, a, b), Value::Cell(y, c, d)) => x == y && a == c && b == d,
+            (Value::Triple(a, b, x), Value::Triple(c, d, y)) => x == y && a == c && b == d,
+            (Value::Float(_), _) | (_, Value::Float(_)) => float::same(self, other),
             (Value::Duo(a, b, x), Value::Duo(c, d, y)) => a == c && b == d && x == y,
             (Value::Grid(a), Value::Grid(b)) => Rc::ptr_eq(a, b) || ***a == ***b,
             (Value::Set(a), Value::Set(b)) => Rc::ptr_eq(a, b) || a.equals(b),

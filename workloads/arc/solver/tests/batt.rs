@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use swathe::Stop;
 use swathe_arc::{
-    Call, Evaluator, GridPrograms, Library, Limits, Order, PRIMITIVES, Problem, Task, Value, call,
-    encode, parse, primitive, samples,
+    Call, Dialect, Evaluator, GridPrograms, Inputs, Library, Limits, Order, Problem, RowList, Task,
+    Value, call, encode, parse, parse_in, primitive_in, samples, set_dialect,
 };
 
 const BATT: &str = include_str!("../samples/batt.py");
@@ -30,7 +30,7 @@ fn tasks() -> Vec<Arc<Task>> {
 
 /// What each program makes of the first demonstration of a task.
 fn outputs(text: &str, task: &Task) -> Vec<String> {
-    let parsed = parse("batt.py", text);
+    let parsed = parse_in("batt.py", text, Dialect::Batt);
     assert_eq!(parsed.errors, []);
     let library = Library::new(parsed.programs);
     let mut evaluator = Evaluator::new(&library, Order::Cpython, Limits::default());
@@ -58,7 +58,7 @@ fn pair() -> Task {
 fn candidates_are_what_the_same_statements_are_as_programs() {
     let as_programs = "
 def a(I):
-    x1 = vmirror(I)
+    x1 = vmirror_t(I)
     return hconcat(I, x1)
 def b(I):
     x1 = objects(I, T, F, T)
@@ -133,28 +133,73 @@ fn what_depends_on_the_demonstrations_alone_is_done_once_per_task() {
 }
 
 #[test]
-fn inputs_are_the_demonstrations_the_input_and_the_expected_output() {
-    let text = batt(
-        "o.append((1, True, None, S))\no.append((2, True, None, I))\no.append((3, True, None, C))",
-    );
+fn inputs_are_the_demonstrations_and_the_input() {
+    let text = batt("o.append((1, True, None, S))\no.append((2, True, None, I))");
     let task = pair();
     assert_eq!(
         outputs(&text, &task),
         [
             r#"{"tuple":[{"tuple":[{"grid":[[1,2]]},{"grid":[[2,3]]}]}]}"#,
             r#"{"grid":[[1,2]]}"#,
-            r#"{"grid":[[2,3]]}"#,
         ]
     );
-    // Where the expected output is not known, C is None; the demonstrations are those of the task.
-    let library = Library::new(parse("batt.py", &text).programs);
-    let workload = GridPrograms::new(library);
-    let problems = Problem::all(&Arc::new(task));
-    let outcomes = swathe::solve_slice(&workload, &problems, 1, &Stop::new());
-    let calls = outcomes[1].solution().expect("a solution");
-    let text = |k: usize| calls[k].output.as_ref().expect("an output").text.clone();
-    assert_eq!(text(2).as_deref(), Some("null"));
-    assert!(text(0).expect("a text").contains("[[2,3]]"));
+}
+
+/// A program that returns the expected output, whichever way it is written.
+#[test]
+fn no_candidate_sees_the_expected_output() {
+    let files = [
+        batt("t1 = identity(C)\no.append((1, True, 'pair', t1))"),
+        batt(&(guarded("t1", "identity", "C") + "o.append((1, True, 'pair', t1))")),
+        batt("o.append((1, True, 'pair', C))"),
+        "def solve_pair(S, I, C):\n    x1 = identity(C)\n    return x1\n".into(),
+    ];
+    for text in files {
+        let parsed = parse("batt.py", &text);
+        assert_eq!(parsed.errors, []);
+        let workload = GridPrograms::new(Library::new(parsed.programs));
+        let problems = Problem::all(&Arc::new(pair()));
+        let outcomes = swathe::solve_slice(&workload, &problems, 1, &Stop::new());
+        assert_eq!(outcomes.len(), 2, "a demonstration and a test");
+        for outcome in &outcomes {
+            let call = &outcome.solution().expect("a solution")[0];
+            let output = call.output.as_ref().expect("an output");
+            assert_eq!(output.text.as_deref(), Some("null"), "{text}");
+            assert!(call.score.is_none_or(|score| !score.equal));
+        }
+    }
+}
+
+#[test]
+fn differs_see_the_expected_output_where_it_is_known() {
+    let text = batt(
+        "t1 = identity(C)\ns.append((1, 'None', 'differ_1', t1))\ns.append((1, 'pair', 'differ_1', t1))",
+    );
+    let parsed = parse("batt.py", &text);
+    assert_eq!((parsed.programs.len(), parsed.errors.len()), (0, 0));
+    let tasks: Vec<Option<String>> = (parsed.differs.iter())
+        .map(|p| p.row.clone().expect("a row"))
+        .map(|row| {
+            assert!(matches!(row.list, RowList::Differs { differ } if differ == "differ_1"));
+            row.task
+        })
+        .collect();
+    assert_eq!(tasks, [None, Some("pair".into())]);
+    let library = Library::new(parsed.differs);
+    let task = pair();
+    let mut evaluator = Evaluator::new(&library, Order::Cpython, Limits::default());
+    let mut values = |inputs: Inputs| {
+        let mut values = Vec::new();
+        evaluator.run(inputs, |_, result| {
+            values.push(encode(result.expect("a value")))
+        });
+        values
+    };
+    let expected = r#"{"grid":[[2,3]]}"#;
+    assert_eq!(values(Inputs::with_expected(&task.train[0])), [expected; 2]);
+    assert_eq!(values(Inputs::from(&task.train[0])), ["null"; 2]);
+    // A test without an answer.
+    assert_eq!(values(Inputs::with_expected(&task.test[0])), ["null"; 2]);
 }
 
 #[test]
@@ -163,20 +208,24 @@ fn a_guarded_line_goes_on_with_the_default_of_its_callee() {
         ("size", "ONE", "0"),
         ("even", "I", "false"),
         ("hconcat", "ONE, I", r#"{"tuple":[]}"#),
-        ("first", "()", r#"{"tuple":[]}"#),
-        ("get_nth_t", "I, F5", r#"{"tuple":[]}"#),
-        ("rbind", "ONE, I", r#"{"fn":["nothing"]}"#),
+        ("second", "()", r#"{"tuple":[]}"#),
+        ("first", "()", "null"),
+        ("get_nth_t", "I, F5", r#"{"float":"nan"}"#),
+        ("rbind", "ONE, I", r#"{"fn":"safe_callable"}"#),
         ("add", "ONE", r#"{"tuple":[]}"#),
         ("size", "I", "1"),
     ] {
         assert_eq!(value_guarded(callee, args), wanted, "{callee}({args})");
+        // The function itself gives the default, guarded or not, also inside another function.
+        let bare = format!("t1 = {callee}({args})\no.append((1, True, None, t1))");
+        assert_eq!(outputs(&batt(&bare), &pair()), [wanted], "{callee}({args})");
     }
     assert_eq!(
-        value_guarded("palette", "ONE"),
+        value_guarded("palette_t", "ONE"),
         value_guarded("difference", "I, ONE")
     );
     // A limit is not an exception.
-    assert_eq!(value_guarded("upscale", "I, 1000000"), "memory");
+    assert_eq!(value_guarded("upscale_t", "I, 1000000"), "memory");
     // A function in a variable has the default of its primitive. A function that is itself a default can be called.
     let lines = guarded("t1", "identity", "size")
         + &guarded("t2", "t1", "ONE")
@@ -184,12 +233,18 @@ fn a_guarded_line_goes_on_with_the_default_of_its_callee() {
         + &guarded("t4", "t3", "I, I")
         + "o.append((2, True, None, t2))\no.append((4, True, None, t4))";
     assert_eq!(outputs(&batt(&lines), &pair()), ["0", r#"{"tuple":[]}"#]);
-    // Without a guard the error is the candidate's, and only of those that need the line.
-    let lines = "t1 = size(ONE)\no.append((1, True, None, t1))\no.append((2, True, None, I))";
-    assert_eq!(
-        outputs(&batt(lines), &pair()),
-        ["TypeError", r#"{"grid":[[1,2]]}"#]
-    );
+}
+
+#[test]
+fn an_exception_that_escapes_loses_the_whole_call() {
+    // Only a function in a variable can fail: here a number is called. A guard catches it.
+    let after = "o.append((2, True, None, I))";
+    let bare = format!("t1 = ONE(I)\n{after}");
+    assert_eq!(outputs(&batt(&bare), &pair()), ["TypeError"]);
+    let late = format!("{after}\nt0 = compose(size, first)\nt1 = t0(I, I)");
+    assert_eq!(outputs(&batt(&late), &pair()), ["TypeError"]);
+    let caught = guarded("t1", "ONE", "I") + after;
+    assert_eq!(outputs(&batt(&caught), &pair()), [r#"{"grid":[[1,2]]}"#]);
 }
 
 #[test]
@@ -205,97 +260,34 @@ fn a_batch_of_all_samples_is_its_four_statements() {
 }
 
 #[test]
-fn functions_of_the_dialect() {
-    let int = Value::Int;
-    let tuple = |items: &[i64]| Value::tuple(items.iter().copied().map(int).collect()).unwrap();
-    let set = |items: &[i64]| Value::set(items.iter().copied().map(int).collect()).unwrap();
-    let rows = |rows: &[&[i64]]| Value::tuple(rows.iter().map(|r| tuple(r)).collect()).unwrap();
+fn defaults_appear_at_the_innermost_function_that_fails() {
+    set_dialect(Dialect::Batt);
     let run = |name: &str, args: &[Value]| {
-        let function = primitive(name).expect("a primitive");
+        let function = primitive_in(Dialect::Batt, name).expect("a primitive");
         call(&function, args).map_or_else(|fault| fault.to_string(), |value| encode(&value))
     };
-    let grid = rows(&[&[3, 1], &[1, 0]]);
-    assert_eq!(
-        run("p_g", std::slice::from_ref(&grid)),
-        r#"{"tuple":[0,1,3]}"#
-    );
-    assert_eq!(run("p_g", &[int(1)]), "TypeError");
-    assert_eq!(run("second", &[tuple(&[7, 8, 9])]), "8");
-    assert_eq!(run("second", &[tuple(&[7])]), "null");
-    assert_eq!(run("second", &[tuple(&[])]), "StopIteration");
-    let twice = tuple(&[1, 2, 1, 3]);
-    assert_eq!(
-        run("difference_tuple", &[twice, tuple(&[2])]),
-        r#"{"tuple":[1,1,3]}"#
-    );
-    assert_eq!(
-        run("difference_tuple", &[tuple(&[]), int(1)]),
-        r#"{"tuple":[]}"#
-    );
-    for (rank, wanted) in [
-        (0, "7"),
-        (2, "9"),
-        (-1, "9"),
-        (-3, "7"),
-        (3, "IndexError"),
-        (-4, "IndexError"),
-    ] {
-        assert_eq!(run("get_nth_t", &[tuple(&[7, 8, 9]), int(rank)]), wanted);
-    }
-    assert_eq!(run("get_nth_t", &[set(&[7]), int(0)]), "TypeError");
-    // CPython iterates this set from 8 to 7: the table has eight slots.
-    for (rank, wanted) in [(0, 8), (1, 7), (-1, 7), (-2, 8)] {
-        assert_eq!(
-            run("get_nth_f", &[set(&[7, 8]), int(rank)]),
-            wanted.to_string()
-        );
-    }
-    let empty = encode(&set(&[]));
-    assert_eq!(run("get_nth_f", &[set(&[7, 8]), int(2)]), empty);
-    assert_eq!(run("get_nth_f", &[set(&[7, 8]), int(-3)]), empty);
-    for (kind, wanted) in [
-        (0, "[[1,0],[3,1]]"),
-        (1, "[[3,1],[1,0]]"),
-        (2, "[[1,3],[0,1]]"),
-        (3, "[[0,1],[1,3]]"),
-        (4, "[[1,3],[0,1]]"),
-        (5, "[[0,1],[1,3]]"),
-        (6, "[[1,0],[3,1]]"),
-        (7, "[[3,1],[1,0]]"),
-    ] {
-        let wanted = format!(r#"{{"grid":{wanted}}}"#);
-        assert_eq!(
-            run("mir_rot_t", &[grid.clone(), int(kind)]),
-            wanted,
-            "{kind}"
-        );
-    }
-    assert_eq!(run("mir_rot_t", &[set(&[]), int(0)]), "TypeError");
-    let patch = Value::set(vec![Value::Pair(0, 0), Value::Pair(1, 2)]).unwrap();
-    let same = encode(&patch);
-    for (kind, name) in ["hmirror", "dmirror", "vmirror", "cmirror"]
+    let cell = Value::tuple([3, 4, 5].map(Value::Int).to_vec()).expect("a cell");
+    let object = Value::set(vec![cell]).expect("an object");
+    assert_eq!(encode(&object), r#"{"cells":[[3,4,5]]}"#);
+    // Both edges fail to 0 because the elements are no pairs, and the width goes on with them.
+    assert_eq!(run("width_i", std::slice::from_ref(&object)), "1");
+    assert_eq!(run("hline_i", std::slice::from_ref(&object)), "true");
+    assert_eq!(run("width_o", std::slice::from_ref(&object)), "1");
+    // A wrong number of arguments is an exception, too.
+    assert_eq!(run("size", &[]), "0");
+    assert_eq!(run("uppermost", &[Value::None]), r#"{"float":"nan"}"#);
+    let functions: Vec<String> = ["vmirror", "mostcolor", "ofcolor"]
         .iter()
-        .enumerate()
-    {
-        let wanted = run(name, std::slice::from_ref(&patch));
-        assert_eq!(run("mir_rot_f", &[patch.clone(), int(kind as i64)]), wanted);
-    }
-    assert_eq!(run("mir_rot_f", &[patch, int(4)]), same);
-    assert_eq!(run("mir_rot_f", &[grid.clone(), int(0)]), "TypeError");
-    for flags in 0..8 {
-        let flag = |bit: i64| Value::Bool(flags & bit != 0);
-        assert_eq!(
-            run("o_g", &[grid.clone(), int(flags)]),
-            run("objects", &[grid.clone(), flag(4), flag(2), flag(1)])
-        );
-    }
-    assert_eq!(run("o_g", &[grid, int(8)]), "null");
-    assert_eq!(PRIMITIVES.len(), 168);
+        .filter(|name| primitive_in(Dialect::Batt, name).is_some())
+        .map(|name| name.to_string())
+        .collect();
+    assert_eq!(functions, [""; 0], "arc-dsl's names are gone");
+    set_dialect(Dialect::ArcDsl);
 }
 
 #[test]
 fn errors_point_at_the_token_and_spare_the_other_candidates() {
-    let lines = "t1 = sizze(I)\nt2 = increment(t1)\no.append((2, True, None, t2))\nt3 = hmirror(I)\no.append((3, True, None, t3))";
+    let lines = "t1 = sizze(I)\nt2 = increment(t1)\no.append((2, True, None, t2))\nt3 = hmirror_t(I)\no.append((3, True, None, t3))";
     let parsed = parse("batt.py", &batt(lines));
     let shown: Vec<String> = parsed.errors.iter().map(|e| e.to_string()).collect();
     assert_eq!(
@@ -314,6 +306,10 @@ fn errors_point_at_the_token_and_spare_the_other_candidates() {
         ),
         ("t1 = size(t9)", "4:15: unknown name `t9`"),
         ("print(I)", "4:10: expected `=`"),
+        (
+            "t1 = size(I)\n    t2 = size(I)",
+            "5:9: indented otherwise than the lines before it",
+        ),
         (
             "o.append((1, True, 'a b', I))",
             "4:24: expected a task's name in quotes (letters, digits, `_`, `-`) or None",
@@ -353,6 +349,15 @@ fn errors_point_at_the_token_and_spare_the_other_candidates() {
             "{lines}\n{shown}"
         );
     }
+    let lines = "t1 = get_nth_t(I, F0)\no.append((1, True, None, t1))";
+    let without_constants = format!("from dsl import *\n{}", batt(lines));
+    let parsed = parse("batt.py", &without_constants);
+    assert!(parsed.programs.is_empty());
+    let shown = parsed.errors[0].to_string();
+    assert!(
+        shown.starts_with("batt.py:5:23: `F0` is a constant, and the file imports `dsl` but not"),
+        "{shown}"
+    );
     let error = |text: &str| parse("batt.py", text).errors[0].to_string();
     let no_return = error("def batt(task_id, S, I, C, log_path):\n    t1 = size(I)\n");
     assert!(

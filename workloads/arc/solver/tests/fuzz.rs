@@ -6,8 +6,8 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 use swathe_arc::{
-    Evaluator, Fault, Grid, Library, Limits, Order, PRIMITIVES, Value, encode, evaluate, parse,
-    score,
+    Dialect, Evaluator, Fault, Grid, Library, Limits, Order, PRIMITIVES, Primitive, Value, encode,
+    evaluate, parse, parse_in, score,
 };
 
 const SAMPLES: &str = include_str!("../samples/programs.py");
@@ -136,7 +136,7 @@ fn watched(length: Duration, case: fn(&mut Dice, &Sender<String>)) {
         let end = Instant::now() + length;
         let mut seed: u64 = first_seed;
         while Instant::now() < end {
-            case(&mut Dice(seed), &says);
+            case(&mut Dice::new(seed), &says);
             seed += 1;
         }
         seed - first_seed
@@ -177,6 +177,7 @@ fn programs_on_grids(dice: &mut Dice, says: &Sender<String>) {
     } else {
         small_limits()
     };
+    dice.dialect = *dice.pick(&Dialect::ALL);
     let mut kept: Vec<String> = Vec::new();
     for n_lines in 0..12 {
         let lines: Vec<String> = (0..24).map(|_| dice.line(n_lines)).collect();
@@ -187,7 +188,7 @@ fn programs_on_grids(dice: &mut Dice, says: &Sender<String>) {
                 kept.concat()
             );
         }
-        let parsed = parse("fuzz.py", &text);
+        let parsed = parse_in("fuzz.py", &text, dice.dialect);
         assert_eq!(parsed.errors, [], "random programs are well formed");
         let names: Vec<String> = lines
             .iter()
@@ -211,7 +212,9 @@ fn programs_on_grids(dice: &mut Dice, says: &Sender<String>) {
         }
         // A program gives the same result alone: the other programs leave no trace.
         let k = dice.below(lines.len());
-        let alone = parse("fuzz.py", &text).programs.swap_remove(k);
+        let alone = parse_in("fuzz.py", &text, dice.dialect)
+            .programs
+            .swap_remove(k);
         for (grid, outcome) in grids.iter().zip(&outcomes[k]) {
             let results = evaluate(&Library::new(vec![alone.clone()]), grid, order, limits);
             let result = looked_at(results[0].as_ref(), grid);
@@ -255,12 +258,23 @@ fn texts(dice: &mut Dice, says: &Sender<String>) {
 }
 
 /// Pseudo-random numbers (SplitMix64), the same for the same seed everywhere.
-struct Dice(u64);
+struct Dice {
+    state: u64,
+    /// The dialect of random programs.
+    dialect: Dialect,
+}
 
 impl Dice {
+    fn new(seed: u64) -> Dice {
+        Dice {
+            state: seed,
+            dialect: Dialect::ArcDsl,
+        }
+    }
+
     fn roll(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
@@ -286,12 +300,22 @@ impl Dice {
         Grid::from_rows(&rows).expect("rows of one length")
     }
 
+    /// A primitive of the dialect.
+    fn primitive(&mut self) -> &'static Primitive {
+        loop {
+            let primitive = &PRIMITIVES[self.below(PRIMITIVES.len())];
+            if primitive.is_in(self.dialect) {
+                return primitive;
+            }
+        }
+    }
+
     /// A call of a primitive or of an earlier result, on arguments that may or may not suit it.
     fn line(&mut self, n_lines: usize) -> String {
         let (callee, n_args) = if n_lines > 0 && self.below(8) == 0 {
             (format!("x{}", self.below(n_lines)), 1 + self.below(2))
         } else {
-            let primitive = self.pick(PRIMITIVES);
+            let primitive = self.primitive();
             (primitive.name.to_string(), usize::from(primitive.n_args))
         };
         let n_args = if self.below(50) == 0 {
@@ -350,7 +374,7 @@ impl Dice {
                 format!("({a}, {b})")
             }
             12 | 13 if depth < 2 => self.line(n_lines),
-            _ => self.pick(PRIMITIVES).name.into(),
+            _ => self.primitive().name.into(),
         }
     }
 
@@ -435,7 +459,7 @@ impl Dice {
                 "return o, s",
             ]))
             .into(),
-            0 => self.pick(PRIMITIVES).name.into(),
+            0 => self.primitive().name.into(),
             1 => "def p(I):\n    x1 = ".into(),
             2 => "first(".repeat(self.below(300)),
             _ => (*self.pick(&TOKENS)).into(),

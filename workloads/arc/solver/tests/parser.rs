@@ -103,7 +103,7 @@ fn reasons() {
     );
     assert_eq!(
         reason("def s(I, J):\n    return I\n"),
-        "1:8: expected `)`: a program has one argument"
+        "1:8: expected `)`: a program has one argument, or S, I and C"
     );
     assert_eq!(
         reason("x = 3\n"),

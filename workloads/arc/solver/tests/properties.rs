@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use swathe_arc::{
-    Evaluator, Grid, Library, Limits, Order, PRIMITIVES, Program, Value, call, encode, evaluate,
-    parse, primitive,
+    Dialect, Evaluator, Grid, Library, Limits, Order, PRIMITIVES, Program, Value, call, encode,
+    evaluate, parse, primitive,
 };
 
 fn grids() -> impl Strategy<Value = Grid> {
@@ -21,7 +21,7 @@ fn f(name: &str, args: &[Value]) -> Value {
 fn programs() -> impl Strategy<Value = String> {
     proptest::collection::vec(
         (
-            0..PRIMITIVES.len(),
+            0..160usize,
             [0u32..1000, 0u32..1000, 0u32..1000, 0u32..1000],
         ),
         1..14,
@@ -32,7 +32,8 @@ fn programs() -> impl Strategy<Value = String> {
         ];
         let mut text = String::new();
         for (k, (p, picks)) in calls.iter().enumerate() {
-            let primitive = &PRIMITIVES[*p];
+            let mut primitives = PRIMITIVES.iter().filter(|p| p.is_in(Dialect::ArcDsl));
+            let primitive = primitives.nth(*p).expect("one of 160");
             let args: Vec<String> = picks[..usize::from(primitive.n_args)]
                 .iter()
                 .map(|&pick| match pick as usize % (k + 4) {

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 use swathe_arc::{
-    Evaluator, Fault, Grid, Library, Limits, Order, Output, PRIMITIVES, Parsed, Task, Value,
-    encode, parse, score,
+    Dialect, Evaluator, Fault, Grid, Library, Limits, Order, Output, PRIMITIVES, Parsed, Task,
+    Value, encode, parse, score,
 };
 
 const PROGRAMS: &str = include_str!("../samples/programs.py");
@@ -54,11 +54,11 @@ fn every_primitive_is_used() {
     }
     let unused: Vec<&str> = PRIMITIVES
         .iter()
+        .filter(|p| p.is_in(Dialect::ArcDsl))
         .map(|p| p.name)
         .filter(|name| !words.contains(name))
         .collect();
     assert_eq!(unused, [""; 0]);
-    assert_eq!(PRIMITIVES.len(), 168);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::set::{Items, Set, all_packed, halves};
 use crate::value::Value;
 use crate::value::closure::{Closure, Form};
 use crate::value::grid::KnownGrid;
-use crate::value::packed;
+use crate::value::packed::{self, ElementKind};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::rc::Rc;
@@ -23,15 +23,15 @@ pub(crate) enum Column<'a> {
     Ints(Vec<i64>),
     Pairs(Vec<(i32, i32)>),
     /// Packed cells.
-    Cells(Vec<u32>),
+    Cells(Vec<u32>, ElementKind),
     /// Tuples of two packed pairs, or of two packed cells.
-    Duos(Vec<u64>, bool),
+    Duos(Vec<u64>, ElementKind),
     /// Tuples of two values, built lazily.
     Two(Shared<'a>, Shared<'a>),
     /// Sets of one packed pair or cell each.
-    Singles(Vec<u32>, bool),
+    Singles(Vec<u32>, ElementKind),
     /// Sets that are lines of places, or of cells.
-    Lines(Vec<LineSegment>, bool),
+    Lines(Vec<LineSegment>, ElementKind),
     /// The set of the places around each of these places.
     Neighbors(Around, Vec<(i32, i32)>),
     /// The object of the grid's cells around each of these places.
@@ -52,11 +52,11 @@ impl<'a> Column<'a> {
     /// The elements of a set at these positions of its content.
     pub(crate) fn of_set(set: &'a Set, at: Range<usize>) -> Column<'a> {
         match set.items() {
-            Items::Packed(items, true) => Column::Cells(items[at].to_vec()),
-            Items::Packed(items, false) => {
-                Column::Pairs(items[at].iter().map(|&p| place(p)).collect())
+            Items::Packed(items, kind) if kind.has_color() => {
+                Column::Cells(items[at].to_vec(), *kind)
             }
-            Items::Duos(items, is_cell) => Column::Duos(items[at].to_vec(), *is_cell),
+            Items::Packed(items, _) => Column::Pairs(items[at].iter().map(|&p| place(p)).collect()),
+            Items::Duos(items, kind) => Column::Duos(items[at].to_vec(), *kind),
             Items::Couples(of, items) => {
                 let half = |side: usize| {
                     let at = items[at.clone()].iter().map(|&d| halves(d));
@@ -65,7 +65,7 @@ impl<'a> Column<'a> {
                 };
                 Column::Two(half(0), half(1))
             }
-            Items::Lines(lines, is_cell, _) => Column::Lines(lines[at].to_vec(), *is_cell),
+            Items::Lines(lines, kind, _) => Column::Lines(lines[at].to_vec(), *kind),
             Items::General(items, _) => match items.copies() {
                 Some(copies) => Column::Copies(Box::new(copies.part(at).into())),
                 None => Column::of_slice(&items[at]),
@@ -91,10 +91,10 @@ impl<'a> Column<'a> {
             Column::Bools(v) => Value::Bool(v[k]),
             Column::Ints(v) => Value::Int(v[k]),
             Column::Pairs(v) => Value::Pair(v[k].0, v[k].1),
-            Column::Cells(v) => Value::unpacked(v[k], true),
-            Column::Duos(v, is_cell) => Value::unpacked_duo(v[k], *is_cell),
+            Column::Cells(v, kind) => Value::unpacked(v[k], *kind),
+            Column::Duos(v, kind) => Value::unpacked_duo(v[k], *kind),
             Column::Two(a, b) => Value::two(a.get(k)?, b.get(k)?).ok()?,
-            Column::Lines(v, is_cell) => v[k].value(*is_cell),
+            Column::Lines(v, kind) => v[k].value(*kind),
             Column::Neighbors(around, v) => around.value(v[k]).ok()?,
             Column::NeighborCells(around, v, grid) => around.object(v[k], grid).ok()?,
             Column::Copies(copies) => copies[k].clone(),
@@ -102,7 +102,7 @@ impl<'a> Column<'a> {
             Column::Functions(form, [a, b, c]) => {
                 Closure::value(*form, [a.get(k)?, b.get(k)?, c.get(k)?]).ok()?
             }
-            Column::Singles(v, is_cell) => initset(&[Value::unpacked(v[k], *is_cell)]).ok()?,
+            Column::Singles(v, kind) => initset(&[Value::unpacked(v[k], *kind)]).ok()?,
             Column::Values(v) => v[k].clone(),
         })
     }
@@ -178,12 +178,14 @@ fn narrow<'a>(values: &[Value]) -> Option<Column<'a>> {
             _ => None,
         })
         .map(Column::Pairs),
-        Value::Cell(..) => all_packed(values).map(|(cells, _)| Column::Cells(cells)),
-        Value::Duo(_, _, is_cell) => all(values, |v| match v {
-            Value::Duo(a, b, c) if c == is_cell => Some(u64::from(*a) << 32 | u64::from(*b)),
+        Value::Cell(..) | Value::Triple(..) => {
+            all_packed(values).map(|(cells, kind)| Column::Cells(cells, kind))
+        }
+        Value::Duo(_, _, kind) => all(values, |v| match v {
+            Value::Duo(a, b, c) if c == kind => Some(u64::from(*a) << 32 | u64::from(*b)),
             _ => None,
         })
-        .map(|duos| Column::Duos(duos, *is_cell)),
+        .map(|duos| Column::Duos(duos, *kind)),
         _ => None,
     }
 }

@@ -14,7 +14,8 @@ use crate::language::primitive::PRIMITIVES;
 use crate::value::Value;
 use crate::value::closure::{Form, n_args};
 use crate::value::fault::{Fault, Result};
-use crate::value::packed::{self, Bounds};
+use crate::value::operator as op;
+use crate::value::packed::{self, Bounds, ElementKind};
 use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::LazyLock;
@@ -120,7 +121,7 @@ fn entered<'a>(
             let bools = match equal(&found, &target, n) {
                 Some(bools) => bools,
                 None => (0..n)
-                    .map(|k| Some(found.get(k)? == target.get(k)?))
+                    .map(|k| Some(op::equal(&found.get(k)?, &target.get(k)?)))
                     .collect::<Option<_>>()?,
             };
             Some(Rc::new(Column::Bools(bools)))
@@ -145,7 +146,7 @@ fn entered<'a>(
 }
 
 /// A primitive whose arguments are the same for all elements: one call, charged n times.
-fn once<'a>(p: u8, args: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
+fn once<'a>(p: u16, args: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
     let values: Vec<Value> = args.iter().map(|a| a.get(0)).collect::<Option<_>>()?;
     let result = meter::often(n, || (PRIMITIVES[p as usize].run)(&values)).ok()?;
     if result.is_function() {
@@ -162,7 +163,7 @@ const CALLERS: [&str; 13] = [
 ];
 
 /// Calls a primitive that has no kernel for these columns once per element.
-fn one_by_one<'a>(p: u8, args: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
+fn one_by_one<'a>(p: u16, args: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
     let primitive = &PRIMITIVES[p as usize];
     let run = primitive.run;
     let has_functions = args.iter().any(|a| matches!(**a, Column::Functions(..)));
@@ -359,7 +360,7 @@ fn equal(a: &Column, b: &Column, n: usize) -> Option<Vec<bool>> {
         (Column::Bools(x), Column::Same(Value::Bool(y))) => {
             return Some(x.iter().map(|x| x == y).collect());
         }
-        (Column::Cells(x), Column::Cells(y)) => return Some(same(x, y)),
+        (Column::Cells(x, c), Column::Cells(y, d)) if c == d => return Some(same(x, y)),
         (Column::Duos(x, c), Column::Duos(y, d)) if c == d => return Some(same(x, y)),
         _ => {}
     }
@@ -373,11 +374,15 @@ fn first<'a>(a: &[Shared<'a>], _: usize) -> Option<Shared<'a>> {
     Some(match &*a[0] {
         Column::Two(x, _) => return Some(x.clone()),
         Column::Pairs(v) => Rc::new(Column::Ints(v.iter().map(|p| p.0.into()).collect())),
-        Column::Cells(v) => {
+        Column::Cells(v, ElementKind::Cell) => {
             let colors = v.iter().map(|&p| packed::color(p).into());
             Rc::new(Column::Ints(colors.collect()))
         }
-        Column::Duos(v, is_cell) => half(v.iter().map(|&d| (d >> 32) as u32), *is_cell),
+        Column::Cells(v, ElementKind::Triple) => {
+            let rows = v.iter().map(|&p| packed::row(p).into());
+            Rc::new(Column::Ints(rows.collect()))
+        }
+        Column::Duos(v, kind) => half(v.iter().map(|&d| (d >> 32) as u32), *kind),
         _ => return None,
     })
 }
@@ -386,18 +391,23 @@ fn last<'a>(a: &[Shared<'a>], _: usize) -> Option<Shared<'a>> {
     Some(match &*a[0] {
         Column::Two(_, y) => return Some(y.clone()),
         Column::Pairs(v) => Rc::new(Column::Ints(v.iter().map(|p| p.1.into()).collect())),
-        Column::Cells(v) => Rc::new(Column::Pairs(v.iter().map(|&p| place(p)).collect())),
-        Column::Duos(v, is_cell) => half(v.iter().map(|&d| d as u32), *is_cell),
+        Column::Cells(v, ElementKind::Cell) => {
+            Rc::new(Column::Pairs(v.iter().map(|&p| place(p)).collect()))
+        }
+        Column::Cells(v, ElementKind::Triple) => {
+            let colors = v.iter().map(|&p| packed::color(p).into());
+            Rc::new(Column::Ints(colors.collect()))
+        }
+        Column::Duos(v, kind) => half(v.iter().map(|&d| d as u32), *kind),
         _ => return None,
     })
 }
 
 /// One element of each tuple of two.
-fn half<'a>(packed: impl Iterator<Item = u32>, is_cell: bool) -> Shared<'a> {
-    Rc::new(if is_cell {
-        Column::Cells(packed.collect())
-    } else {
-        Column::Pairs(packed.map(place).collect())
+fn half<'a>(packed: impl Iterator<Item = u32>, kind: ElementKind) -> Shared<'a> {
+    Rc::new(match kind {
+        ElementKind::Place => Column::Pairs(packed.map(place).collect()),
+        _ => Column::Cells(packed.collect(), kind),
     })
 }
 
@@ -440,13 +450,13 @@ fn extreme<'a>(a: &[Shared<'a>], _: usize, f: impl Fn(i32, i32) -> i32) -> Optio
 
 fn initset<'a>(a: &[Shared<'a>], _: usize) -> Option<Shared<'a>> {
     match &*a[0] {
-        Column::Cells(v) => Some(Rc::new(Column::Singles(v.clone(), true))),
+        Column::Cells(v, kind) => Some(Rc::new(Column::Singles(v.clone(), *kind))),
         Column::Pairs(v) => {
             let place = |&(i, j): &(i32, i32)| {
                 packed::fits(i.into(), j.into()).then(|| packed::place(i, j))
             };
             let places = v.iter().map(place).collect::<Option<_>>()?;
-            Some(Rc::new(Column::Singles(places, false)))
+            Some(Rc::new(Column::Singles(places, ElementKind::Place)))
         }
         _ => None,
     }
@@ -477,7 +487,7 @@ fn manhattan<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
 /// The colour of the first of two cells.
 fn color<'a>(a: &[Shared<'a>], _: usize) -> Option<Shared<'a>> {
     match &*a[0] {
-        Column::Duos(v, true) => {
+        Column::Duos(v, ElementKind::Cell | ElementKind::Triple) => {
             let colors = v.iter().map(|&d| packed::color((d >> 32) as u32).into());
             Some(Rc::new(Column::Ints(colors.collect())))
         }

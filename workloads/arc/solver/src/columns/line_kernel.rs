@@ -5,7 +5,7 @@
 use crate::columns::column::{Column, Shared};
 use crate::evaluate::meter::{self, Usage};
 use crate::set::line_segment::LineSegment;
-use crate::value::packed::{self, Bounds};
+use crate::value::packed::{self, Bounds, ElementKind};
 use std::rc::Rc;
 
 /// The lines between places.
@@ -37,7 +37,7 @@ fn lines<'a>(ends: impl Iterator<Item = (Place, Place)>, n: usize) -> Option<Sha
         lines.push(LineSegment::between(p, q));
     }
     charge_build(&lines)?;
-    Some(Rc::new(Column::Lines(lines, false)))
+    Some(Rc::new(Column::Lines(lines, ElementKind::Place)))
 }
 
 /// Charges what building the sets costs.
@@ -85,20 +85,20 @@ pub(crate) fn recolor<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
         return None;
     }
     match &*a[1] {
-        Column::Lines(lines, false) => {
+        Column::Lines(lines, ElementKind::Place) => {
             let colored = lines.iter().zip(colors.iter());
             let colored: Vec<LineSegment> = colored.map(|(l, &c)| l.colored(c as i32)).collect();
             charge_build(lines)?;
-            Some(Rc::new(Column::Lines(colored, true)))
+            Some(Rc::new(Column::Lines(colored, meter::cell_kind())))
         }
-        Column::Singles(places, false) => {
+        Column::Singles(places, ElementKind::Place) => {
             let colored = places.iter().zip(colors.iter());
             let cells = colored
                 .map(|(p, &c)| p | packed::color_bits(c as i32))
                 .collect();
             let bytes = 4 * n as u64;
             meter::charge(Usage { work: 0, bytes }).ok()?;
-            Some(Rc::new(Column::Singles(cells, true)))
+            Some(Rc::new(Column::Singles(cells, meter::cell_kind())))
         }
         _ => None,
     }

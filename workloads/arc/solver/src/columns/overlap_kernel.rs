@@ -9,7 +9,7 @@ use crate::primitives::collection;
 use crate::set::Set;
 use crate::set::shifted_sets::Copies;
 use crate::value::Value;
-use crate::value::packed::{self, Bounds};
+use crate::value::packed::{self, Bounds, ElementKind};
 use std::cell::OnceCell;
 use std::rc::Rc;
 
@@ -54,23 +54,23 @@ impl Shares<'_> {
 
     fn sizes(&self) -> Option<Vec<i64>> {
         let wanted = self.share != Share::Own;
-        let (items, is_cell) = self.other.packed()?;
+        let (items, kind) = self.other.packed()?;
         let kept = |n_all: usize, n_common: usize| {
             let n = if wanted { n_common } else { n_all - n_common };
             n as i64
         };
         if let Some((copies, object)) = copies_of_one(&self.sets) {
-            let (own, own_is_cell) = object.packed()?;
-            if own_is_cell != is_cell || items.is_empty() {
+            let (own, own_kind) = object.packed()?;
+            if own_kind != kind || items.is_empty() {
                 return Some(vec![kept(own.len(), 0); self.n]);
             }
-            let n_common = n_common_of_copies(copies, object, &self.other, items, is_cell);
+            let n_common = n_common_of_copies(copies, object, &self.other, items, kind);
             return Some(n_common.into_iter().map(|n| kept(own.len(), n)).collect());
         }
         let sets = packed_sets(&self.sets)?;
         let sizes = sets.map(|own| {
-            let (own, own_is_cell) = own?;
-            if own_is_cell != is_cell || items.is_empty() {
+            let (own, own_kind) = own?;
+            if own_kind != kind || items.is_empty() {
                 return Some(kept(own.len(), 0));
             }
             let members = self.other.members(items, own.len());
@@ -171,7 +171,9 @@ pub(crate) fn size<'a>(a: &[Shared<'a>], _: usize) -> Option<Shared<'a>> {
 }
 
 /// The content of each set of a column: None for a set that is not packed, and None for a column without values.
-fn packed_sets<'b>(column: &'b Column) -> Option<impl Iterator<Item = Option<(&'b [u32], bool)>>> {
+fn packed_sets<'b>(
+    column: &'b Column,
+) -> Option<impl Iterator<Item = Option<(&'b [u32], ElementKind)>>> {
     let values: &[Value] = match column {
         Column::Values(values) => values,
         Column::Copies(list) => list,
@@ -189,12 +191,12 @@ fn n_common_of_copies(
     object: &Set,
     other: &Set,
     items: &[u32],
-    is_cell: bool,
+    kind: ElementKind,
 ) -> Vec<usize> {
     let own: &[u32] = object.packed().map_or(&[], |(own, _)| own);
     let steps = copies.steps();
     let (b, c) = (object.bounds(), other.bounds());
-    if !is_cell && b.width() <= 64 && c.width() <= 64 {
+    if kind == ElementKind::Place && b.width() <= 64 && c.width() <= 64 {
         let (rows, others) = (Rows::of(own, b), Rows::of(items, c));
         return steps
             .map(|(di, dj)| rows.n_common(&others, di, dj))

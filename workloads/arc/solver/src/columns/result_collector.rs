@@ -9,14 +9,14 @@ use crate::set::shifted_sets::Copies;
 use crate::set::{self, Set};
 use crate::set_order::recipe::Recipe;
 use crate::value::fault::Result;
-use crate::value::packed;
+use crate::value::packed::{self, ElementKind};
 use crate::value::{Value, nesting_of};
 use std::rc::Rc;
 
 /// Results of a function as they come, in the narrowest form that holds all of them.
 pub(crate) enum ResultCollector {
     /// Sets that are straight lines.
-    Lines(Vec<LineSegment>, bool),
+    Lines(Vec<LineSegment>, ElementKind),
     /// One object, moved.
     Copies(Copies),
     Values(Vec<Value>),
@@ -31,8 +31,8 @@ impl ResultCollector {
     pub(crate) fn add(&mut self, column: &Column, n: usize) {
         if matches!(self, ResultCollector::Values(v) if v.is_empty()) {
             match column {
-                Column::Lines(_, is_cell) | Column::Singles(_, is_cell) => {
-                    *self = ResultCollector::Lines(Vec::new(), *is_cell);
+                Column::Lines(_, kind) | Column::Singles(_, kind) => {
+                    *self = ResultCollector::Lines(Vec::new(), *kind);
                 }
                 Column::Copies(list) => {
                     if let Some(copies) = list.copies().filter(|c| c.only_object().is_some()) {
@@ -50,10 +50,10 @@ impl ResultCollector {
             return;
         }
         match (&mut *self, column) {
-            (ResultCollector::Lines(all, is_cell), Column::Lines(lines, c)) if is_cell == c => {
+            (ResultCollector::Lines(all, kind), Column::Lines(lines, c)) if kind == c => {
                 all.extend_from_slice(lines);
             }
-            (ResultCollector::Lines(all, is_cell), Column::Singles(singles, c)) if is_cell == c => {
+            (ResultCollector::Lines(all, kind), Column::Singles(singles, c)) if kind == c => {
                 all.extend(singles.iter().map(|&p| LineSegment::single(p)));
             }
             _ => {
@@ -75,7 +75,7 @@ impl ResultCollector {
 
     pub(crate) fn into_values(self) -> Vec<Value> {
         match self {
-            ResultCollector::Lines(v, is_cell) => v.into_iter().map(|l| l.value(is_cell)).collect(),
+            ResultCollector::Lines(v, kind) => v.into_iter().map(|l| l.value(kind)).collect(),
             ResultCollector::Copies(copies) => (0..copies.len()).map(|k| copies.get(k)).collect(),
             ResultCollector::Values(v) => v,
         }
@@ -84,11 +84,11 @@ impl ResultCollector {
     /// `frozenset(self)`: inserted one after the other.
     pub(crate) fn into_set(self) -> Result {
         match self {
-            ResultCollector::Lines(v, is_cell) => {
+            ResultCollector::Lines(v, kind) => {
                 meter::build(v.len(), 16)?;
                 meter::spend(v.len())?;
                 let kept = distinct::lines(&v, |_| ());
-                lines_at(&v, &kept, is_cell, Recipe::Sequence)
+                lines_at(&v, &kept, kind, Recipe::Sequence)
             }
             values => set::from_values(values.into_values()),
         }
@@ -98,13 +98,13 @@ impl ResultCollector {
     pub(crate) fn into_set_over(self, parent: &Rc<Set>) -> Result {
         meter::build(self.len(), 16)?;
         match self {
-            ResultCollector::Lines(v, is_cell) => {
+            ResultCollector::Lines(v, kind) => {
                 meter::build(v.len(), 16)?;
                 meter::spend(v.len())?;
                 let mut numbers = Vec::with_capacity(v.len());
                 let kept = distinct::lines(&v, |number| numbers.push(number));
                 let recipe = Recipe::Numbered(parent.clone(), numbers);
-                lines_at(&v, &kept, is_cell, recipe)
+                lines_at(&v, &kept, kind, recipe)
             }
             ResultCollector::Copies(copies) if is_moved_by(&copies, parent) => {
                 meter::build(copies.len(), 16)?;
@@ -118,26 +118,26 @@ impl ResultCollector {
 
 /// Whether the steps of copies are the elements of a set. If so, no two copies are equal.
 fn is_moved_by(copies: &Copies, parent: &Set) -> bool {
-    let Some((places, false)) = parent.packed() else {
+    let Some((places, ElementKind::Place)) = parent.packed() else {
         return false;
     };
     let places = places.iter().map(|&p| (packed::row(p), packed::col(p)));
     places.eq(copies.steps())
 }
 
-fn lines_at(lines: &[LineSegment], kept: &[u32], is_cell: bool, recipe: Recipe) -> Result {
+fn lines_at(lines: &[LineSegment], kept: &[u32], kind: ElementKind, recipe: Recipe) -> Result {
     let lines: Vec<LineSegment> = kept.iter().map(|&k| lines[k as usize]).collect();
     let all_empty = lines.iter().all(|l| *l == LineSegment::NONE);
-    let set = set::lines(lines, is_cell, recipe, if all_empty { 2 } else { 3 });
+    let set = set::lines(lines, kind, recipe, if all_empty { 2 } else { 3 });
     nesting_of(std::iter::once(&set))?;
     Ok(set)
 }
 
 fn values_over(values: Vec<Value>, parent: &Rc<Set>) -> Result {
-    if let Some((packed, is_cell)) = set::all_packed(&values) {
+    if let Some((packed, kind)) = set::all_packed(&values) {
         let items = distinct::cells(packed.clone());
         let recipe = Recipe::Mapped(parent.clone(), packed);
-        return Ok(set::packed(items, is_cell, recipe));
+        return Ok(set::packed(items, kind, recipe));
     }
     inserted_over(&values, parent)
 }

@@ -1,6 +1,7 @@
 //! The merged graph of many programs, with the figures of what they share.
 
 use crate::PRIMITIVES;
+use crate::language::dialect::Dialect;
 use crate::language::program::{Callee, Constant, Operand, Program};
 use std::collections::HashMap;
 
@@ -36,8 +37,9 @@ pub(crate) enum Node {
     Samples,
     /// The expected output.
     Expected,
-    Constant(Constant),
-    Call(Head, Box<[u32]>, Guard),
+    /// A tuple of three numbers has a form of its own in some dialects.
+    Constant(Constant, Dialect),
+    Call(Head, Box<[u32]>, Guard, Dialect),
 }
 
 /// What a call that fails gives.
@@ -62,7 +64,7 @@ pub(crate) enum Scope {
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Head {
-    Primitive(u8),
+    Primitive(u16),
     /// A function that another node gives.
     Node(u32),
     Tuple,
@@ -72,6 +74,7 @@ pub(crate) enum Head {
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) name: String,
+    pub(crate) dialect: Dialect,
     pub(crate) n_statements: usize,
     /// The nodes to evaluate, in the program's order: the first failure is the program's failure.
     pub(crate) steps: Vec<u32>,
@@ -149,6 +152,14 @@ impl Library {
         self.entries[program].output as usize
     }
 
+    /// The dialect of a program.
+    ///
+    /// # Panics
+    /// If there is no program of this number.
+    pub fn dialect(&self, program: usize) -> Dialect {
+        self.entries[program].dialect
+    }
+
     /// Whether some program reads the demonstrations.
     pub(crate) fn uses_samples(&self) -> bool {
         self.nodes.contains(&Node::Samples)
@@ -161,8 +172,8 @@ impl Library {
             scopes.push(match node {
                 Node::Input | Node::Expected => Scope::Sample,
                 Node::Samples => Scope::Task,
-                Node::Constant(_) => Scope::Always,
-                Node::Call(head, args, _) => {
+                Node::Constant(..) => Scope::Always,
+                Node::Call(head, args, ..) => {
                     let function = match head {
                         Head::Node(f) => Some(f),
                         Head::Primitive(_) | Head::Tuple => None,
@@ -187,12 +198,12 @@ impl Library {
             .nodes
             .iter()
             .map(|node| match node {
-                Node::Call(head, args, Guard::Open) => name(head) == "first" && args.len() == 1,
+                Node::Call(head, args, Guard::Open, _) => name(head) == "first" && args.len() == 1,
                 _ => false,
             })
             .collect();
         for node in &self.nodes {
-            let Node::Call(head, args, _) = node else {
+            let Node::Call(head, args, ..) = node else {
                 continue;
             };
             if let Head::Node(f) = head {
@@ -268,40 +279,42 @@ impl Graph {
         id
     }
 
-    fn operand(&mut self, operand: &Operand, results: &[u32]) -> u32 {
+    fn operand(&mut self, operand: &Operand, results: &[u32], dialect: Dialect) -> u32 {
         match operand {
             Operand::Input => 0,
             Operand::Samples => self.node(Node::Samples),
             Operand::Expected => self.node(Node::Expected),
-            Operand::Constant(c) => self.node(Node::Constant(c.clone())),
+            Operand::Constant(c) => self.node(Node::Constant(c.clone(), dialect)),
             Operand::Result(k) => results[*k as usize],
         }
     }
 
     fn add(&mut self, program: &Program) -> Entry {
+        let dialect = program.dialect;
         let mut results: Vec<u32> = Vec::with_capacity(program.statements.len());
         for statement in &program.statements {
             let args = statement
                 .args
                 .iter()
-                .map(|a| self.operand(a, &results))
+                .map(|a| self.operand(a, &results, dialect))
                 .collect();
             let head = match &statement.callee {
                 Callee::Tuple => Head::Tuple,
                 Callee::Function(Operand::Constant(Constant::Primitive(p))) => Head::Primitive(*p),
-                Callee::Function(f) => Head::Node(self.operand(f, &results)),
+                Callee::Function(f) => Head::Node(self.operand(f, &results, dialect)),
             };
             let guard = if statement.is_guarded {
                 Guard::Guarded
             } else {
                 Guard::Open
             };
-            results.push(self.node(Node::Call(head, args, guard)));
+            results.push(self.node(Node::Call(head, args, guard, dialect)));
         }
-        let output = self.operand(&program.output, &results);
+        let output = self.operand(&program.output, &results, dialect);
         let steps = self.live(&results, output);
         Entry {
             name: program.name.clone(),
+            dialect,
             n_statements: program.statements.len(),
             steps,
             output,
@@ -315,7 +328,7 @@ impl Graph {
         for &id in results.iter().rev() {
             if is_used.contains(&id) || self.may_fail(id) {
                 live.push(id);
-                if let Node::Call(head, args, _) = &self.nodes[id as usize] {
+                if let Node::Call(head, args, ..) = &self.nodes[id as usize] {
                     is_used.extend(args);
                     if let Head::Node(f) = head {
                         is_used.insert(*f);
@@ -329,8 +342,18 @@ impl Graph {
 
     /// Whether a call can fail although its arguments did not: true unless failure is certainly impossible.
     fn may_fail(&self, id: u32) -> bool {
-        let Node::Call(Head::Primitive(p), args, _) = &self.nodes[id as usize] else {
-            return true;
+        let (p, args) = match &self.nodes[id as usize] {
+            Node::Call(Head::Primitive(p), args, _, dialect) => {
+                // Only a recursion without end is no default there.
+                if dialect.has_defaults() {
+                    return PRIMITIVES[*p as usize].name == "power";
+                }
+                (p, args)
+            }
+            Node::Call(_, _, guard, dialect) => {
+                return *guard == Guard::Open || !dialect.has_defaults();
+            }
+            _ => return true,
         };
         let primitive = &PRIMITIVES[*p as usize];
         let is_safe = match primitive.name {
@@ -340,12 +363,12 @@ impl Graph {
             "rbind" | "lbind" => args.first().is_some_and(|&f| {
                 matches!(
                     self.nodes[f as usize],
-                    Node::Constant(Constant::Primitive(_))
+                    Node::Constant(Constant::Primitive(_), _)
                 )
             }),
             _ => false,
         };
-        !is_safe || usize::from(primitive.n_args) != args.len()
+        !is_safe || !primitive.takes(args.len())
     }
 }
 

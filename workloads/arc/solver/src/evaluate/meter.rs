@@ -1,7 +1,9 @@
 //! The thread-local meter: it charges work, bytes and stack frames against the limits of a call, and holds the order of
 //! sets.
 
+use crate::language::dialect::Dialect;
 use crate::value::fault::{Fault, Result};
+use crate::value::packed::ElementKind;
 use std::cell::{Cell, RefCell};
 use swathe::Stop;
 
@@ -57,6 +59,7 @@ struct Meter {
     bytes_left: Cell<i64>,
     n_frames_left: Cell<u32>,
     order: Cell<Order>,
+    dialect: Cell<Dialect>,
 }
 
 impl Meter {
@@ -100,6 +103,7 @@ thread_local! {
             bytes_left: Cell::new(i64::MAX / 2),
             n_frames_left: Cell::new(1000 - N_FRAMES_BASE),
             order: Cell::new(Order::Cpython),
+            dialect: Cell::new(Dialect::ArcDsl),
         }
     };
 }
@@ -323,6 +327,23 @@ pub(crate) fn watch(stop: Option<&Stop>) {
 #[inline]
 pub(crate) fn order() -> Order {
     METER.with(|m| m.order.get())
+}
+
+/// The dialect of the values on this thread.
+#[inline]
+pub(crate) fn dialect() -> Dialect {
+    METER.with(|m| m.dialect.get())
+}
+
+/// The form of a cell in the dialect of this thread.
+#[inline]
+pub(crate) fn cell_kind() -> ElementKind {
+    dialect().cell_kind()
+}
+
+/// Chooses the dialect of this thread. Values made in one dialect must not be used in another.
+pub fn set_dialect(dialect: Dialect) {
+    METER.with(|m| m.dialect.set(dialect));
 }
 
 /// Chooses the set order of this thread. A change clears this thread's cache of sets.

@@ -44,7 +44,7 @@ impl Library {
         );
         let _ = writeln!(out, "  n0 [label=\"I\"];");
         for step in self.steps(program) {
-            let Node::Call(head, args, _) = &self.nodes[step as usize] else {
+            let Node::Call(head, args, ..) = &self.nodes[step as usize] else {
                 continue;
             };
             let mut label = match head {
@@ -59,7 +59,7 @@ impl Library {
             };
             for &arg in args {
                 match &self.nodes[arg as usize] {
-                    Node::Constant(_) | Node::Samples | Node::Expected => {
+                    Node::Constant(..) | Node::Samples | Node::Expected => {
                         let _ = write!(label, " {}", self.reference(arg));
                     }
                     _ => sources.push(arg),
@@ -103,7 +103,7 @@ impl Library {
     /// The call that a node stands for.
     pub(crate) fn expression(&self, node: u32) -> String {
         match &self.nodes[node as usize] {
-            Node::Call(head, args, guard) => {
+            Node::Call(head, args, guard, _) => {
                 let name = match head {
                     Head::Primitive(p) => PRIMITIVES[*p as usize].name.to_string(),
                     Head::Node(f) => self.reference(*f),
@@ -125,7 +125,7 @@ impl Library {
             Node::Input => "I".into(),
             Node::Samples => "S".into(),
             Node::Expected => "C".into(),
-            Node::Constant(c) => constant(c),
+            Node::Constant(c, _) => constant(c),
             Node::Call(..) => format!("n{node}"),
         }
     }

@@ -1,12 +1,13 @@
-//! The table of all primitives: their names, numbers of arguments and functions.
+//! Primitives by name: their numbers of arguments, functions, dialects and defaults.
 
-use crate::primitives::{
-    collection, color, cut, dialect, extent, function, line, mapping, mirror, number, object,
-    paint, patch, scale,
-};
+pub use super::primitive_table::PRIMITIVES;
+
+use super::dialect::{Dialect, Dialects};
+use super::safe_default::SafeDefault;
 use crate::value::Value;
-use crate::value::fault::Result;
+use crate::value::fault::{Fault, Result};
 use std::collections::HashMap;
+use std::num::NonZero;
 use std::sync::LazyLock;
 
 /// One function of the DSL. To add one, write the function and add a row to the table.
@@ -15,199 +16,146 @@ pub struct Primitive {
     pub name: &'static str,
     /// The number of arguments; `rbind` and `lbind` depend on it.
     pub n_args: u8,
+    /// The names of the arguments, for calls that use them. `/` separates names in different dialects.
+    parameters: &'static str,
+    /// How many of the last arguments may be left out.
+    n_optional: u8,
+    pub(crate) dialects: Dialects,
+    /// What it gives in place of an exception, where the dialect has defaults.
+    pub(crate) default: SafeDefault,
+    /// The function. It is called with a number of arguments that `takes` accepts.
     pub(crate) run: fn(&[Value]) -> Result,
 }
 
-const fn row(name: &'static str, n_args: u8, run: fn(&[Value]) -> Result) -> Primitive {
-    Primitive { name, n_args, run }
+impl Primitive {
+    /// Whether it can be called with this many arguments.
+    #[inline]
+    pub(crate) fn takes(&self, n_args: usize) -> bool {
+        let most = usize::from(self.n_args);
+        n_args == most || (n_args < most && n_args + usize::from(self.n_optional) >= most)
+    }
+
+    /// The position of the argument with this name.
+    pub(crate) fn parameter(&self, name: &str) -> Option<usize> {
+        let mut parameters = self.parameters.split(' ');
+        parameters.position(|names| names.split('/').any(|n| n == name))
+    }
+
+    /// Whether it belongs to a dialect.
+    pub fn is_in(&self, dialect: Dialect) -> bool {
+        self.dialects.has(dialect)
+    }
 }
 
-/// All primitives: 160 in the order of the reference, then those that only `batt` files use.
-pub static PRIMITIVES: &[Primitive] = &[
-    row("identity", 1, number::identity),
-    row("add", 2, number::add),
-    row("subtract", 2, number::subtract),
-    row("multiply", 2, number::multiply),
-    row("divide", 2, number::divide),
-    row("invert", 1, number::invert),
-    row("even", 1, number::even),
-    row("double", 1, number::double),
-    row("halve", 1, number::halve),
-    row("flip", 1, number::flip),
-    row("equality", 2, number::equality),
-    row("contained", 2, collection::contained),
-    row("combine", 2, collection::combine),
-    row("intersection", 2, collection::intersection),
-    row("difference", 2, collection::difference),
-    row("dedupe", 1, collection::dedupe),
-    row("order", 2, mapping::order),
-    row("repeat", 2, collection::repeat),
-    row("greater", 2, number::greater),
-    row("size", 1, collection::size),
-    row("merge", 1, collection::merge),
-    row("maximum", 1, collection::maximum),
-    row("minimum", 1, collection::minimum),
-    row("valmax", 2, mapping::valmax),
-    row("valmin", 2, mapping::valmin),
-    row("argmax", 2, mapping::argmax),
-    row("argmin", 2, mapping::argmin),
-    row("mostcommon", 1, collection::mostcommon),
-    row("leastcommon", 1, collection::leastcommon),
-    row("initset", 1, collection::initset),
-    row("both", 2, number::both),
-    row("either", 2, number::either),
-    row("increment", 1, number::increment),
-    row("decrement", 1, number::decrement),
-    row("crement", 1, number::crement),
-    row("sign", 1, number::sign),
-    row("positive", 1, number::positive),
-    row("toivec", 1, number::toivec),
-    row("tojvec", 1, number::tojvec),
-    row("sfilter", 2, mapping::sfilter),
-    row("mfilter", 2, mapping::mfilter),
-    row("extract", 2, mapping::extract),
-    row("totuple", 1, collection::totuple),
-    row("first", 1, collection::first),
-    row("last", 1, collection::last),
-    row("insert", 2, collection::insert),
-    row("remove", 2, collection::remove),
-    row("other", 2, collection::other),
-    row("interval", 3, number::interval),
-    row("astuple", 2, number::astuple),
-    row("product", 2, collection::product),
-    row("pair", 2, collection::pair),
-    row("branch", 3, number::branch),
-    row("compose", 2, function::compose),
-    row("chain", 3, function::chain),
-    row("matcher", 2, function::matcher),
-    row("rbind", 2, function::rbind),
-    row("lbind", 2, function::lbind),
-    row("power", 2, function::power),
-    row("fork", 3, function::fork),
-    row("apply", 2, mapping::apply),
-    row("rapply", 2, mapping::rapply),
-    row("mapply", 2, mapping::mapply),
-    row("papply", 3, mapping::papply),
-    row("mpapply", 3, mapping::mpapply),
-    row("prapply", 3, mapping::prapply),
-    row("mostcolor", 1, color::mostcolor),
-    row("leastcolor", 1, color::leastcolor),
-    row("height", 1, extent::height),
-    row("width", 1, extent::width),
-    row("shape", 1, extent::shape),
-    row("portrait", 1, extent::portrait),
-    row("colorcount", 2, color::colorcount),
-    row("colorfilter", 2, color::colorfilter),
-    row("sizefilter", 2, collection::sizefilter),
-    row("asindices", 1, paint::asindices),
-    row("ofcolor", 2, color::ofcolor),
-    row("ulcorner", 1, extent::ulcorner),
-    row("urcorner", 1, extent::urcorner),
-    row("llcorner", 1, extent::llcorner),
-    row("lrcorner", 1, extent::lrcorner),
-    row("crop", 3, cut::crop),
-    row("toindices", 1, patch::toindices),
-    row("recolor", 2, patch::recolor),
-    row("shift", 2, patch::shift),
-    row("normalize", 1, patch::normalize),
-    row("dneighbors", 1, line::dneighbors),
-    row("ineighbors", 1, line::ineighbors),
-    row("neighbors", 1, line::neighbors),
-    row("objects", 4, object::objects),
-    row("partition", 1, color::partition),
-    row("fgpartition", 1, color::fgpartition),
-    row("uppermost", 1, extent::uppermost),
-    row("lowermost", 1, extent::lowermost),
-    row("leftmost", 1, extent::leftmost),
-    row("rightmost", 1, extent::rightmost),
-    row("square", 1, extent::square),
-    row("vline", 1, extent::vline),
-    row("hline", 1, extent::hline),
-    row("hmatching", 2, extent::hmatching),
-    row("vmatching", 2, extent::vmatching),
-    row("manhattan", 2, extent::manhattan),
-    row("adjacent", 2, extent::adjacent),
-    row("bordering", 2, extent::bordering),
-    row("centerofmass", 1, extent::centerofmass),
-    row("palette", 1, color::palette),
-    row("numcolors", 1, color::numcolors),
-    row("color", 1, color::color),
-    row("toobject", 2, paint::toobject),
-    row("asobject", 1, paint::asobject),
-    row("rot90", 1, mirror::rot90),
-    row("rot180", 1, mirror::rot180),
-    row("rot270", 1, mirror::rot270),
-    row("hmirror", 1, mirror::hmirror),
-    row("vmirror", 1, mirror::vmirror),
-    row("dmirror", 1, mirror::dmirror),
-    row("cmirror", 1, mirror::cmirror),
-    row("fill", 3, paint::fill),
-    row("paint", 2, paint::paint),
-    row("underfill", 3, paint::underfill),
-    row("underpaint", 2, paint::underpaint),
-    row("hupscale", 2, scale::hupscale),
-    row("vupscale", 2, scale::vupscale),
-    row("upscale", 2, scale::upscale),
-    row("downscale", 2, cut::downscale),
-    row("hconcat", 2, cut::hconcat),
-    row("vconcat", 2, cut::vconcat),
-    row("subgrid", 2, cut::subgrid),
-    row("hsplit", 2, cut::hsplit),
-    row("vsplit", 2, cut::vsplit),
-    row("cellwise", 3, cut::cellwise),
-    row("replace", 3, color::replace),
-    row("switch", 3, color::switch),
-    row("center", 1, extent::center),
-    row("position", 2, extent::position),
-    row("index", 2, paint::index),
-    row("canvas", 2, paint::canvas),
-    row("corners", 1, patch::corners),
-    row("connect", 2, line::connect),
-    row("cover", 2, paint::cover),
-    row("trim", 1, cut::trim),
-    row("move", 3, paint::r#move),
-    row("tophalf", 1, cut::tophalf),
-    row("bottomhalf", 1, cut::bottomhalf),
-    row("lefthalf", 1, cut::lefthalf),
-    row("righthalf", 1, cut::righthalf),
-    row("vfrontier", 1, line::vfrontier),
-    row("hfrontier", 1, line::hfrontier),
-    row("backdrop", 1, patch::backdrop),
-    row("delta", 1, patch::delta),
-    row("gravitate", 2, extent::gravitate),
-    row("inbox", 1, line::inbox),
-    row("outbox", 1, line::outbox),
-    row("box", 1, line::box_of),
-    row("shoot", 2, line::shoot),
-    row("occurrences", 2, object::occurrences),
-    row("frontiers", 1, cut::frontiers),
-    row("compress", 1, cut::compress),
-    row("hperiod", 1, patch::hperiod),
-    row("vperiod", 1, patch::vperiod),
-    row("o_g", 2, dialect::o_g),
-    row("p_g", 1, dialect::p_g),
-    row("second", 1, dialect::second),
-    row("difference_tuple", 2, dialect::difference_tuple),
-    row("get_nth_t", 2, dialect::get_nth_t),
-    row("get_nth_f", 2, dialect::get_nth_f),
-    row("mir_rot_t", 2, dialect::mir_rot_t),
-    row("mir_rot_f", 2, dialect::mir_rot_f),
-];
+pub(super) const fn row(
+    name: &'static str,
+    parameters: &'static str,
+    dialects: Dialects,
+    default: SafeDefault,
+    run: fn(&[Value]) -> Result,
+) -> Primitive {
+    Primitive {
+        name,
+        n_args: n_words(parameters),
+        parameters,
+        n_optional: 0,
+        dialects,
+        default,
+        run,
+    }
+}
 
-static BY_NAME: LazyLock<HashMap<&'static str, u8>> =
-    LazyLock::new(|| PRIMITIVES.iter().map(|p| p.name).zip(0..).collect());
+/// A row whose last argument may be left out.
+pub(super) const fn optional(
+    name: &'static str,
+    parameters: &'static str,
+    dialects: Dialects,
+    default: SafeDefault,
+    run: fn(&[Value]) -> Result,
+) -> Primitive {
+    Primitive {
+        n_optional: 1,
+        ..row(name, parameters, dialects, default, run)
+    }
+}
 
-/// The primitive with this name, as a value.
+/// The number of words separated by spaces, at least one.
+const fn n_words(text: &str) -> u8 {
+    let bytes = text.as_bytes();
+    let (mut n, mut k) = (1, 0);
+    while k < bytes.len() {
+        n += (bytes[k] == b' ') as u8;
+        k += 1;
+    }
+    n
+}
+
+/// For each name the numbers of its rows, at most one for each dialect.
+static BY_NAME: LazyLock<HashMap<&'static str, [Option<NonZero<u16>>; Dialect::ALL.len()]>> =
+    LazyLock::new(|| {
+        let mut by_name = HashMap::with_capacity(PRIMITIVES.len());
+        for (primitive, number) in PRIMITIVES.iter().zip(1..) {
+            let rows: &mut [_; Dialect::ALL.len()] = by_name.entry(primitive.name).or_default();
+            for dialect in Dialect::ALL.into_iter().filter(|&d| primitive.is_in(d)) {
+                rows[dialect as usize] = NonZero::new(number);
+            }
+        }
+        by_name
+    });
+
+/// The primitive of arc-dsl with this name, as a value.
 ///
 /// ```
 /// let add = swathe_arc::primitive("add").unwrap();
 /// assert_eq!(swathe_arc::call(&add, &[1.into(), 2.into()]), Ok(3.into()));
 /// ```
 pub fn primitive(name: &str) -> Option<Value> {
-    BY_NAME.get(name).map(|&p| Value::Primitive(p))
+    primitive_in(Dialect::ArcDsl, name)
+}
+
+/// The primitive of a dialect with this name, as a value.
+///
+/// To call one of another dialect than arc-dsl, [set the dialect](crate::set_dialect) of the thread.
+pub fn primitive_in(dialect: Dialect, name: &str) -> Option<Value> {
+    let number = BY_NAME.get(name)?[dialect as usize]?;
+    Some(Value::Primitive(number.get() - 1))
+}
+
+/// Calls a primitive: `TypeError` if the number of arguments is wrong, and in a dialect with defaults its default in
+/// place of an exception.
+#[inline]
+pub(crate) fn run(p: u16, args: &[Value]) -> Result {
+    let primitive = &PRIMITIVES[p as usize];
+    let result = if primitive.takes(args.len()) {
+        (primitive.run)(args)
+    } else {
+        Err(Fault::TypeError)
+    };
+    super::safe_default::safe(result, primitive.default)
 }
 
 /// Whether this is `shift`, which `mapply` computes for many places at once.
-pub(crate) fn is_shift(p: u8) -> bool {
+pub(crate) fn is_shift(p: u16) -> bool {
     PRIMITIVES[p as usize].name == "shift"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_dialect_has_each_name_once() {
+        for (dialect, n_wanted) in [
+            (Dialect::ArcDsl, 160),
+            (Dialect::ReArc, 160),
+            (Dialect::Batt, 292),
+        ] {
+            let rows = PRIMITIVES.iter().filter(|p| p.is_in(dialect));
+            let mut names: Vec<&str> = rows.map(|p| p.name).collect();
+            assert_eq!(names.len(), n_wanted, "{}", dialect.name());
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), n_wanted, "{}", dialect.name());
+        }
+    }
 }

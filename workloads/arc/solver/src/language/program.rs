@@ -1,5 +1,7 @@
 //! Programs as data: statements, their operands, and constants.
 
+use crate::language::dialect::Dialect;
+use crate::language::primitive::primitive_in;
 use crate::value::Value;
 use crate::value::fault::Result;
 
@@ -12,6 +14,10 @@ pub struct Program {
     pub name: String,
     /// The line of its `def`, or of the candidate's `o.append`, counted from 1.
     pub line: usize,
+    /// What its functions and constants mean.
+    pub dialect: Dialect,
+    /// For a program from a `batt` file, the row that it fills.
+    pub row: Option<BattRow>,
     pub(crate) statements: Vec<Statement>,
     pub(crate) output: Operand,
 }
@@ -21,6 +27,32 @@ impl Program {
     pub fn n_statements(&self) -> usize {
         self.statements.len()
     }
+}
+
+/// A row that a `batt` function appends: a candidate output, or how a value differs from the expected output.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BattRow {
+    /// The number of the value's line, as the row gives it.
+    pub number: u32,
+    /// The task whose program made the value; None where the row says `None`.
+    pub task: Option<String>,
+    /// Which list the row is appended to.
+    pub list: RowList,
+}
+
+/// The list that a row of a `batt` function is appended to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum RowList {
+    /// `o`: candidates, which never see the expected output.
+    Candidates {
+        /// Whether the generator altered the last line.
+        is_altered: bool,
+    },
+    /// `s`: values that compare with the expected output.
+    Differs {
+        /// The name of the comparison.
+        differ: String,
+    },
 }
 
 /// One call. Later statements refer to its result by the statement's number.
@@ -59,7 +91,7 @@ pub(crate) enum Constant {
     None,
     Bool(bool),
     Int(i64),
-    Primitive(u8),
+    Primitive(u16),
     Tuple(Vec<Constant>),
 }
 
@@ -76,13 +108,33 @@ impl Constant {
         })
     }
 
-    /// The constant that has this name in programs.
-    pub(crate) fn named(name: &str) -> Option<Constant> {
+    /// The constant that has this name in programs of a dialect: a number, a pair or a primitive.
+    pub(crate) fn named(name: &str, dialect: Dialect) -> Option<Constant> {
+        if let Some(keyword) = Constant::keyword(name) {
+            return Some(keyword);
+        }
+        Constant::imported(name, dialect).or_else(|| match primitive_in(dialect, name) {
+            Some(Value::Primitive(p)) => Some(Constant::Primitive(p)),
+            _ => None,
+        })
+    }
+
+    /// The constant that Python itself has under this name.
+    pub(crate) fn keyword(name: &str) -> Option<Constant> {
+        Some(match name {
+            "False" => Constant::Bool(false),
+            "True" => Constant::Bool(true),
+            "None" => Constant::None,
+            _ => return None,
+        })
+    }
+
+    /// The constant that the dialect's module of constants has under this name.
+    pub(crate) fn imported(name: &str, dialect: Dialect) -> Option<Constant> {
         let pair = |i, j| Constant::Tuple(vec![Constant::Int(i), Constant::Int(j)]);
         Some(match name {
-            "F" | "False" => Constant::Bool(false),
-            "T" | "True" => Constant::Bool(true),
-            "None" => Constant::None,
+            "F" => Constant::Bool(false),
+            "T" => Constant::Bool(true),
             "DOWN" => pair(1, 0),
             "RIGHT" => pair(0, 1),
             "UP" => pair(-1, 0),
@@ -99,19 +151,12 @@ impl Constant {
             "NEG_ONE" => Constant::Int(-1),
             "NEG_TWO" => Constant::Int(-2),
             _ => {
-                if let Some(n) = NUMBERS.iter().position(|n| *n == name) {
-                    return Some(Constant::Int(n as i64));
-                }
-                if let Some(n) = COLORS.iter().position(|n| *n == name) {
-                    return Some(Constant::Int(n as i64));
-                }
-                if let Some(n) = numbered(name) {
-                    return Some(Constant::Int(n));
-                }
-                let Some(Value::Primitive(p)) = crate::primitive(name) else {
-                    return None;
-                };
-                Constant::Primitive(p)
+                let number = NUMBERS.iter().position(|n| *n == name).map(|n| n as i64);
+                let number = number.or_else(|| match dialect {
+                    Dialect::Batt => batt_number(name),
+                    Dialect::ArcDsl | Dialect::ReArc => None,
+                });
+                return number.map(Constant::Int);
             }
         })
     }
@@ -126,11 +171,26 @@ const COLORS: [&str; 10] = [
     "BLACK", "BLUE", "RED", "GREEN", "YELLOW", "GRAY", "MAGENTA", "ORANGE", "CYAN", "BURGUNDY",
 ];
 
-/// The numbered constants of `batt` files: ranks from the first (`F0` to `F9`) and from the last (`L1` to `L10`),
-/// flags of objects (`R0` to `R9`) and kinds of mirrors and turns (`A0` to `A9`).
-fn numbered(name: &str) -> Option<i64> {
-    if name == "L10" {
-        return Some(-10);
+/// The further numbers of `batt` files: colours, negative numbers, large ones, scales, ranks from the first (`F0` to
+/// `F9`) and from the last (`L1` to `L10`), flags of objects (`R0` to `R9`) and kinds of mirrors and turns (`A0` to
+/// `A9`).
+fn batt_number(name: &str) -> Option<i64> {
+    if let Some(color) = COLORS.iter().position(|n| *n == name) {
+        return Some(color as i64);
+    }
+    if let Some(number) = name.strip_prefix("NEG_") {
+        let number = NUMBERS[1..].iter().position(|n| *n == number)?;
+        return Some(-1 - number as i64);
+    }
+    match name {
+        "HUNDRED" => return Some(100),
+        "THOUSAND" => return Some(1000),
+        "SM2" => return Some(2),
+        "SM3" => return Some(3),
+        "SD2" => return Some(-2),
+        "SD3" => return Some(-3),
+        "L10" => return Some(-10),
+        _ => {}
     }
     match name.as_bytes() {
         [b'F' | b'R' | b'A', n @ b'0'..=b'9'] => Some(i64::from(n - b'0')),

@@ -8,7 +8,7 @@ use crate::set::{self, Items, Set};
 use crate::set_order::recipe::{self, Recipe};
 use crate::value::fault::{Fault, Result};
 use crate::value::operator as op;
-use crate::value::packed;
+use crate::value::packed::{self, ElementKind};
 use crate::value::tuple::Tuple;
 use crate::value::value_table::ValueTable;
 use crate::value::{Value, nesting_of};
@@ -90,8 +90,8 @@ pub(crate) fn minus(set: &Rc<Set>, other: &Rc<Set>) -> Result {
 fn positions(set: &Set, other: &Set, wanted: bool) -> Result<Vec<u32>> {
     meter::build(set.len() + other.len(), 8)?;
     let all = 0..set.len() as u32;
-    if let (Some((x, is_cell)), Some((y, other_is_cell))) = (set.packed(), other.packed()) {
-        if is_cell != other_is_cell || y.is_empty() {
+    if let (Some((x, kind)), Some((y, other_kind))) = (set.packed(), other.packed()) {
+        if kind != other_kind || y.is_empty() {
             return Ok(if wanted { Vec::new() } else { all.collect() });
         }
         let members = other.members(y, x.len());
@@ -114,22 +114,22 @@ pub(crate) fn at_positions(
 ) -> Value {
     let at = kept.iter().map(|&k| k as usize);
     match set.items() {
-        Items::Packed(v, is_cell) => {
+        Items::Packed(v, kind) => {
             let v: &[u32] = v;
             let items: Vec<u32> = at.map(|k| v[k]).collect();
-            set::packed(items, *is_cell, recipe(set.clone(), kept))
+            set::packed(items, *kind, recipe(set.clone(), kept))
         }
-        Items::Duos(v, is_cell) => {
+        Items::Duos(v, kind) => {
             let items = at.map(|k| v[k]).collect();
-            set::duos(items, *is_cell, recipe(set.clone(), kept))
+            set::duos(items, *kind, recipe(set.clone(), kept))
         }
         Items::Couples(of, v) => {
             let items = at.map(|k| v[k]).collect();
             set::couples(of.clone(), items, recipe(set.clone(), kept))
         }
-        Items::Lines(v, is_cell, _) => {
+        Items::Lines(v, kind, _) => {
             let items = at.map(|k| v[k]).collect();
-            set::lines(items, *is_cell, recipe(set.clone(), kept), set.nesting())
+            set::lines(items, *kind, recipe(set.clone(), kept), set.nesting())
         }
         Items::General(v, hashes) => {
             let items = at.clone().map(|k| v[k].clone()).collect();
@@ -181,20 +181,20 @@ pub(crate) fn merged(containers: &Value) -> Result {
             if let Items::General(items, _) = s.items()
                 && let Some(all) = recipe::joined(items)
             {
-                let (all, is_cell) = all?;
-                return Ok(set::packed(all, is_cell, Recipe::ChainedOver(s.clone())));
+                let (all, kind) = all?;
+                return Ok(set::packed(all, kind, Recipe::ChainedOver(s.clone())));
             }
             if let Some(all) = merged_sets(s) {
                 return all;
             }
-            if let Items::Lines(lines, is_cell, _) = s.items() {
+            if let Items::Lines(lines, kind, _) = s.items() {
                 let n: usize = lines.iter().map(|l| l.len()).sum();
                 if n == 0 {
                     return Ok(set::empty());
                 }
                 meter::build(n + lines.len(), 4)?;
                 let all = distinct::on_lines(lines, n);
-                return Ok(set::packed(all, *is_cell, Recipe::ChainedOver(s.clone())));
+                return Ok(set::packed(all, *kind, Recipe::ChainedOver(s.clone())));
             }
         }
         Value::Tuple(t) => {
@@ -282,25 +282,25 @@ fn merged_sets(outer: &Rc<Set>) -> Option<Result> {
 /// forms.
 fn chained(containers: &Tuple) -> Option<Result> {
     let mut sets = Vec::with_capacity(containers.len());
-    let mut kind = None;
+    let mut one_kind = None;
     let mut n = 0;
     for container in containers.items() {
         let Value::Set(s) = container else {
             return None;
         };
-        let (items, is_cell) = s.packed()?;
+        let (items, kind) = s.packed()?;
         if !items.is_empty() {
-            if *kind.get_or_insert(is_cell) != is_cell {
+            if *one_kind.get_or_insert(kind) != kind {
                 return None;
             }
             n += items.len();
             sets.push(s.clone());
         }
     }
-    let is_cell = kind.filter(|_| n > 2)?;
+    let kind = one_kind.filter(|_| n > 2)?;
     let paid = meter::build(containers.len(), 16)
         .and_then(|()| sets.iter().try_for_each(|s| meter::build(s.len(), 16)));
-    Some(paid.map(|()| Value::Tuple(Rc::new(Tuple::chain(sets, is_cell)))))
+    Some(paid.map(|()| Value::Tuple(Rc::new(Tuple::chain(sets, kind)))))
 }
 
 pub(crate) fn maximum(a: &[Value]) -> Result {
@@ -364,10 +364,10 @@ pub(crate) fn most_counted(all: &[Value], most: bool) -> Result<Option<Value>> {
 
 pub(crate) fn initset(a: &[Value]) -> Result {
     match a[0].packed() {
-        Some((p, is_cell)) => {
-            let key = (6 + u64::from(is_cell)) << 56 | u64::from(p);
+        Some((p, kind)) => {
+            let key = (6 + kind as u64) << 56 | u64::from(p);
             Ok(set_cache::set(key, || {
-                set::packed(vec![p], is_cell, Recipe::Sequence)
+                set::packed(vec![p], kind, Recipe::Sequence)
             }))
         }
         None => set::from_values(vec![a[0].clone()]),
@@ -409,12 +409,12 @@ pub(crate) fn insert(a: &[Value]) -> Result {
     }
     let is_new = !s.contains(value);
     let recipe = Recipe::Inserted(s.clone(), value.clone());
-    if let Items::Packed(items, is_cell) = s.items() {
-        let added = value.packed().filter(|p| p.1 == *is_cell).map(|p| p.0);
+    if let Items::Packed(items, kind) = s.items() {
+        let added = value.packed().filter(|p| p.1 == *kind).map(|p| p.0);
         if !is_new || added.is_some() {
             let mut items = items.to_vec();
             items.extend(added.filter(|_| is_new));
-            return Ok(set::packed(items, *is_cell, recipe));
+            return Ok(set::packed(items, *kind, recipe));
         }
     }
     let mut items: Vec<Value> = (0..s.len()).map(|k| s.get(k)).collect();
@@ -439,26 +439,26 @@ fn removed(value: &Value, container: &Value) -> Result {
     if let Value::Set(s) = container {
         meter::build(s.len(), 8)?;
         let kept: Vec<u32> = match (s.packed(), value.packed()) {
-            (Some((items, is_cell)), Some((p, value_is_cell))) => {
+            (Some((items, kind)), Some((p, value_kind))) => {
                 let items: &[u32] = items;
-                let gone = |k: &u32| is_cell == value_is_cell && items[*k as usize] == p;
+                let gone = |k: &u32| kind == value_kind && items[*k as usize] == p;
                 (0..s.len() as u32).filter(|k| !gone(k)).collect()
             }
             _ => (0..s.len() as u32)
-                .filter(|&k| s.get(k as usize) != *value)
+                .filter(|&k| !op::equal(&s.get(k as usize), value))
                 .collect(),
         };
         return Ok(at_positions(s, kept, Recipe::Kept));
     }
     let mut all = op::items(container)?;
-    all.retain(|e| e != value);
+    all.retain(|e| !op::equal(e, value));
     Value::tuple(all)
 }
 
 pub(crate) fn product(a: &[Value]) -> Result {
     if let (Value::Set(x), Value::Set(y)) = (&a[0], &a[1])
-        && let (Some((p, is_cell)), Some((q, other_is_cell))) = (x.packed(), y.packed())
-        && is_cell == other_is_cell
+        && let (Some((p, kind)), Some((q, other_kind))) = (x.packed(), y.packed())
+        && kind == other_kind
     {
         meter::build(p.len() * q.len(), 8)?;
         let mut items = Vec::with_capacity(p.len() * q.len());
@@ -468,7 +468,7 @@ pub(crate) fn product(a: &[Value]) -> Result {
         }
         return Ok(set::duos(
             items,
-            is_cell,
+            kind,
             Recipe::Product(x.clone(), y.clone()),
         ));
     }
@@ -568,7 +568,7 @@ pub(crate) fn kept_sets(
 
 /// The packed elements of a set and whether they are cells, if the set is packed and not empty.
 #[inline]
-pub(crate) fn packed_set(v: &Value) -> Option<(&Rc<Set>, &[u32], bool)> {
+pub(crate) fn packed_set(v: &Value) -> Option<(&Rc<Set>, &[u32], ElementKind)> {
     match v {
         Value::Set(s) => s
             .packed()

@@ -2,16 +2,18 @@
 
 use super::collection::{kept_sets, most_counted, one_color, packed_set};
 use crate::evaluate::meter::{self, Order};
+use crate::language::safe_default::{SafeDefault, is_caught, safe};
 use crate::set;
 use crate::set::set_cache;
 use crate::set_order::layout::Layout;
 use crate::set_order::recipe::Recipe;
 use crate::value::Value;
 use crate::value::fault::{Fault, Result};
+use crate::value::float;
 use crate::value::grid::{self, Grid, dense};
 use crate::value::hash;
 use crate::value::operator as op;
-use crate::value::packed;
+use crate::value::packed::{self, ElementKind};
 use crate::value::value_table::ValueTable;
 
 pub(crate) fn mostcolor(a: &[Value]) -> Result {
@@ -22,7 +24,8 @@ pub(crate) fn leastcolor(a: &[Value]) -> Result {
     by_count(&a[0], false)
 }
 
-/// The most common colour; a grid caches it.
+/// The most common colour; a grid caches it. In a dialect with defaults this is the one of grids, and not-a-number
+/// without cells.
 pub(crate) fn most_color(v: &Value) -> Result {
     if let Value::Grid(g) = v {
         meter::spend(g.cells().len() / 16)?;
@@ -33,10 +36,30 @@ pub(crate) fn most_color(v: &Value) -> Result {
         g.background().set(grid::cell(&c));
         return Ok(c);
     }
+    if meter::dialect().has_defaults() {
+        return safe(of_rows(v, true), SafeDefault::Zero);
+    }
     by_count(v, true)
 }
 
-fn by_count(v: &Value, most: bool) -> Result {
+/// The most or least common value of the rows of any container; not-a-number without values.
+pub(crate) fn of_rows(rows: &Value, most: bool) -> Result {
+    if dense(rows).is_some() {
+        return by_count(rows, most);
+    }
+    Ok(most_counted(&row_values(rows)?, most)?.unwrap_or(float::NAN))
+}
+
+/// `[v for r in rows for v in r]`.
+pub(crate) fn row_values(rows: &Value) -> Result<Vec<Value>> {
+    let mut values = Vec::new();
+    for row in op::items(rows)? {
+        values.extend(op::items(&row)?);
+    }
+    Ok(values)
+}
+
+pub(crate) fn by_count(v: &Value, most: bool) -> Result {
     let Some(counts) = Counts::of(v)? else {
         return most_counted(&all_values(v)?, most)?.ok_or(Fault::ValueError);
     };
@@ -84,7 +107,7 @@ impl Counts {
     fn of(v: &Value) -> Result<Option<Counts>> {
         let mut n = [0; 256];
         let n_all;
-        if let Some((_, items, true)) = packed_set(v) {
+        if let Some((_, items, ElementKind::Cell | ElementKind::Triple)) = packed_set(v) {
             meter::spend(items.len() / 8)?;
             items.iter().for_each(|x| n[(x >> 24) as usize] += 1);
             n_all = items.len();
@@ -157,7 +180,7 @@ impl Counts {
                 sequence.push(c);
             }
         };
-        if let Some((s, _, true)) = packed_set(v) {
+        if let Some((s, _, ElementKind::Cell | ElementKind::Triple)) = packed_set(v) {
             s.packed_in_order()
                 .expect("the set is packed")
                 .iter()
@@ -218,7 +241,7 @@ pub(crate) fn palette(a: &[Value]) -> Result {
 /// The colours of a grid or an object as bits, if all are below 16.
 fn color_bits(element: &Value) -> Option<u16> {
     let mut bits = 0;
-    if let Some((_, items, true)) = packed_set(element) {
+    if let Some((_, items, ElementKind::Cell | ElementKind::Triple)) = packed_set(element) {
         for &x in items {
             bits |= 1u64
                 .checked_shl((x >> 24).wrapping_sub(128))
@@ -233,16 +256,41 @@ fn color_bits(element: &Value) -> Option<u16> {
 }
 
 /// `frozenset({…colours…})`.
-fn palette_table(element: &Value) -> Result<ValueTable> {
+pub(crate) fn palette_table(element: &Value) -> Result<ValueTable> {
     let values = match Counts::of(element)? {
         Some(counts) => counts
             .insertion_sequence(element)
             .into_iter()
             .map(Value::Int)
             .collect(),
+        None if meter::dialect().has_defaults() => row_values(element)?,
         None => all_values(element)?,
     };
-    Ok(ValueTable::collect(values).copied())
+    let table = ValueTable::collect(values);
+    // One dialect inserts the colours into a frozenset, the others copy a set of them.
+    Ok(match meter::dialect().has_defaults() {
+        true => table,
+        false => table.copied(),
+    })
+}
+
+/// The colours of a grid; where a dialect has defaults, of the rows of any container, and none of what has no rows.
+fn grid_palette(grid: &Value) -> Result<ValueTable> {
+    if !meter::dialect().has_defaults() {
+        return palette_table(grid);
+    }
+    match rows_table(grid) {
+        Err(fault) if is_caught(fault) => Ok(ValueTable::collect([])),
+        found => found,
+    }
+}
+
+/// The values of rows, inserted into a set one after the other.
+pub(crate) fn rows_table(rows: &Value) -> Result<ValueTable> {
+    match dense(rows) {
+        Some(_) => palette_table(rows),
+        None => Ok(ValueTable::collect(row_values(rows)?)),
+    }
 }
 
 pub(crate) fn numcolors(a: &[Value]) -> Result {
@@ -254,7 +302,7 @@ pub(crate) fn numcolors(a: &[Value]) -> Result {
 }
 
 pub(crate) fn color(a: &[Value]) -> Result {
-    if let Some((_, items, true)) = packed_set(&a[0])
+    if let Some((_, items, ElementKind::Cell | ElementKind::Triple)) = packed_set(&a[0])
         && one_color(items)
     {
         return Ok(Value::Int(packed::color(items[0]).into()));
@@ -265,7 +313,7 @@ pub(crate) fn color(a: &[Value]) -> Result {
 pub(crate) fn colorcount(a: &[Value]) -> Result {
     let (element, value) = (&a[0], &a[1]);
     let color = value.as_int().filter(|c| packed::color_fits(*c));
-    if let Some((_, items, true)) = packed_set(element) {
+    if let Some((_, items, ElementKind::Cell | ElementKind::Triple)) = packed_set(element) {
         meter::spend(items.len() / 8)?;
         let byte = color.map(|c| packed::color_bits(c as i32) >> 24);
         let n = items.iter().filter(|&x| Some(x >> 24) == byte).count();
@@ -280,7 +328,7 @@ pub(crate) fn colorcount(a: &[Value]) -> Result {
     let mut n = 0;
     for e in op::items(element)? {
         if !element.is_tuple() {
-            n += i64::from(op::unpack(&e)?.0 == *value);
+            n += i64::from(op::equal(&op::unpack(&e)?.0, value));
         } else if e.is_tuple() {
             n += op::items(&e)?.iter().filter(|v| *v == value).count() as i64;
         } else {
@@ -293,7 +341,7 @@ pub(crate) fn colorcount(a: &[Value]) -> Result {
 
 pub(crate) fn colorfilter(a: &[Value]) -> Result {
     let is_wanted = |e: &Value| match packed_set(e)? {
-        (_, items, true) if one_color(items) => {
+        (_, items, ElementKind::Cell | ElementKind::Triple) if one_color(items) => {
             Some(a[1] == Value::Int(packed::color(items[0]).into()))
         }
         _ => None,
@@ -304,16 +352,24 @@ pub(crate) fn colorfilter(a: &[Value]) -> Result {
     let mut kept = Vec::new();
     for e in op::items(&a[0])? {
         let color = match packed_set(&e) {
-            Some((_, items, true)) if one_color(items) => {
+            Some((_, items, ElementKind::Cell | ElementKind::Triple)) if one_color(items) => {
                 Value::Int(packed::color(items[0]).into())
             }
-            _ => op::item(&op::first(&e).map_err(Fault::through_generator)?, 0)?,
+            _ => color_of(&op::first(&e).map_err(Fault::through_generator)?)?,
         };
-        if color == a[1] {
+        if op::equal(&color, &a[1]) {
             kept.push(e);
         }
     }
     set::from_values(kept)
+}
+
+/// `cell[0]`, or `cell[2]` where a cell is a triple.
+pub(crate) fn color_of(cell: &Value) -> Result {
+    match meter::cell_kind() {
+        ElementKind::Triple => op::item(cell, 2),
+        _ => op::item(cell, 0),
+    }
 }
 
 pub(crate) fn ofcolor(a: &[Value]) -> Result {
@@ -323,12 +379,16 @@ pub(crate) fn ofcolor(a: &[Value]) -> Result {
         let Some(c) = value.as_int().filter(|c| packed::color_fits(*c)) else {
             return Ok(set::empty());
         };
-        return Ok(set::packed(places_of(&g, c as i8), false, Recipe::Sequence));
+        return Ok(set::packed(
+            places_of(&g, c as i8),
+            ElementKind::Place,
+            Recipe::Sequence,
+        ));
     }
     let mut places = Vec::new();
     for (i, row) in op::items(element)?.iter().enumerate() {
         for (j, v) in op::items(row)?.iter().enumerate() {
-            if v == value {
+            if op::equal(v, value) {
                 places.push(Value::pair(i as i64, j as i64)?);
             }
         }
@@ -366,7 +426,13 @@ pub(crate) fn replace(a: &[Value]) -> Result {
         };
         return grid::value(g.height(), g.width(), cells);
     }
-    recolored(&a[0], |v| if *v == a[1] { a[2].clone() } else { v.clone() })
+    recolored(&a[0], |v| {
+        if op::equal(v, &a[1]) {
+            a[2].clone()
+        } else {
+            v.clone()
+        }
+    })
 }
 
 pub(crate) fn switch(a: &[Value]) -> Result {
@@ -408,12 +474,12 @@ fn recolored(grid: &Value, map: impl Fn(&Value) -> Value) -> Result {
 }
 
 pub(crate) fn partition(a: &[Value]) -> Result {
-    let colors = palette_table(&a[0])?;
+    let colors = grid_palette(&a[0])?;
     parts(&a[0], colors.iter())
 }
 
 pub(crate) fn fgpartition(a: &[Value]) -> Result {
-    let palette = palette_table(&a[0])?;
+    let palette = grid_palette(&a[0])?;
     let background = ValueTable::collect([most_color(&a[0])?]);
     parts(&a[0], palette.minus(&background).iter())
 }
@@ -427,14 +493,14 @@ fn parts<'a>(grid: &Value, colors: impl Iterator<Item = &'a Value>) -> Result {
             meter::build(g.cells().len(), 4)?;
             let bits = packed::color_bits(c.into());
             let cells = places_of(g, c).into_iter().map(|p| p | bits).collect();
-            all.push(set::packed(cells, true, Recipe::Sequence));
+            all.push(set::packed(cells, meter::cell_kind(), Recipe::Sequence));
             continue;
         }
         let mut cells = Vec::new();
         for (i, row) in op::items(grid)?.iter().enumerate() {
             for (j, v) in op::items(row)?.into_iter().enumerate() {
-                if v == *color {
-                    cells.push(Value::two(v, Value::pair(i as i64, j as i64)?)?);
+                if op::equal(&v, color) {
+                    cells.push(op::cell_of(Value::Int(i as i64), Value::Int(j as i64), v)?);
                 }
             }
         }

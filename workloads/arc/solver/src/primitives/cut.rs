@@ -4,6 +4,7 @@ use super::extent::{corner, shape_of};
 use super::mirror::{diagonal, quarter_turn, three_quarter_turn};
 use super::paint::sides;
 use crate::evaluate::meter;
+use crate::language::safe_default::{SafeDefault, safe};
 use crate::set_order::table::PackedTable;
 use crate::value::Value;
 use crate::value::fault::{Fault, Result};
@@ -18,6 +19,9 @@ pub(crate) fn crop(a: &[Value]) -> Result {
 
 /// `tuple(r[start[1]:start[1]+dims[1]] for r in grid[start[0]:start[0]+dims[0]])`.
 fn cropped(grid: &Value, start: &Value, dims: &Value) -> Result {
+    if meter::dialect().has_defaults() && !safe_window(grid, start, dims)? {
+        return Value::tuple(Vec::new());
+    }
     if let (Value::Grid(g), &Value::Pair(i, j), &Value::Pair(h, w)) = (grid, start, dims) {
         return window(g, (i.into(), j.into()), (h.into(), w.into()));
     }
@@ -34,6 +38,27 @@ fn cropped(grid: &Value, start: &Value, dims: &Value) -> Result {
         cut.push(op::slice(&row, from, to)?);
     }
     Value::tuple(cut)
+}
+
+/// Whether a dialect with defaults cuts this window out: it lies on the grid, whose first row is its width.
+fn safe_window(grid: &Value, start: &Value, dims: &Value) -> Result<bool> {
+    if grid.tuple_len() == Some(0) {
+        return Ok(false);
+    }
+    let (h, w) = sides(grid)?;
+    for (k, n) in [(0, h), (1, w)] {
+        let from = op::item(start, k)?;
+        if op::less(&from, &Value::Int(0))? || !op::less(&from, &Value::Int(n as i64))? {
+            return Ok(false);
+        }
+    }
+    for (k, n) in [(0, h), (1, w)] {
+        let to = op::add(&op::item(start, k)?, &op::item(dims, k)?)?;
+        if op::less(&Value::Int(n as i64), &to)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn window(g: &Grid, start: (i64, i64), dims: (i64, i64)) -> Result {
@@ -132,7 +157,8 @@ fn split(grid: &Value, n: &Value, length: usize, part: impl Fn(i64, i64) -> Span
     let mut parts = Vec::new();
     for k in 0..n {
         let ((i, j), (h, w)) = part(size * k + k * offset, size);
-        parts.push(cropped(grid, &Value::pair(i, j)?, &Value::pair(h, w)?)?);
+        let part = cropped(grid, &Value::pair(i, j)?, &Value::pair(h, w)?);
+        parts.push(safe(part, SafeDefault::Tuple)?);
     }
     Value::tuple(parts)
 }
@@ -201,6 +227,11 @@ pub(crate) fn cellwise(a: &[Value]) -> Result {
     Value::tuple(rows)
 }
 
+/// `tuple(zip(*grid))`.
+pub(crate) fn columns_of(grid: &Value) -> Result {
+    Value::tuple(op::zipped(&op::items(grid)?)?)
+}
+
 /// The rows and the columns that hold one value only.
 fn uniform(grid: &Value) -> Result<(Vec<usize>, Vec<usize>)> {
     if let Some(g) = dense(grid) {
@@ -220,7 +251,11 @@ fn uniform(grid: &Value) -> Result<(Vec<usize>, Vec<usize>)> {
         Ok(all)
     };
     let rows = lines(grid)?;
-    Ok((rows, lines(&diagonal(grid)?)?))
+    let columns = match meter::dialect().has_defaults() {
+        true => safe(columns_of(grid), SafeDefault::Tuple)?,
+        false => diagonal(grid)?,
+    };
+    Ok((rows, lines(&columns)?))
 }
 
 pub(crate) fn compress(a: &[Value]) -> Result {
@@ -267,6 +302,7 @@ pub(crate) fn frontiers(a: &[Value]) -> Result {
 /// `frozenset({frozenset({(grid[i][j], (i, j)) …}) …})`.
 fn lines(grid: &Value, places: impl Iterator<Item = Vec<(usize, usize)>>) -> Result<ValueTable> {
     let dense = dense(grid).filter(|g| super::color::fits(g));
+    let kind = meter::cell_kind();
     let mut all = Vec::new();
     for line in places {
         if let Some(g) = &dense {
@@ -275,18 +311,19 @@ fn lines(grid: &Value, places: impl Iterator<Item = Vec<(usize, usize)>>) -> Res
                 .map(|&(i, j)| packed::cell(g.at(i, j).into(), i as i32, j as i32));
             let items: Vec<u32> = cells.collect();
             let inserted = items.clone();
-            let rebuild = move || PackedTable::collect(true, inserted.iter().copied()).copied();
+            let rebuild = move || PackedTable::collect(kind, inserted.iter().copied()).copied();
             all.push(crate::set::packed(
                 items,
-                true,
+                kind,
                 crate::set_order::recipe::Recipe::Rebuilt(Box::new(rebuild)),
             ));
             continue;
         }
         let mut cells = Vec::new();
         for (i, j) in line {
-            let value = op::cell(grid, &Value::Int(i as i64), &Value::Int(j as i64))?;
-            cells.push(Value::two(value, Value::pair(i as i64, j as i64)?)?);
+            let (i, j) = (Value::Int(i as i64), Value::Int(j as i64));
+            let value = op::cell(grid, &i, &j)?;
+            cells.push(op::cell_of(i, j, value)?);
         }
         all.push(ValueTable::collect(cells).copied().into_value()?);
     }
@@ -295,11 +332,16 @@ fn lines(grid: &Value, places: impl Iterator<Item = Vec<(usize, usize)>>) -> Res
 
 pub(crate) fn downscale(a: &[Value]) -> Result {
     let (h, w) = sides(&a[0])?;
-    let factor = op::int(&a[1])?;
-    if factor == 0 {
-        return Err(Fault::ZeroDivisionError);
-    }
-    let step = usize::try_from(factor.unsigned_abs()).unwrap_or(usize::MAX);
+    let step = match &a[1] {
+        // No remainder is 0.
+        Value::Float(x) if x.is_nan() => return Value::tuple(Vec::new()),
+        // Only the remainder of 0 is 0.
+        Value::Float(_) => usize::MAX,
+        factor => match op::int(factor)?.unsigned_abs() {
+            0 => return Err(Fault::ZeroDivisionError),
+            n => usize::try_from(n).unwrap_or(usize::MAX),
+        },
+    };
     if let Some(g) = dense(&a[0]) {
         meter::build(g.cells().len(), 1)?;
         let mut cells = Vec::new();

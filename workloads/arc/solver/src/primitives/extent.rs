@@ -4,10 +4,12 @@ use super::collection::packed_set;
 use super::paint::{content, sides};
 use super::patch::{shifted, to_indices};
 use crate::evaluate::meter;
+use crate::language::safe_default::{SafeDefault, safe};
 use crate::value::Value;
 use crate::value::fault::{Fault, Result};
+use crate::value::float;
 use crate::value::operator as op;
-use crate::value::packed::{self, Bounds};
+use crate::value::packed::{self, Bounds, ElementKind};
 use crate::value::value_table::ValueTable;
 use std::borrow::Cow;
 
@@ -51,10 +53,20 @@ pub(crate) fn right(patch: &Value) -> Result {
     bounds(patch).map_or_else(|| edge(patch, 1, true), |b| Ok(Value::Int(b.right.into())))
 }
 
-/// `min(i for i, j in toindices(patch))` and its three siblings.
+/// `min(i for i, j in toindices(patch))` and its three siblings; in a dialect with defaults, not-a-number for what is
+/// false.
 fn edge(patch: &Value, axis: usize, greatest: bool) -> Result {
+    if meter::dialect().has_defaults() && !patch.truth() {
+        return Ok(float::NAN);
+    }
+    let edge = to_indices(patch).and_then(|indices| edge_of(&indices, axis, greatest));
+    safe(edge, SafeDefault::Zero)
+}
+
+/// The least or greatest coordinate of pairs.
+pub(crate) fn edge_of(indices: &Value, axis: usize, greatest: bool) -> Result {
     let mut best: Option<Value> = None;
-    for index in op::items(&to_indices(patch)?)? {
+    for index in op::items(indices)? {
         let (i, j) = op::unpack(&index)?;
         let v = if axis == 0 { i } else { j };
         let better = match &best {
@@ -81,6 +93,10 @@ pub(crate) fn height_of(piece: &Value) -> Result {
     if let Some(b) = bounds(piece) {
         return Ok(Value::Int(b.height().into()));
     }
+    if meter::dialect().has_defaults() {
+        let span = || span(piece, &bottom(piece)?, &top(piece)?);
+        return safe(span(), SafeDefault::Zero);
+    }
     match op::len(piece)? {
         0 => Ok(Value::Int(0)),
         n if piece.is_tuple() => Ok(Value::Int(n as i64)),
@@ -95,6 +111,10 @@ pub(crate) fn width_of(piece: &Value) -> Result {
     if let Some(b) = bounds(piece) {
         return Ok(Value::Int(b.width().into()));
     }
+    if meter::dialect().has_defaults() {
+        let span = || span(piece, &right(piece)?, &left(piece)?);
+        return safe(span(), SafeDefault::Zero);
+    }
     if let Value::Grid(g) = piece {
         return Ok(Value::Int(g.width() as i64));
     }
@@ -105,6 +125,14 @@ pub(crate) fn width_of(piece: &Value) -> Result {
             let span = op::sub(&right(piece)?, &left(piece)?)?;
             op::add(&span, &Value::Int(1))
         }
+    }
+}
+
+/// The extent of a patch from its two edges; 0 if it is empty.
+pub(crate) fn span(patch: &Value, greatest: &Value, least: &Value) -> Result {
+    match op::len(patch)? {
+        0 => Ok(Value::Int(0)),
+        _ => op::add(&op::sub(greatest, least)?, &Value::Int(1)),
     }
 }
 
@@ -169,11 +197,14 @@ pub(crate) fn corner(patch: &Value, greatest: [bool; 2]) -> Result {
         let i = if greatest[0] { b.bottom } else { b.top };
         return Ok(Value::Pair(i, if greatest[1] { b.right } else { b.left }));
     }
+    let found = to_indices(patch).and_then(|indices| corner_of(&indices, greatest));
+    safe(found, SafeDefault::Tuple)
+}
+
+/// As `corner`, of places.
+pub(crate) fn corner_of(indices: &Value, greatest: [bool; 2]) -> Result {
     let mut extremes = Vec::new();
-    for (k, axis) in op::zipped(&op::items(&to_indices(patch)?)?)?
-        .iter()
-        .enumerate()
-    {
+    for (k, axis) in op::zipped(&op::items(indices)?)?.iter().enumerate() {
         let greatest = match greatest {
             [g, h] if g == h => g,
             // The reference looks the axis up in a dictionary with two entries.
@@ -192,9 +223,17 @@ pub(crate) fn center_of(patch: &Value) -> Result {
     if let Some(b) = bounds(patch) {
         return Ok(Value::Pair(b.top + b.height() / 2, b.left + b.width() / 2));
     }
+    safe(middle(patch), SafeDefault::Tuple)
+}
+
+fn middle(patch: &Value) -> Result {
     let half = |n: Value| op::floor_div(&n, &Value::Int(2));
-    let i = op::add(&top(patch)?, &half(height_of(patch)?)?)?;
-    let j = op::add(&left(patch)?, &half(width_of(patch)?)?)?;
+    let (up, at_left) = (top(patch)?, left(patch)?);
+    if float::is_the_nan(&up) || float::is_the_nan(&at_left) {
+        return Value::tuple(Vec::new());
+    }
+    let i = op::add(&up, &half(height_of(patch)?)?)?;
+    let j = op::add(&at_left, &half(width_of(patch)?)?)?;
     Value::two(i, j)
 }
 
@@ -264,7 +303,7 @@ pub(crate) fn vmatching(a: &[Value]) -> Result {
 }
 
 /// Whether the patches share a row (axis 0) or a column.
-fn matching(a: &Value, b: &Value, axis: usize) -> Result<bool> {
+pub(crate) fn matching(a: &Value, b: &Value, axis: usize) -> Result<bool> {
     if let (Some((s, x, _)), Some((t, y, _))) = (packed_set(a), packed_set(b)) {
         meter::spend((x.len() + y.len()) / 8)?;
         let (b, d) = (s.bounds(), t.bounds());
@@ -310,7 +349,7 @@ pub(crate) fn adjacent(a: &[Value]) -> Result {
 }
 
 /// The least distance between cells of the two patches.
-fn distance(a: &Value, b: &Value) -> Result {
+pub(crate) fn distance(a: &Value, b: &Value) -> Result {
     if let (Some((s, x, _)), Some((t, y, _))) = (packed_set(a), packed_set(b)) {
         meter::spend(x.len() * y.len() / 16)?;
         return Ok(Value::Int(
@@ -344,17 +383,20 @@ fn distance(a: &Value, b: &Value) -> Result {
 fn places(patch: &Value) -> Option<Cow<'_, [u32]>> {
     match patch {
         Value::Tuple(t) => match t.chained()? {
-            (sets, false) => Some(Cow::Owned(content(sets))),
+            (sets, ElementKind::Place) => Some(Cow::Owned(content(sets))),
             _ => None,
         },
         _ => match packed_set(patch)? {
-            (_, items, false) => Some(Cow::Borrowed(items)),
+            (_, items, ElementKind::Place) => Some(Cow::Borrowed(items)),
             _ => None,
         },
     }
 }
 
 fn absolute(v: &Value) -> Result {
+    if let Value::Float(x) = v {
+        return Ok(float::made(x.abs()));
+    }
     op::int(v)?
         .checked_abs()
         .map(Value::Int)

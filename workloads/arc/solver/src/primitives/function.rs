@@ -50,6 +50,9 @@ pub(crate) fn lbind_first(f: &Value, set: &Rc<Set>) -> Result {
 
 /// The reference recurses n levels deep, and for ever when n is below 1.
 pub(crate) fn power(a: &[Value]) -> Result {
+    if matches!(a[1], Value::Float(x) if x != 1.0) {
+        return Err(Fault::RecursionError);
+    }
     let n = op::int(&a[1])?;
     if n < 1 || n > i64::from(meter::n_frames_left()) {
         return Err(Fault::RecursionError);

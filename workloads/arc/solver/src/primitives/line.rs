@@ -11,7 +11,7 @@ use crate::set_order::table::PackedTable;
 use crate::value::Value;
 use crate::value::fault::{Fault, Result};
 use crate::value::operator as op;
-use crate::value::packed;
+use crate::value::packed::{self, ElementKind};
 use crate::value::value_table::ValueTable;
 
 pub(crate) fn connect(a: &[Value]) -> Result {
@@ -66,7 +66,7 @@ fn connected(a: &Value, b: &Value) -> Result {
 fn packed_line(ai: i32, aj: i32, bi: i32, bj: i32) -> Result {
     let line = LineSegment::between((ai, aj), (bi, bj));
     meter::build(line.len(), 4)?;
-    Ok(line.value(false))
+    Ok(line.value(ElementKind::Place))
 }
 
 pub(crate) fn vfrontier(a: &[Value]) -> Result {
@@ -75,7 +75,7 @@ pub(crate) fn vfrontier(a: &[Value]) -> Result {
         && packed::fits(0, j)
     {
         meter::build(30, 16)?;
-        return Ok(LineSegment::between((0, j as i32), (29, j as i32)).value(false));
+        return Ok(LineSegment::between((0, j as i32), (29, j as i32)).value(ElementKind::Place));
     }
     set::from_values(
         (0..30)
@@ -90,7 +90,7 @@ pub(crate) fn hfrontier(a: &[Value]) -> Result {
         && packed::fits(i, 0)
     {
         meter::build(30, 16)?;
-        return Ok(LineSegment::between((i as i32, 0), (i as i32, 29)).value(false));
+        return Ok(LineSegment::between((i as i32, 0), (i as i32, 29)).value(ElementKind::Place));
     }
     set::from_values(
         (0..30)
@@ -133,7 +133,11 @@ fn around(
         let key = kind << 56 | u64::from(packed::place(i, j));
         return Ok(set_cache::set(key, || {
             let items = table(i, j).table.keys().collect();
-            set::packed(items, false, Recipe::Rebuilt(Box::new(move || table(i, j))))
+            set::packed(
+                items,
+                ElementKind::Place,
+                Recipe::Rebuilt(Box::new(move || table(i, j))),
+            )
         }));
     }
     general(place)?.into_value()
@@ -178,7 +182,10 @@ fn grown_box(patch: &Value, by: i64) -> Result {
 pub(crate) fn box_of(a: &[Value]) -> Result {
     let patch = &a[0];
     if op::len(patch)? == 0 {
-        return Ok(patch.clone());
+        return match meter::dialect().has_defaults() {
+            true => Ok(set::empty()),
+            false => Ok(patch.clone()),
+        };
     }
     let (ai, aj) = op::unpack(&corner(patch, [false, false])?)?;
     let (bi, bj) = op::unpack(&corner(patch, [true, true])?)?;
@@ -195,8 +202,10 @@ fn outline(ai: &Value, aj: &Value, bi: &Value, bj: &Value) -> Result {
         meter::build(2 * (ei - si + ej - sj + 2) as usize, 4)?;
         let place = packed::place;
         let rebuild = move || {
-            let vertical = |j: i32| PackedTable::collect(false, (si..=ei).map(|i| place(i, j)));
-            let horizontal = |i: i32| PackedTable::collect(false, (sj..=ej).map(|j| place(i, j)));
+            let vertical =
+                |j: i32| PackedTable::collect(ElementKind::Place, (si..=ei).map(|i| place(i, j)));
+            let horizontal =
+                |i: i32| PackedTable::collect(ElementKind::Place, (sj..=ej).map(|j| place(i, j)));
             let verticals = vertical(sj).union(&vertical(ej));
             verticals
                 .union(&horizontal(si).union(&horizontal(ei)))
@@ -212,7 +221,7 @@ fn outline(ai: &Value, aj: &Value, bi: &Value, bj: &Value) -> Result {
         }
         return Ok(set::packed(
             items,
-            false,
+            ElementKind::Place,
             Recipe::Rebuilt(Box::new(rebuild)),
         ));
     }

@@ -18,6 +18,7 @@ use crate::value::Value;
 use crate::value::closure::{Form, call};
 use crate::value::fault::{Fault, Result};
 use crate::value::operator as op;
+use crate::value::packed::ElementKind;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -104,6 +105,11 @@ fn in_order(f: &Value, container: &Value) -> Result<ResultCollector> {
     Ok(results)
 }
 
+/// `[f(e) for e in container]`.
+pub(crate) fn results(f: &Value, container: &Value) -> Result<Vec<Value>> {
+    meter::nested(1, || Ok(in_order(f, container)?.into_values()))
+}
+
 pub(crate) fn apply(a: &[Value]) -> Result {
     meter::nested(1, || applied(&a[0], &a[1]))
 }
@@ -154,8 +160,8 @@ pub(crate) fn mapply(a: &[Value]) -> Result {
                 Err(results) => merged(&set::from_values(results)?),
             };
         };
-        if let ResultCollector::Lines(lines, is_cell) = results {
-            return merged_lines(s, lines, is_cell);
+        if let ResultCollector::Lines(lines, kind) = results {
+            return merged_lines(s, lines, kind);
         }
         match recipe::union(results.into_values(), |sets| {
             Recipe::MergedOver(s.clone(), sets)
@@ -167,7 +173,7 @@ pub(crate) fn mapply(a: &[Value]) -> Result {
 }
 
 /// The elements of lines, one for each item of the parent.
-fn merged_lines(parent: &Rc<Set>, lines: Vec<LineSegment>, is_cell: bool) -> Result {
+fn merged_lines(parent: &Rc<Set>, lines: Vec<LineSegment>, kind: ElementKind) -> Result {
     let n: usize = lines.iter().map(|l| l.len()).sum();
     if n == 0 {
         return Ok(set::empty());
@@ -175,8 +181,8 @@ fn merged_lines(parent: &Rc<Set>, lines: Vec<LineSegment>, is_cell: bool) -> Res
     meter::build(n + lines.len(), 4)?;
     Ok(set::packed(
         distinct::on_lines(&lines, n),
-        is_cell,
-        Recipe::MergedLines(parent.clone(), lines, is_cell),
+        kind,
+        Recipe::MergedLines(parent.clone(), lines, kind),
     ))
 }
 
@@ -188,10 +194,10 @@ fn shifted_everywhere(f: &Value, places: &Rc<Set>) -> Option<Result> {
     else {
         return None;
     };
-    let (steps, false) = places.packed()? else {
+    let (steps, ElementKind::Place) = places.packed()? else {
         return None;
     };
-    let (items, is_cell) = object.packed()?;
+    let (items, kind) = object.packed()?;
     if !primitive::is_shift(*p) || items.is_empty() || steps.len() < 2 {
         return None;
     }
@@ -217,7 +223,7 @@ fn shifted_everywhere(f: &Value, places: &Rc<Set>) -> Option<Result> {
     });
     Some(Ok(set::packed(
         all,
-        is_cell,
+        kind,
         Recipe::ShiftedOver(places.clone(), object.clone()),
     )))
 }
@@ -278,7 +284,8 @@ pub(crate) fn mfilter(a: &[Value]) -> Result {
     meter::nested(2, || merged(&filtered(&a[0], &a[1])?))
 }
 
-fn filtered(container: &Value, condition: &Value) -> Result {
+/// The elements for which the condition holds, in a container of the same kind.
+pub(crate) fn filtered(container: &Value, condition: &Value) -> Result {
     if let Value::Set(s) = container
         && s.len() > 1
     {
@@ -303,13 +310,18 @@ fn filtered(container: &Value, condition: &Value) -> Result {
             Err(_) => {}
         }
     }
+    op::rebuilt(container, kept(container, condition)?)
+}
+
+/// The elements for which the condition holds, in iteration order.
+pub(crate) fn kept(container: &Value, condition: &Value) -> Result<Vec<Value>> {
     let mut kept = Vec::new();
     for e in op::items(container)? {
         if call_in_generator(condition, std::slice::from_ref(&e))?.truth() {
             kept.push(e);
         }
     }
-    op::rebuilt(container, kept)
+    Ok(kept)
 }
 
 pub(crate) fn extract(a: &[Value]) -> Result {
@@ -335,7 +347,7 @@ pub(crate) fn order(a: &[Value]) -> Result {
 }
 
 /// A key function of None stands for the element itself.
-fn key(f: &Value, element: &Value) -> Result {
+pub(crate) fn key(f: &Value, element: &Value) -> Result {
     match f {
         Value::None => Ok(element.clone()),
         _ => call(f, std::slice::from_ref(element)),
@@ -352,6 +364,16 @@ pub(crate) fn argmin(a: &[Value]) -> Result {
     best(&a[0], &a[1], false)?
         .map(|b| b.0)
         .ok_or(Fault::ValueError)
+}
+
+/// As `argmax`, but None for an empty container.
+pub(crate) fn argmax_or_none(a: &[Value]) -> Result {
+    Ok(best(&a[0], &a[1], true)?.map_or(Value::None, |b| b.0))
+}
+
+/// As `argmin`, but None for an empty container.
+pub(crate) fn argmin_or_none(a: &[Value]) -> Result {
+    Ok(best(&a[0], &a[1], false)?.map_or(Value::None, |b| b.0))
 }
 
 pub(crate) fn valmax(a: &[Value]) -> Result {

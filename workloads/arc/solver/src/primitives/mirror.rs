@@ -115,7 +115,7 @@ fn opposite(piece: &Value, axis: usize) -> Result {
 
 /// A packed patch with its places mapped one to one, if the results can be packed.
 fn map_packed(piece: &Value, f: impl Fn(&Bounds, i32, i32) -> (i32, i32)) -> Option<Result> {
-    let (s, items, is_cell) = packed_set(piece)?;
+    let (s, items, kind) = packed_set(piece)?;
     let b = s.bounds();
     for (i, j) in [(b.top, b.left), (b.bottom, b.right)] {
         let (i, j) = f(&b, i, j);
@@ -133,7 +133,7 @@ fn map_packed(piece: &Value, f: impl Fn(&Bounds, i32, i32) -> (i32, i32)) -> Opt
             (x & !packed::PLACE_MASK) | packed::place(i, j)
         })
         .collect();
-    Some(Ok(set::packed(mapped, is_cell, Recipe::Via(s.clone()))))
+    Some(Ok(set::packed(mapped, kind, Recipe::Via(s.clone()))))
 }
 
 pub(crate) fn dmirror(a: &[Value]) -> Result {

@@ -3,10 +3,10 @@
 //! The general path of a primitive follows the Python reference statement by statement, so that ragged grids, unusual
 //! elements and errors give the same results. Common forms take a fast path before it.
 
+pub(crate) mod batt;
 pub(crate) mod collection;
 pub(crate) mod color;
 pub(crate) mod cut;
-pub(crate) mod dialect;
 pub(crate) mod extent;
 pub(crate) mod function;
 pub(crate) mod line;

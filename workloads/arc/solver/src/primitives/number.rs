@@ -2,6 +2,7 @@
 
 use crate::value::Value;
 use crate::value::fault::{Fault, Result};
+use crate::value::float;
 use crate::value::operator as op;
 
 type Binary = fn(&Value, &Value) -> Result;
@@ -91,6 +92,10 @@ pub(crate) fn decrement(a: &[Value]) -> Result {
 
 pub(crate) fn crement(a: &[Value]) -> Result {
     each(&a[0], |n| {
+        if let Value::Float(x) = n {
+            // A not-a-number is not above 0.
+            return Ok(float::made(if *x > 0.0 { x + 1.0 } else { x - 1.0 }));
+        }
         // `x == 0` holds for no container, and the comparison with 0 that follows is a type error.
         let n = op::int(n)?;
         n.checked_add(n.signum())
@@ -100,11 +105,14 @@ pub(crate) fn crement(a: &[Value]) -> Result {
 }
 
 pub(crate) fn sign(a: &[Value]) -> Result {
-    each(&a[0], |n| Ok(Value::Int(op::int(n)?.signum())))
+    each(&a[0], |n| match n {
+        Value::Float(x) => Ok(Value::Int(if *x > 0.0 { 1 } else { -1 })),
+        _ => Ok(Value::Int(op::int(n)?.signum())),
+    })
 }
 
 pub(crate) fn positive(a: &[Value]) -> Result {
-    Ok(Value::Bool(op::int(&a[0])? > 0))
+    Ok(Value::Bool(op::less(&Value::Int(0), &a[0])?))
 }
 
 pub(crate) fn toivec(a: &[Value]) -> Result {
@@ -144,7 +152,7 @@ pub(crate) fn flip(a: &[Value]) -> Result {
 
 pub(crate) fn equality(a: &[Value]) -> Result {
     crate::evaluate::meter::spend(a[0].len().unwrap_or(0) / 8)?;
-    Ok(Value::Bool(a[0] == a[1]))
+    Ok(Value::Bool(op::equal(&a[0], &a[1])))
 }
 
 pub(crate) fn greater(a: &[Value]) -> Result {

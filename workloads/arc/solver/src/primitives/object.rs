@@ -1,11 +1,13 @@
 //! Objects on grids: finding all objects, and finding all occurrences of one.
 
+use super::collection::packed_set;
 use super::color::{fits, most_color};
 use super::extent::shape_of;
 use super::line;
 use super::paint::{asindices, sides};
 use super::patch::{normalized, shifted};
 use crate::evaluate::meter;
+use crate::language::safe_default::{SafeDefault, safe};
 use crate::set::labels;
 use crate::set::{self, Set};
 use crate::set_order::recipe::Recipe;
@@ -14,11 +16,52 @@ use crate::value::Value;
 use crate::value::fault::Result;
 use crate::value::grid::{self, KnownGrid, dense};
 use crate::value::operator as op;
-use crate::value::packed::{self, Bounds};
+use crate::value::packed::{self, Bounds, ElementKind};
 use crate::value::planes::{N_TOGETHER, Planes, Rows};
 use crate::value::value_table::ValueTable;
+use std::rc::Rc;
 
 pub(crate) fn objects(a: &[Value]) -> Result {
+    search(a, labels::objects, |objects| {
+        let sets = objects.into_iter().map(|cells| {
+            let table = ValueTable::collect(cells);
+            table.copied().into_value()
+        });
+        let sets = sets.collect::<Result<Vec<_>>>()?;
+        ValueTable::collect(sets).copied().into_value()
+    })
+}
+
+/// The objects as tuples of cells, in the order in which they and their cells are found.
+pub(crate) fn objects_as_tuples(a: &[Value]) -> Result {
+    let kind = meter::cell_kind();
+    let packed = |grid: &_, sides, univalued, diagonal, background| {
+        let found = labels::objects_as_reached(grid, sides, univalued, diagonal, background)?;
+        let n_cells = found.iter().map(Vec::len).sum();
+        meter::build(n_cells, 16)?;
+        let tuple = |cells: Vec<u32>| {
+            let cells = cells.into_iter().map(|x| Value::unpacked(x, kind));
+            Value::tuple(cells.collect())
+        };
+        Value::tuple(found.into_iter().map(tuple).collect::<Result<_>>()?)
+    };
+    search(a, packed, |objects| {
+        let tuples = objects.into_iter().map(|mut cells| {
+            // The first cell is in the list twice: once as the start, once as the first candidate.
+            cells.remove(0);
+            Value::tuple(cells)
+        });
+        Value::tuple(tuples.collect::<Result<_>>()?)
+    })
+}
+
+/// Searches a grid for objects: by `packed` if it is dense, otherwise by the reference's own loop, whose cells `listed`
+/// makes into objects.
+fn search(
+    a: &[Value],
+    packed: impl FnOnce(&Rc<KnownGrid>, (usize, usize), bool, bool, Option<i8>) -> Result,
+    listed: impl FnOnce(Vec<Vec<Value>>) -> Result,
+) -> Result {
     let grid = &a[0];
     let [univalued, diagonal, without_background] = [a[1].truth(), a[2].truth(), a[3].truth()];
     let background = if without_background {
@@ -32,7 +75,7 @@ pub(crate) fn objects(a: &[Value]) -> Result {
             .map(|b| grid::cell(b).expect("a colour of the grid"));
         meter::spend(g.cells().len() / 16)?;
         if let Some(seen) = labels::foreground(&g, background) {
-            return labels::objects(
+            return packed(
                 &seen,
                 (g.height(), g.width()),
                 univalued,
@@ -41,13 +84,20 @@ pub(crate) fn objects(a: &[Value]) -> Result {
             );
         }
     }
-    grown(grid, univalued, diagonal, background.unwrap_or(Value::None))
+    let background = background.unwrap_or(Value::None);
+    listed(grown(grid, univalued, diagonal, background)?)
 }
 
-/// The reference's own loop, for grids that are ragged or hold values other than small integers.
-fn grown(grid: &Value, univalued: bool, diagonal: bool, background: Value) -> Result {
+/// The reference's own loop, for grids that are ragged or hold values other than small integers: the cells of each
+/// object in the order in which they are added, the first one twice.
+fn grown(
+    grid: &Value,
+    univalued: bool,
+    diagonal: bool,
+    background: Value,
+) -> Result<Vec<Vec<Value>>> {
     let (h, w) = sides(grid)?;
-    let indices = asindices(std::slice::from_ref(grid))?;
+    let indices = safe(asindices(std::slice::from_ref(grid)), SafeDefault::Set)?;
     let at = |place: &Value| -> Result {
         let (i, j) = op::unpack(place)?;
         op::cell(grid, &i, &j)
@@ -60,10 +110,11 @@ fn grown(grid: &Value, univalued: bool, diagonal: bool, background: Value) -> Re
             continue;
         }
         let value = at(&loc)?;
-        if value == background {
+        if op::equal(&value, &background) {
             continue;
         }
-        let mut object = ValueTable::collect([Value::two(value.clone(), loc.clone())?]);
+        let (i, j) = op::unpack(&loc)?;
+        let mut object = vec![op::cell_of(i, j, value.clone())?];
         let mut candidates = ValueTable::collect([loc]);
         while candidates.len() > 0 {
             meter::spend(candidates.len() * 4)?;
@@ -71,13 +122,14 @@ fn grown(grid: &Value, univalued: bool, diagonal: bool, background: Value) -> Re
             for place in candidates.iter() {
                 let v = at(place)?;
                 if if univalued {
-                    v != value
+                    !op::equal(&value, &v)
                 } else {
-                    v == background
+                    op::equal(&v, &background)
                 } {
                     continue;
                 }
-                object.add(Value::two(v, place.clone())?);
+                let (i, j) = op::unpack(place)?;
+                object.push(op::cell_of(i, j, v)?);
                 occupied.insert(coordinates(place));
                 let around = std::slice::from_ref(place);
                 let around = if diagonal {
@@ -94,9 +146,9 @@ fn grown(grid: &Value, univalued: bool, diagonal: bool, background: Value) -> Re
             candidates =
                 neighborhood.minus_where(occupied.len(), |p| occupied.contains(&coordinates(p)));
         }
-        objects.push(object.copied().into_value()?);
+        objects.push(object);
     }
-    ValueTable::collect(objects).copied().into_value()
+    Ok(objects)
 }
 
 /// A pair of integers that this file made.
@@ -105,6 +157,17 @@ fn coordinates(place: &Value) -> (i64, i64) {
         Ok((i, j)) => (i.as_int().unwrap_or(-1), j.as_int().unwrap_or(-1)),
         Err(_) => (-1, -1),
     }
+}
+
+/// As `occurrences`, but every place of the grid is tried and the object is not measured.
+pub(crate) fn occurrences_anywhere(a: &[Value]) -> Result {
+    let (grid, obj) = (&a[0], &a[1]);
+    if packed_set(obj).is_some_and(|(_, _, kind)| kind.has_color()) && dense(grid).is_some() {
+        return occurrences(a);
+    }
+    let normal = normalized(obj)?;
+    let (h, w) = sides(grid)?;
+    occurrences_up_to(grid, &normal, (h as i64, w as i64))
 }
 
 pub(crate) fn occurrences(a: &[Value]) -> Result {
@@ -125,11 +188,17 @@ pub(crate) fn occurrences(a: &[Value]) -> Result {
         &op::sub(&Value::Int(w as i64), &ow)?,
         &Value::Int(1),
     )?)?;
+    occurrences_up_to(grid, &normal, (rows, columns))
+}
+
+/// The places, of this many rows and columns, at which a normalised object occurs.
+fn occurrences_up_to(grid: &Value, normal: &Value, (rows, columns): (i64, i64)) -> Result {
+    let (h, w) = sides(grid)?;
     let mut found = Vec::new();
     for i in 0..rows {
         for j in 0..columns {
             meter::spend(1)?;
-            if occurs(grid, h, w, &shifted(&normal, &Value::pair(i, j)?)?)? {
+            if occurs(grid, h, w, &shifted(normal, &Value::pair(i, j)?)?)? {
                 found.push(Value::pair(i, j)?);
             }
         }
@@ -140,14 +209,14 @@ pub(crate) fn occurrences(a: &[Value]) -> Result {
 /// The places where a packed object occurs, row by row; None if the object is not a packed set of cells.
 fn packed_occurrences(g: &KnownGrid, object: &Set) -> Option<Result<Vec<u32>>> {
     let (h, w) = (g.height(), g.width());
-    let (items, is_cell) = object.packed()?;
+    let (items, kind) = object.packed()?;
     if items.is_empty() {
         // The empty object occurs everywhere, and also just beyond the last row and column.
         let places =
             || (0..=h as i32).flat_map(|i| (0..=w as i32).map(move |j| packed::place(i, j)));
         return Some(meter::spend((h + 1) * (w + 1)).map(|()| places().collect()));
     }
-    if !is_cell {
+    if !kind.has_color() {
         return None;
     }
     let b = object.bounds();
@@ -169,16 +238,20 @@ fn packed_occurrences(g: &KnownGrid, object: &Set) -> Option<Result<Vec<u32>>> {
 /// The set of places, with the order of a table that was built and then copied.
 fn found(places: Vec<u32>) -> Value {
     let inserted = places.clone();
-    let rebuild = move || PackedTable::collect(false, inserted.iter().copied()).copied();
-    set::packed(places, false, Recipe::Rebuilt(Box::new(rebuild)))
+    let rebuild =
+        move || PackedTable::collect(ElementKind::Place, inserted.iter().copied()).copied();
+    set::packed(
+        places,
+        ElementKind::Place,
+        Recipe::Rebuilt(Box::new(rebuild)),
+    )
 }
 
 fn occurs(grid: &Value, h: usize, w: usize, object: &Value) -> Result<bool> {
     for e in op::items(object)? {
-        let (value, place) = op::unpack(&e)?;
-        let (i, j) = op::unpack(&place)?;
-        let inside = (0..h as i64).contains(&op::int(&i)?) && (0..w as i64).contains(&op::int(&j)?);
-        if !inside || op::cell(grid, &i, &j)? != value {
+        let [i, j, value] = op::cell_parts(&e)?;
+        let inside = op::is_within(&i, h)? && op::is_within(&j, w)?;
+        if !inside || !op::equal(&op::cell(grid, &i, &j)?, &value) {
             return Ok(false);
         }
     }

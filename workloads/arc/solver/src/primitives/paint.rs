@@ -4,6 +4,7 @@ use super::collection::{one_color, packed_set};
 use super::color::{fits, most_color};
 use super::patch::{shifted, to_indices};
 use crate::evaluate::meter;
+use crate::language::safe_default::{SafeDefault, safe};
 use crate::set::set_cache;
 use crate::set::{self, Set};
 use crate::set_order::recipe::Recipe;
@@ -12,7 +13,7 @@ use crate::value::Value;
 use crate::value::fault::{Fault, Result};
 use crate::value::grid::{self, Grid, dense};
 use crate::value::operator as op;
-use crate::value::packed;
+use crate::value::packed::{self, ElementKind};
 use crate::value::tuple::Tuple;
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -49,7 +50,7 @@ fn covered(grid: &Value, patch: &Value) -> Result {
 }
 
 pub(crate) fn r#move(a: &[Value]) -> Result {
-    let covered = covered(&a[0], &a[1])?;
+    let covered = safe(covered(&a[0], &a[1]), SafeDefault::Tuple)?;
     painted(&covered, &shifted(&a[1], &a[2])?, None)
 }
 
@@ -103,11 +104,11 @@ fn filled(grid: &Value, value: &Value, patch: &Value, under: Option<&Value>) -> 
 fn packed_places(container: &Value) -> Option<Cow<'_, [u32]>> {
     match container {
         Value::Set(s) => {
-            let (items, is_cell) = s.packed()?;
-            (!is_cell || items.is_empty()).then_some(Cow::Borrowed(items))
+            let (items, kind) = s.packed()?;
+            (!kind.has_color() || items.is_empty()).then_some(Cow::Borrowed(items))
         }
         Value::Tuple(t) => match t.chained() {
-            Some((sets, false)) => Some(Cow::Owned(content(sets))),
+            Some((sets, ElementKind::Place)) => Some(Cow::Owned(content(sets))),
             _ => packed_items(container, false).map(Cow::Owned),
         },
         _ => None,
@@ -124,14 +125,17 @@ pub(crate) fn content(sets: &[Rc<Set>]) -> Vec<u32> {
 fn packed_items(container: &Value, are_cells: bool) -> Option<Vec<u32>> {
     match container {
         Value::Set(s) => {
-            let (items, is_cell) = s.packed()?;
-            if is_cell != are_cells && !items.is_empty() {
+            let (items, kind) = s.packed()?;
+            if kind.has_color() != are_cells && !items.is_empty() {
                 None
             } else {
                 s.packed_in_order()
             }
         }
-        Value::Tuple(t) if t.chained().is_some_and(|(_, is_cell)| is_cell == are_cells) => {
+        Value::Tuple(t)
+            if t.chained()
+                .is_some_and(|(_, kind)| kind.has_color() == are_cells) =>
+        {
             let (sets, _) = t.chained()?;
             let in_order = sets.iter().filter_map(|s| s.packed_in_order());
             Some(in_order.flatten().collect())
@@ -139,7 +143,11 @@ fn packed_items(container: &Value, are_cells: bool) -> Option<Vec<u32>> {
         Value::Tuple(t) => t
             .items()
             .iter()
-            .map(|v| v.packed().filter(|p| p.1 == are_cells).map(|p| p.0))
+            .map(|v| {
+                v.packed()
+                    .filter(|p| p.1.has_color() == are_cells)
+                    .map(|p| p.0)
+            })
             .collect(),
         _ => None,
     }
@@ -157,8 +165,8 @@ pub(crate) fn underpaint(a: &[Value]) -> Result {
 
 fn painted(grid: &Value, obj: &Value, under: Option<&Value>) -> Result {
     if let (Some(g), Value::Set(s)) = (dense(grid), obj)
-        && let Some((items, is_cell)) = s.packed()
-        && (is_cell || items.is_empty())
+        && let Some((items, kind)) = s.packed()
+        && (kind.has_color() || items.is_empty())
         && let Some(under) = small(under)
     {
         meter::build(g.cells().len() + items.len(), 1)?;
@@ -190,8 +198,7 @@ fn painted(grid: &Value, obj: &Value, under: Option<&Value>) -> Result {
     }
     let mut board = Board::new(grid)?;
     for e in op::items(obj)? {
-        let (value, place) = op::unpack(&e)?;
-        let (i, j) = op::unpack(&place)?;
+        let [i, j, value] = op::cell_parts(&e)?;
         board.put(&i, &j, &value, under)?;
     }
     board.finish()
@@ -200,7 +207,7 @@ fn painted(grid: &Value, obj: &Value, under: Option<&Value>) -> Result {
 /// The packed cells of a tuple, and whether they are not in its order.
 fn paint_content(t: &Tuple, obj: &Value) -> Option<(Vec<u32>, bool)> {
     match t.chained() {
-        Some((sets, true)) => Some((content(sets), true)),
+        Some((sets, ElementKind::Cell | ElementKind::Triple)) => Some((content(sets), true)),
         _ => packed_items(obj, true).map(|items| (items, false)),
     }
 }
@@ -328,8 +335,8 @@ fn on_grid(g: &Grid, x: u32) -> Option<usize> {
 
 /// Any tuple of rows, as lists that can be written to.
 struct Board {
-    h: i64,
-    w: i64,
+    h: usize,
+    w: usize,
     rows: Vec<Vec<Value>>,
 }
 
@@ -340,20 +347,16 @@ impl Board {
             .iter()
             .map(op::items)
             .collect::<Result<_>>()?;
-        Ok(Board {
-            h: h as i64,
-            w: w as i64,
-            rows,
-        })
+        Ok(Board { h, w, rows })
     }
 
     fn put(&mut self, i: &Value, j: &Value, value: &Value, under: Option<&Value>) -> Result<()> {
-        if !(0..self.h).contains(&op::int(i)?) || !(0..self.w).contains(&op::int(j)?) {
+        if !op::is_within(i, self.h)? || !op::is_within(j, self.w)? {
             return Ok(());
         }
         let row = &mut self.rows[op::int(i)? as usize];
         let cell = row.get_mut(op::int(j)? as usize).ok_or(Fault::IndexError)?;
-        if under.is_none_or(|b| cell == b) {
+        if under.is_none_or(|b| op::equal(cell, b)) {
             *cell = value.clone();
         }
         Ok(())
@@ -395,12 +398,12 @@ pub(crate) fn asobject(a: &[Value]) -> Result {
                     .map(|(j, &c)| packed::cell(c.into(), i as i32, j as i32)),
             );
         }
-        return Ok(set::packed(cells, true, Recipe::Sequence));
+        return Ok(set::packed(cells, meter::cell_kind(), Recipe::Sequence));
     }
     let mut cells = Vec::new();
     for (i, row) in op::items(&a[0])?.iter().enumerate() {
         for (j, v) in op::items(row)?.into_iter().enumerate() {
-            cells.push(Value::two(v, Value::pair(i as i64, j as i64)?)?);
+            cells.push(op::cell_of(Value::Int(i as i64), Value::Int(j as i64), v)?);
         }
     }
     set::from_values(cells)
@@ -410,7 +413,7 @@ pub(crate) fn toobject(a: &[Value]) -> Result {
     let (patch, grid) = (&a[0], &a[1]);
     let (h, w) = sides(grid)?;
     let indices = to_indices(patch)?;
-    if let (Some(g), Some((s, items, false))) = (dense(grid), packed_set(&indices)) {
+    if let (Some(g), Some((s, items, ElementKind::Place))) = (dense(grid), packed_set(&indices)) {
         meter::build(items.len(), 4)?;
         let colored =
             |x: u32| on_grid(&g, x).map(|at| x | packed::color_bits(g.cells()[at].into()));
@@ -418,7 +421,7 @@ pub(crate) fn toobject(a: &[Value]) -> Result {
             let cells = items.iter().filter_map(|&x| colored(x)).collect();
             return Ok(set::packed_within(
                 cells,
-                true,
+                meter::cell_kind(),
                 Recipe::Via(s.clone()),
                 Some(s.bounds()),
             ));
@@ -427,14 +430,18 @@ pub(crate) fn toobject(a: &[Value]) -> Result {
             .filter(|&k| on_grid(&g, items[k as usize]).is_some())
             .collect();
         let cells = items.iter().filter_map(|&x| colored(x)).collect();
-        return Ok(set::packed(cells, true, Recipe::Kept(s.clone(), kept)));
+        return Ok(set::packed(
+            cells,
+            meter::cell_kind(),
+            Recipe::Kept(s.clone(), kept),
+        ));
     }
     let mut cells = Vec::new();
     for index in op::items(&indices)? {
         let (i, j) = op::unpack(&index)?;
-        if (0..h as i64).contains(&op::int(&i)?) && (0..w as i64).contains(&op::int(&j)?) {
+        if op::is_within(&i, h)? && op::is_within(&j, w)? {
             let value = op::cell(grid, &i, &j)?;
-            cells.push(Value::two(value, Value::two(i, j)?)?);
+            cells.push(op::cell_of(i, j, value)?);
         }
     }
     set::from_values(cells)

@@ -4,6 +4,7 @@ use super::collection::{minus, packed_set};
 use super::extent::{bounds, corner, height_of, left, top, width_of};
 use super::paint::content;
 use crate::evaluate::meter;
+use crate::language::safe_default::{SafeDefault, safe};
 use crate::set::distinct;
 use crate::set::{self, Set};
 use crate::set_order::recipe::Recipe;
@@ -11,41 +12,60 @@ use crate::set_order::table::PackedTable;
 use crate::value::Value;
 use crate::value::fault::{Fault, Result};
 use crate::value::operator as op;
-use crate::value::packed;
+use crate::value::packed::{self, ElementKind};
 use crate::value::value_table::ValueTable;
 use std::rc::Rc;
 
-/// Whether the first element's second part is a tuple: the reference's test for cells.
+/// The reference's test for cells, which looks at the first element: is its second part a tuple, or, where cells are
+/// triples, has it three parts?
 pub(crate) fn has_cells(patch: &Value) -> Result<bool> {
-    if let Some((_, _, is_cell)) = packed_set(patch) {
-        return Ok(is_cell);
+    if let Some((_, _, kind)) = packed_set(patch) {
+        return Ok(kind.has_color());
     }
     if let Value::Tuple(t) = patch
-        && let Some((_, is_cell)) = t.chained()
+        && let Some((_, kind)) = t.chained()
     {
-        return Ok(is_cell);
+        return Ok(kind.has_color());
     }
-    Ok(op::item(&op::first(patch)?, 1)?.is_tuple())
+    let first = op::first(patch)?;
+    match meter::cell_kind() {
+        ElementKind::Triple => Ok(op::len(&first)? == 3),
+        _ => Ok(op::item(&first, 1)?.is_tuple()),
+    }
 }
 
 pub(crate) fn toindices(a: &[Value]) -> Result {
     to_indices(&a[0])
 }
 
+/// The places of a patch; in a dialect with defaults, the empty set for what is no patch.
 pub(crate) fn to_indices(patch: &Value) -> Result {
-    if let Some((s, items, is_cell)) = packed_set(patch) {
-        if !is_cell {
+    if let Some((s, items, kind)) = packed_set(patch) {
+        if kind == ElementKind::Place {
             return Ok(patch.clone());
         }
         meter::build(items.len(), 4)?;
         if super::collection::one_color(items) {
             let color = items[0] & !packed::PLACE_MASK;
-            return Ok(set::sum(s, color.wrapping_neg(), false, s.known_bounds()));
+            return Ok(set::sum(
+                s,
+                color.wrapping_neg(),
+                ElementKind::Place,
+                s.known_bounds(),
+            ));
         }
         let places: Vec<u32> = items.iter().map(|x| x & packed::PLACE_MASK).collect();
         let items = distinct::cells(places.clone());
-        return Ok(set::packed(items, false, Recipe::Mapped(s.clone(), places)));
+        return Ok(set::packed(
+            items,
+            ElementKind::Place,
+            Recipe::Mapped(s.clone(), places),
+        ));
     }
+    safe(indices_of(patch), SafeDefault::Set)
+}
+
+fn indices_of(patch: &Value) -> Result {
     if op::len(patch)? == 0 {
         return Ok(set::empty());
     }
@@ -61,9 +81,18 @@ pub(crate) fn to_indices(patch: &Value) -> Result {
     }
     let indices = op::items(patch)?
         .iter()
-        .map(|e| Ok(op::unpack(e)?.1))
+        .map(place_of)
         .collect::<Result<_>>()?;
     set::from_values(indices)
+}
+
+/// The place of a cell.
+fn place_of(cell: &Value) -> Result {
+    if meter::cell_kind() == ElementKind::Triple {
+        let [i, j, _] = op::unpack_three(cell)?;
+        return Value::two(i, j);
+    }
+    Ok(op::unpack(cell)?.1)
 }
 
 /// The places of the cells of sets, inserted one set after the other.
@@ -75,19 +104,23 @@ fn places_of(sets: &[Rc<Set>]) -> Value {
     let rebuild = move || {
         let in_order = sets.iter().filter_map(|s| s.packed_in_order());
         let places = in_order.flatten().map(|x| x & packed::PLACE_MASK);
-        PackedTable::collect(false, places)
+        PackedTable::collect(ElementKind::Place, places)
     };
-    set::packed(places, false, Recipe::Rebuilt(Box::new(rebuild)))
+    set::packed(
+        places,
+        ElementKind::Place,
+        Recipe::Rebuilt(Box::new(rebuild)),
+    )
 }
 
 pub(crate) fn recolor(a: &[Value]) -> Result {
     let (value, indices) = (&a[0], to_indices(&a[1])?);
-    if let (Some((s, items, false)), &Value::Int(c)) = (packed_set(&indices), value)
+    if let (Some((s, items, ElementKind::Place)), &Value::Int(c)) = (packed_set(&indices), value)
         && packed::color_fits(c)
     {
         meter::build(items.len(), 4)?;
         let bits = packed::color_bits(c as i32);
-        return Ok(set::sum(s, bits, true, s.known_bounds()));
+        return Ok(set::sum(s, bits, meter::cell_kind(), s.known_bounds()));
     }
     let cells = op::items(&indices)?
         .into_iter()
@@ -110,15 +143,26 @@ pub(crate) fn shifted(patch: &Value, directions: &Value) -> Result {
         }
     }
     if let (Value::Tuple(t), &Value::Pair(di, dj)) = (patch, directions)
-        && let Some((sets, is_cell)) = t.chained()
+        && let Some((sets, kind)) = t.chained()
         && packed::fits(di.into(), dj.into())
         && sets.iter().all(|s| s.bounds().moved(di, dj).fits())
     {
         meter::build(t.len(), 16)?;
         meter::build(t.len(), 16)?;
-        return Ok(chain_shifted(sets, is_cell, packed::step(di, dj)));
+        return Ok(chain_shifted(sets, kind, packed::step(di, dj)));
     }
-    if op::len(patch)? == 0 {
+    safe(shifted_one_by_one(patch, directions), SafeDefault::Set)
+}
+
+fn shifted_one_by_one(patch: &Value, directions: &Value) -> Result {
+    if meter::dialect().has_defaults() {
+        if !patch.truth() {
+            return Ok(set::empty());
+        }
+        if directions.tuple_len() == Some(0) {
+            return Ok(patch.clone());
+        }
+    } else if op::len(patch)? == 0 {
         return Ok(patch.clone());
     }
     let (di, dj) = op::unpack(directions)?;
@@ -128,20 +172,20 @@ pub(crate) fn shifted(patch: &Value, directions: &Value) -> Result {
 /// A packed set that is not empty, moved; the caller has checked that the result fits.
 pub(crate) fn moved(set: &Rc<Set>, di: i32, dj: i32) -> Value {
     let bounds = set.bounds().moved(di, dj);
-    set::sum(set, packed::step(di, dj), set.is_cell(), Some(bounds))
+    set::sum(set, packed::step(di, dj), set.kind(), Some(bounds))
 }
 
 /// The set of the elements of sets, moved by a packed step and inserted one set after the other.
-fn chain_shifted(sets: &[Rc<Set>], is_cell: bool, step: u32) -> Value {
+fn chain_shifted(sets: &[Rc<Set>], kind: ElementKind, step: u32) -> Value {
     let moved = content(sets).into_iter().map(|x| x.wrapping_add(step));
     let items = distinct::cells(moved.collect());
     let sets = sets.to_vec();
     let rebuild = move || {
         let in_order = sets.iter().filter_map(|s| s.packed_in_order());
         let moved = in_order.flatten().map(|x| x.wrapping_add(step));
-        PackedTable::collect(is_cell, moved)
+        PackedTable::collect(kind, moved)
     };
-    set::packed(items, is_cell, Recipe::Rebuilt(Box::new(rebuild)))
+    set::packed(items, kind, Recipe::Rebuilt(Box::new(rebuild)))
 }
 
 /// The patch with every place mapped; cells keep their colour.
@@ -153,10 +197,9 @@ pub(crate) fn map_places(
     let mut all = Vec::new();
     for e in op::items(patch)? {
         if with_colors {
-            let (value, place) = op::unpack(&e)?;
-            let (i, j) = op::unpack(&place)?;
+            let [i, j, value] = op::cell_parts(&e)?;
             let (i, j) = f(&i, &j)?;
-            all.push(Value::two(value, Value::two(i, j)?)?);
+            all.push(op::cell_of(i, j, value)?);
         } else {
             let (i, j) = op::unpack(&e)?;
             let (i, j) = f(&i, &j)?;
@@ -171,6 +214,10 @@ pub(crate) fn normalize(a: &[Value]) -> Result {
 }
 
 pub(crate) fn normalized(patch: &Value) -> Result {
+    safe(moved_to_origin(patch), SafeDefault::Set)
+}
+
+fn moved_to_origin(patch: &Value) -> Result {
     if op::len(patch)? == 0 {
         return Ok(patch.clone());
     }
@@ -194,19 +241,32 @@ pub(crate) fn backdrop(a: &[Value]) -> Result {
 }
 
 pub(crate) fn backdrop_of(patch: &Value) -> Result {
+    safe(rectangle_of(patch), SafeDefault::Set)
+}
+
+fn rectangle_of(patch: &Value) -> Result {
     if let Some(b) = bounds(patch) {
         meter::build(b.area(), 4)?;
         let mut items = Vec::with_capacity(b.area());
         for i in b.top..=b.bottom {
             items.extend((b.left..=b.right).map(|j| packed::place(i, j)));
         }
-        return Ok(set::packed_within(items, false, Recipe::Sequence, Some(b)));
+        return Ok(set::packed_within(
+            items,
+            ElementKind::Place,
+            Recipe::Sequence,
+            Some(b),
+        ));
     }
     if op::len(patch)? == 0 {
         return Ok(set::empty());
     }
-    let indices = to_indices(patch)?;
-    let (si, sj) = op::unpack(&corner(&indices, [false, false])?)?;
+    // One dialect takes the corner of the patch, the others that of its places.
+    let from = match meter::dialect().has_defaults() {
+        true => corner(patch, [false, false])?,
+        false => corner(&to_indices(patch)?, [false, false])?,
+    };
+    let (si, sj) = op::unpack(&from)?;
     let (ei, ej) = op::unpack(&corner(patch, [true, true])?)?;
     let (rows, columns) = (
         range(op::int(&si)?, end(&ei)?)?,
@@ -266,7 +326,7 @@ fn period(obj: &Value, axis: usize) -> Result {
     } else {
         height_of(&normal)?
     };
-    if let Some((_, items, true)) = packed_set(&normal) {
+    if let Some((_, items, ElementKind::Cell | ElementKind::Triple)) = packed_set(&normal) {
         let mut sorted = items.to_vec();
         sorted.sort_unstable();
         let n = op::int(&n)? as i32;
@@ -294,8 +354,7 @@ fn period(obj: &Value, axis: usize) -> Result {
         };
         let mut repeats = true;
         for e in op::items(&shifted(&normal, &by)?)? {
-            let (_, place) = op::unpack(&e)?;
-            let (i, j) = op::unpack(&place)?;
+            let [i, j, _] = op::cell_parts(&e)?;
             let coordinate = if axis == 1 { j } else { i };
             if !op::less(&coordinate, &Value::Int(0))? && !super::collection::contains(&normal, &e)?
             {

@@ -11,7 +11,7 @@ use crate::value::Value;
 use crate::value::fault::Result;
 use crate::value::grid::{self, dense};
 use crate::value::operator as op;
-use crate::value::packed;
+use crate::value::packed::{self, ElementKind};
 use crate::value::value_table::ValueTable;
 
 pub(crate) fn hupscale(a: &[Value]) -> Result {
@@ -30,7 +30,7 @@ pub(crate) fn upscale(a: &[Value]) -> Result {
 }
 
 /// Every row, every value or both repeated.
-fn upscaled(grid: &Value, factor: &Value, (rows, values): (bool, bool)) -> Result {
+pub(crate) fn upscaled(grid: &Value, factor: &Value, (rows, values): (bool, bool)) -> Result {
     let times = |is_repeated: bool| -> Result<usize> {
         if is_repeated {
             Ok(usize::try_from(op::int(factor)?).unwrap_or(0))
@@ -72,12 +72,13 @@ fn upscaled(grid: &Value, factor: &Value, (rows, values): (bool, bool)) -> Resul
     Value::tuple(out)
 }
 
-fn upscaled_object(element: &Value, factor: &Value) -> Result {
+pub(crate) fn upscaled_object(element: &Value, factor: &Value) -> Result {
     if op::len(element)? == 0 {
         return Ok(set::empty());
     }
     if let (Some(b), Some(f)) = (bounds(element), factor.as_int())
-        && let Some((_, items, true)) = packed_set(element)
+        && let Some((_, items, kind @ (ElementKind::Cell | ElementKind::Triple))) =
+            packed_set(element)
         && (1..64).contains(&f)
         && packed::fits(i64::from(b.height()) * f, i64::from(b.width()) * f)
         && packed::fits(
@@ -97,22 +98,21 @@ fn upscaled_object(element: &Value, factor: &Value) -> Result {
         let normal = normal.clone();
         let rebuild = move || {
             let in_order = normal.packed_in_order().expect("the object is packed");
-            PackedTable::collect(true, in_order.into_iter().flat_map(grow)).copied()
+            PackedTable::collect(kind, in_order.into_iter().flat_map(grow)).copied()
         };
-        let grown = set::packed(content, true, Recipe::Rebuilt(Box::new(rebuild)));
+        let grown = set::packed(content, kind, Recipe::Rebuilt(Box::new(rebuild)));
         return shifted(&grown, &Value::Pair(b.top, b.left));
     }
     let (di, dj) = op::unpack(&corner(element, [false, false])?)?;
     let normal = shifted(element, &Value::two(op::neg(&di)?, op::neg(&dj)?)?)?;
     let mut cells = Vec::new();
     for e in op::items(&normal)? {
-        let (value, place) = op::unpack(&e)?;
-        let (i, j) = op::unpack(&place)?;
+        let [i, j, value] = op::cell_parts(&e)?;
         let scaled = |v: &Value, by: i64| op::add(&op::mul(v, factor)?, &Value::Int(by));
         for a in range(0, op::int(factor)?)? {
             for d in range(0, op::int(factor)?)? {
                 let row = scaled(&i, a)?;
-                cells.push(Value::two(value.clone(), Value::two(row, scaled(&j, d)?)?)?);
+                cells.push(op::cell_of(row, scaled(&j, d)?, value.clone())?);
             }
         }
     }

@@ -32,6 +32,16 @@ pub(crate) fn sorted(keys: &[Value]) -> Result<Vec<u32>> {
     Ok(order)
 }
 
+/// The positions of the keys in falling order, equal ones in the order given: `sorted(…, reverse=True)`.
+pub(crate) fn sorted_falling(keys: &[Value]) -> Result<Vec<u32>> {
+    // CPython reverses the list, sorts it, and reverses it again.
+    let reversed: Vec<Value> = keys.iter().rev().cloned().collect();
+    let last = keys.len() as u32;
+    let mut order = sorted(&reversed)?;
+    order.reverse();
+    Ok(order.into_iter().map(|k| last - 1 - k).collect())
+}
+
 const MIN_GALLOP: usize = 7;
 
 struct Run {

@@ -4,7 +4,7 @@ use crate::set::line_segment::LineSegment;
 use crate::set::shifted_sets::Copies;
 use crate::set::{Items, Set};
 use crate::value::Value;
-use crate::value::packed::{self, Bounds};
+use crate::value::packed::{self, Bounds, ElementKind};
 use std::collections::HashSet;
 use std::rc::Rc;
 
@@ -285,7 +285,7 @@ pub(crate) fn has_packed_sets(v: &Value) -> bool {
 /// A number that equal sets always share and different sets hardly ever.
 fn fingerprint(set: &Set) -> u64 {
     match set.items() {
-        Items::Packed(items, is_cell) => Sums::of(items).print(items.len() as u64, *is_cell),
+        Items::Packed(items, kind) => Sums::of(items).print(items.len() as u64, *kind),
         Items::General(sets, _) => {
             if let Some(copies) = sets.copies() {
                 return of_copies(copies);
@@ -311,7 +311,7 @@ fn of_copies(copies: &Copies) -> u64 {
     let prints = copies.sums().map(|(k, added)| {
         let object = &copies.objects()[k];
         let sums = known[k].with_step(object, added);
-        mixed(sums.print(object.len() as u64, object.is_cell()))
+        mixed(sums.print(object.len() as u64, object.kind()))
     });
     prints.fold(copies.len() as u64, u64::wrapping_add)
 }
@@ -345,8 +345,8 @@ impl Sums {
     }
 
     /// The fingerprint of a set of n elements with these sums.
-    fn print(self, n: u64, is_cell: bool) -> u64 {
-        mixed(self.sum ^ mixed(self.squares.wrapping_add(n * 2 + u64::from(is_cell))))
+    fn print(self, n: u64, kind: ElementKind) -> u64 {
+        mixed(self.sum ^ mixed(self.squares.wrapping_add(n * 4 + kind as u64)))
     }
 
     /// The sums once a number is added to each of the n elements.

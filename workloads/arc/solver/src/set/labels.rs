@@ -1,6 +1,6 @@
 //! Connected components of a grid, and the replay of how the reference grows them.
 
-use crate::evaluate::meter;
+use crate::evaluate::meter::{self, Order};
 use crate::primitives::color;
 use crate::set;
 use crate::set::set_cache;
@@ -9,7 +9,7 @@ use crate::set_order::recipe::Recipe;
 use crate::set_order::table::{PackedTable, Table};
 use crate::value::fault::Result;
 use crate::value::grid::{Grid, KnownGrid};
-use crate::value::packed::{self, Bounds};
+use crate::value::packed::{self, Bounds, ElementKind};
 use crate::value::{Value, nesting_of};
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -85,6 +85,20 @@ fn last_other(row: &[i8], background: i8) -> Option<usize> {
     row[..end].iter().rposition(|&c| c != background)
 }
 
+/// The objects as lists of packed cells, in the order in which the reference finds them and their cells.
+///
+/// The arguments are those of `objects`.
+pub(crate) fn objects_as_reached(
+    grid: &Rc<KnownGrid>,
+    sides: (usize, usize),
+    univalued: bool,
+    diagonal: bool,
+    background: Option<i8>,
+) -> Result<Vec<Vec<u32>>> {
+    let growth = growth(grid, sides, univalued, diagonal, background)?;
+    Ok(growth.as_reached())
+}
+
 /// `objects`. Calls with equal flags share the labelling, which the grid caches.
 ///
 /// `grid` is the foreground's corner of a grid with these sides.
@@ -95,6 +109,29 @@ pub(crate) fn objects(
     diagonal: bool,
     background: Option<i8>,
 ) -> Result {
+    let growth = growth(grid, sides, univalued, diagonal, background)?;
+    let labels = &growth.labels;
+    if labels.len() == 0 {
+        return Ok(set::empty());
+    }
+    let items: Vec<Value> = (0..labels.len())
+        .map(|k| {
+            let recipe = Recipe::Grown(growth.clone(), k as u32);
+            set::packed(labels.component(k).to_vec(), growth.kind, recipe)
+        })
+        .collect();
+    let (nesting, _) = nesting_of(items.iter())?;
+    let recipe = Recipe::Objects(growth);
+    Ok(set::general(items, None, recipe, nesting))
+}
+
+fn growth(
+    grid: &Rc<KnownGrid>,
+    sides: (usize, usize),
+    univalued: bool,
+    diagonal: bool,
+    background: Option<i8>,
+) -> Result<Rc<Growth>> {
     meter::build(grid.cells().len(), 8)?;
     let made = || {
         let label = match (univalued, diagonal) {
@@ -116,27 +153,16 @@ pub(crate) fn objects(
         Some(slot) => (grid.labels(slot + usize::from(diagonal)).get_or_init(made)).clone(),
         None => made(),
     };
-    if labels.len() == 0 {
-        return Ok(set::empty());
-    }
-    let growth = Rc::new(Growth {
+    Ok(Rc::new(Growth {
+        kind: meter::cell_kind(),
         grid: grid.clone(),
         sides,
-        labels: labels.clone(),
+        labels,
         univalued,
         diagonal,
         background,
         visits: OnceCell::new(),
-    });
-    let items: Vec<Value> = (0..labels.len())
-        .map(|k| {
-            let recipe = Recipe::Grown(growth.clone(), k as u32);
-            set::packed(labels.component(k).to_vec(), true, recipe)
-        })
-        .collect();
-    let (nesting, _) = nesting_of(items.iter())?;
-    let recipe = Recipe::Objects(growth);
-    Ok(set::general(items, None, recipe, nesting))
+    }))
 }
 
 /// Marks a cell that no component can take; it is no colour.
@@ -214,6 +240,7 @@ pub(crate) struct Growth {
     /// Of the whole grid.
     sides: (usize, usize),
     labels: Rc<Labels>,
+    kind: ElementKind,
     univalued: bool,
     diagonal: bool,
     background: Option<i8>,
@@ -287,6 +314,31 @@ impl Growth {
 
     /// The table of object k after the reference's breadth-first growth.
     pub(crate) fn replay(&self, k: u32) -> PackedTable {
+        let start = self.visits().start[k as usize] as usize;
+        let seen_w = self.grid.width() as i32;
+        let place = packed::place(start as i32 / seen_w, start as i32 % seen_w);
+        let color = packed::color_bits(self.grid.cells()[start].into());
+        let mut object = PackedTable::collect(self.kind, [color | place]);
+        self.grow(k, |x| object.add(x));
+        object.copied()
+    }
+
+    /// The objects in the order in which the reference finds them, each with its cells in the order in which it
+    /// reaches them.
+    fn as_reached(&self) -> Vec<Vec<u32>> {
+        let rank = &self.visits().rank;
+        let mut order: Vec<u32> = (0..self.labels.len() as u32).collect();
+        order.sort_unstable_by_key(|&k| rank[k as usize]);
+        let cells = |k: u32| {
+            let mut cells = Vec::with_capacity(self.labels.component(k as usize).len());
+            self.grow(k, |x| cells.push(x));
+            cells
+        };
+        order.into_iter().map(cells).collect()
+    }
+
+    /// The reference's breadth-first growth of object k: each cell as it joins.
+    fn grow(&self, k: u32, mut joined: impl FnMut(u32)) {
         let (h, w) = (self.sides.0 as i32, self.sides.1 as i32);
         let seen_w = self.grid.width() as i32;
         let number = |p: u32| (packed::row(p) * seen_w + packed::col(p)) as usize;
@@ -300,12 +352,14 @@ impl Growth {
         let mut mine = vec![false; bounds.area()];
         let is_mine = |mine: &[bool], p: u32| bounds.holds(p) && mine[bounds.rank(p)];
         let mut n_occupied = visits.n_occupied[k as usize] as usize;
-        let mut object =
-            PackedTable::collect(true, [packed::color_bits(color.into()) | start_place]);
-        let mut candidates = PackedTable::collect(false, [start_place]);
+        let mut candidates = PackedTable::collect(ElementKind::Place, [start_place]);
         while candidates.table.used > 0 {
-            let mut neighborhood = PackedTable::new(false);
-            for p in candidates.table.keys() {
+            let mut neighborhood = PackedTable::new(ElementKind::Place);
+            let mut in_order: Vec<u32> = candidates.table.keys().collect();
+            if meter::order() == Order::Sorted {
+                in_order.sort_unstable();
+            }
+            for p in in_order {
                 let c = self.grid.cells()[number(p)];
                 let joins = if self.univalued {
                     c == color
@@ -315,7 +369,7 @@ impl Growth {
                 if !joins {
                     continue;
                 }
-                object.add(packed::color_bits(c.into()) | p);
+                joined(packed::color_bits(c.into()) | p);
                 if !std::mem::replace(&mut mine[bounds.rank(p)], true) {
                     n_occupied += 1;
                 }
@@ -328,7 +382,7 @@ impl Growth {
                 let on_grid = around.table.keys().filter(|&q| {
                     (0..h).contains(&packed::row(q)) && (0..w).contains(&packed::col(q))
                 });
-                neighborhood.absorb(&PackedTable::collect(false, on_grid));
+                neighborhood.absorb(&PackedTable::collect(ElementKind::Place, on_grid));
             }
             candidates = neighborhood.minus(n_occupied, |p| {
                 is_mine(&mine, p) || {
@@ -337,6 +391,5 @@ impl Growth {
                 }
             });
         }
-        object.copied()
     }
 }

@@ -4,7 +4,7 @@ use crate::set;
 use crate::set::set_cache;
 use crate::set_order::recipe::Recipe;
 use crate::value::Value;
-use crate::value::packed::{self, Bounds};
+use crate::value::packed::{self, Bounds, ElementKind};
 
 /// A straight or diagonal line of places, or of cells of one colour, that has not been made into a set.
 ///
@@ -12,6 +12,9 @@ use crate::value::packed::{self, Bounds};
 /// Equal sets have equal ends, because the upper (or left) end comes first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct LineSegment(u64);
+
+/// What distinguishes lines from other cached sets, by the kind of their elements.
+const LINE_KEYS: [u64; 3] = [1, 2, 9];
 
 impl LineSegment {
     /// The empty set: places that no line connects.
@@ -101,26 +104,26 @@ impl LineSegment {
     }
 
     /// The set.
-    pub(crate) fn value(self, is_cell: bool) -> Value {
+    pub(crate) fn value(self, kind: ElementKind) -> Value {
         if self == LineSegment::NONE {
             return set::empty();
         }
         // A place is three bytes and a colour one, so the key is exact.
         let (first, last) = ((self.0 >> 32) as u32, self.0 as u32);
-        let key = if is_cell { 2 } else { 1 } << 56 | u64::from(first) << 24 | u64::from(last);
+        let key = LINE_KEYS[kind as usize] << 56 | u64::from(first) << 24 | u64::from(last);
         set_cache::set(key, || {
             let items = self.items().collect();
-            let recipe = if is_cell && first & packed::PLACE_MASK != last {
+            let recipe = if kind.has_color() && first & packed::PLACE_MASK != last {
                 // The reference colours the finished set of places.
                 let places = LineSegment::of(first & packed::PLACE_MASK, last);
-                match places.value(false) {
+                match places.value(ElementKind::Place) {
                     Value::Set(s) => Recipe::Via(s),
                     _ => Recipe::Sequence,
                 }
             } else {
                 Recipe::Sequence
             };
-            set::packed_within(items, is_cell, recipe, Some(self.bounds()))
+            set::packed_within(items, kind, recipe, Some(self.bounds()))
         })
     }
 }

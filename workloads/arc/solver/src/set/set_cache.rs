@@ -4,7 +4,7 @@ use crate::set;
 use crate::set_order::recipe::Recipe;
 use crate::set_order::table::PackedTable;
 use crate::value::Value;
-use crate::value::packed;
+use crate::value::packed::{self, ElementKind};
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -43,7 +43,7 @@ pub(crate) fn indices(h: usize, w: usize) -> Value {
     for i in 0..h as i32 {
         items.extend((0..w as i32).map(|j| packed::place(i, j)));
     }
-    let v = set::packed(items, false, Recipe::Sequence);
+    let v = set::packed(items, ElementKind::Place, Recipe::Sequence);
     if h <= SIDE_MAX && w <= SIDE_MAX {
         let old = SET_CACHE.with(|m| {
             let memo = &mut *m.borrow_mut();
@@ -120,5 +120,5 @@ pub(crate) fn neighbors(i: i32, j: i32) -> PackedTable {
 }
 
 fn four(places: [(i32, i32); 4]) -> PackedTable {
-    PackedTable::collect(false, places.map(|(i, j)| packed::place(i, j))).copied()
+    PackedTable::collect(ElementKind::Place, places.map(|(i, j)| packed::place(i, j))).copied()
 }

@@ -7,7 +7,7 @@ use crate::primitives::patch;
 use crate::set::Set;
 use crate::set::rectangle_hash;
 use crate::value::Value;
-use crate::value::packed::{self, Bounds};
+use crate::value::packed::{self, Bounds, ElementKind};
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::ops::{Deref, Range};
@@ -155,30 +155,30 @@ const N_FEW: usize = 8;
 /// Whether one set may be a moved copy of the other.
 fn may_be_moved(a: &Set, b: &Set) -> bool {
     let sides = |set: &Set| (set.bounds().height(), set.bounds().width());
-    a.len() == b.len() && a.is_cell() == b.is_cell() && sides(a) == sides(b)
+    a.len() == b.len() && a.kind() == b.kind() && sides(a) == sides(b)
 }
 
 /// An object that fills its bounds with one colour, or with places.
 struct Rectangle {
     bounds: Bounds,
     color_bits: u32,
-    is_cell: bool,
+    kind: ElementKind,
 }
 
 impl Rectangle {
     fn of(object: &Set) -> Option<Rectangle> {
         let bounds = object.bounds();
-        let (items, is_cell) = object.packed()?;
+        let (items, kind) = object.packed()?;
         let is_one = bounds.area() == items.len() && one_color(items);
         is_one.then(|| Rectangle {
             bounds,
             color_bits: items[0] & !packed::PLACE_MASK,
-            is_cell,
+            kind,
         })
     }
 
     fn hash(&self, (di, dj): (i32, i32)) -> Option<u64> {
-        rectangle_hash::of(self.bounds.moved(di, dj), self.color_bits, self.is_cell)
+        rectangle_hash::of(self.bounds.moved(di, dj), self.color_bits, self.kind)
     }
 }
 
@@ -264,8 +264,8 @@ mod tests {
     use crate::set::distinct;
     use crate::set_order::recipe::Recipe;
 
-    fn object(items: Vec<u32>, is_cell: bool) -> Rc<Set> {
-        match set::packed(items, is_cell, Recipe::Sequence) {
+    fn object(items: Vec<u32>, kind: ElementKind) -> Rc<Set> {
+        match set::packed(items, kind, Recipe::Sequence) {
             Value::Set(set) => set,
             _ => unreachable!("packed elements make a set"),
         }
@@ -276,14 +276,21 @@ mod tests {
             Some(c) => packed::cell(c, k / w, k % w),
             None => packed::place(k / w, k % w),
         };
-        object((0..h * w).map(at).collect(), color.is_some())
+        let kind = match color {
+            Some(_) => ElementKind::Cell,
+            None => ElementKind::Place,
+        };
+        object((0..h * w).map(at).collect(), kind)
     }
 
     const STEPS: [(i32, i32); 5] = [(0, 0), (3, 4), (-2, 7), (60, 1), (-1, -1)];
 
     #[test]
     fn copies_have_the_hashes_and_sizes_of_the_sets_they_are() {
-        let ragged = object(vec![packed::place(0, 0), packed::place(2, 5)], false);
+        let ragged = object(
+            vec![packed::place(0, 0), packed::place(2, 5)],
+            ElementKind::Place,
+        );
         let objects = [rectangle(3, 4, None), rectangle(6, 5, Some(3)), ragged];
         for object in objects {
             let copies = Copies::of_one(&object, &STEPS);

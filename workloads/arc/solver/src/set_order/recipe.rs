@@ -9,7 +9,7 @@ use crate::set_order::layout::Layout;
 use crate::set_order::table::{self, DUMMY, PackedTable};
 use crate::value::Value;
 use crate::value::hash;
-use crate::value::packed::{self, Bounds};
+use crate::value::packed::{self, Bounds, ElementKind};
 use std::borrow::Cow;
 use std::rc::Rc;
 
@@ -43,7 +43,7 @@ pub(crate) enum Recipe {
     /// As `MergedOver`, for one object shifted to each of the parent's places.
     ShiftedOver(Rc<Set>, Rc<Set>),
     /// As `MergedOver`, for sets that are lines of places or of cells.
-    MergedLines(Rc<Set>, Vec<LineSegment>, bool),
+    MergedLines(Rc<Set>, Vec<LineSegment>, ElementKind),
     /// An object grown from a grid.
     Grown(Rc<Growth>, u32),
     /// The objects of a grid, in the order in which the reference finds them.
@@ -152,11 +152,9 @@ pub(crate) fn layout(set: &Set, recipe: &Recipe) -> Layout {
             chained(set, &as_set(in_order))
         }
         Recipe::ShiftedOver(places, object) => shifted_over(set, places, object),
-        Recipe::MergedLines(parent, lines, is_cell) => {
+        Recipe::MergedLines(parent, lines, kind) => {
             let in_order = parent.layout().perm.iter();
-            let in_order = in_order
-                .map(|&k| lines[k as usize].value(*is_cell))
-                .collect();
+            let in_order = in_order.map(|&k| lines[k as usize].value(*kind)).collect();
             chained(set, &as_set(in_order))
         }
         Recipe::Grown(growth, k) => by_table(set, &growth.replay(*k)),
@@ -198,7 +196,7 @@ fn joined_over(set: &Set, parent: &Set, numbers: &[u32]) -> Layout {
 /// The layout of an object's copies, shifted to each of these places and put into a set of their own before they
 /// are chained. Copies differ, because the object is finite and the shifts differ.
 fn shifted_over(set: &Set, places: &Set, object: &Set) -> Layout {
-    let (Some((steps, _)), Some((items, is_cell))) = (places.packed(), object.packed()) else {
+    let (Some((steps, _)), Some((items, kind))) = (places.packed(), object.packed()) else {
         unreachable!("both are packed when the recipe is made");
     };
     let step = |to: u32| packed::step(packed::row(to), packed::col(to));
@@ -208,7 +206,7 @@ fn shifted_over(set: &Set, places: &Set, object: &Set) -> Layout {
         .iter()
         .map(|&k| step(steps[k as usize]));
     let copies: Vec<u32> = copies.collect();
-    let hash = |x: u32| packed::hash(x, is_cell);
+    let hash = |x: u32| packed::hash(x, kind);
     let hashes: Vec<u64> = copies
         .iter()
         .map(|&step| hash::set(items.iter().map(|x| hash(x.wrapping_add(step)))))
@@ -306,7 +304,7 @@ fn chained(set: &Set, sets: &[Value]) -> Layout {
 /// The items of a set in the order of their first insertion.
 struct Sequence<'a> {
     items: &'a [u32],
-    is_cell: bool,
+    kind: ElementKind,
     positions: Positions<'a>,
     seen: Vec<bool>,
     sequence: Vec<u32>,
@@ -314,10 +312,10 @@ struct Sequence<'a> {
 
 impl<'a> Sequence<'a> {
     fn new(set: &'a Set) -> Sequence<'a> {
-        let (items, is_cell) = set.packed().expect("only packed sets are chained");
+        let (items, kind) = set.packed().expect("only packed sets are chained");
         Sequence {
             items,
-            is_cell,
+            kind,
             positions: Positions::new(items, set.bounds()),
             seen: vec![false; items.len()],
             sequence: Vec::with_capacity(items.len()),
@@ -354,7 +352,7 @@ impl<'a> Sequence<'a> {
     }
 
     fn layout(&self) -> Layout {
-        let hash = |&p: &u32| packed::hash(p, self.is_cell);
+        let hash = |&p: &u32| packed::hash(p, self.kind);
         let hashes: Vec<u64> = self.items.iter().map(hash).collect();
         Layout::of_hashes(&hashes, Some(&self.sequence))
     }
@@ -446,27 +444,29 @@ pub(crate) fn union(
     match joined(&sets) {
         None => Err(sets),
         Some(Err(fault)) => Ok(Err(fault)),
-        Some(Ok((all, is_cell))) => Ok(Ok(crate::set::packed(all, is_cell, recipe(sets)))),
+        Some(Ok((all, kind))) => Ok(Ok(crate::set::packed(all, kind, recipe(sets)))),
     }
 }
 
 /// The distinct elements of these sets and whether they are cells; None unless all are packed and of one kind.
-pub(crate) fn joined(sets: &[Value]) -> Option<crate::value::fault::Result<(Vec<u32>, bool)>> {
-    let mut kind = None;
+pub(crate) fn joined(
+    sets: &[Value],
+) -> Option<crate::value::fault::Result<(Vec<u32>, ElementKind)>> {
+    let mut one_kind = None;
     let mut n = 0;
     for v in sets {
         let Value::Set(s) = v else { return None };
         if s.is_empty() {
             continue;
         }
-        let (items, is_cell) = s.packed()?;
-        if *kind.get_or_insert(is_cell) != is_cell {
+        let (items, kind) = s.packed()?;
+        if *one_kind.get_or_insert(kind) != kind {
             return None;
         }
         n += items.len();
     }
-    let Some(is_cell) = kind else {
-        return Some(Ok((Vec::new(), false)));
+    let Some(kind) = one_kind else {
+        return Some(Ok((Vec::new(), ElementKind::Place)));
     };
     if let Err(fault) = crate::evaluate::meter::build(n + sets.len(), 4) {
         return Some(Err(fault));
@@ -476,5 +476,5 @@ pub(crate) fn joined(sets: &[Value]) -> Option<crate::value::fault::Result<(Vec<
         _ => None,
     });
     let parts = parts.filter(|(_, items)| !items.is_empty());
-    Some(Ok((distinct::joined(parts, n), is_cell)))
+    Some(Ok((distinct::joined(parts, n), kind)))
 }

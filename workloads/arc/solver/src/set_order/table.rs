@@ -3,7 +3,7 @@
 //! Keys are `u32`: either packed elements or positions in a list; their hashes come from a function.
 //! The layout (which key sits in which slot) decides the iteration order, so every step is CPython's.
 
-use crate::value::packed;
+use crate::value::packed::{self, ElementKind};
 
 pub(crate) const EMPTY: u32 = u32::MAX;
 /// A slot whose element was discarded: probes continue past it, and iteration skips it.
@@ -281,19 +281,19 @@ impl Probe {
 #[derive(Clone)]
 pub(crate) struct PackedTable {
     pub(crate) table: Table,
-    pub(crate) is_cell: bool,
+    pub(crate) kind: ElementKind,
 }
 
 impl PackedTable {
-    pub(crate) fn new(is_cell: bool) -> PackedTable {
+    pub(crate) fn new(kind: ElementKind) -> PackedTable {
         PackedTable {
             table: Table::new(),
-            is_cell,
+            kind,
         }
     }
 
-    pub(crate) fn collect(is_cell: bool, items: impl IntoIterator<Item = u32>) -> PackedTable {
-        let mut set = PackedTable::new(is_cell);
+    pub(crate) fn collect(kind: ElementKind, items: impl IntoIterator<Item = u32>) -> PackedTable {
+        let mut set = PackedTable::new(kind);
         for x in items {
             set.add(x);
         }
@@ -302,20 +302,18 @@ impl PackedTable {
 
     #[inline]
     pub(crate) fn add(&mut self, x: u32) {
-        let is_cell = self.is_cell;
-        self.table.insert(
-            x,
-            packed::hash(x, is_cell),
-            &|k| packed::hash(k, is_cell),
-            |k| k == x,
-        );
+        let kind = self.kind;
+        self.table
+            .insert(x, packed::hash(x, kind), &|k| packed::hash(k, kind), |k| {
+                k == x
+            });
     }
 
     pub(crate) fn copied(&self) -> PackedTable {
-        let is_cell = self.is_cell;
+        let kind = self.kind;
         PackedTable {
-            table: self.table.copied(&|k| packed::hash(k, is_cell)),
-            is_cell,
+            table: self.table.copied(&|k| packed::hash(k, kind)),
+            kind,
         }
     }
 
@@ -327,18 +325,16 @@ impl PackedTable {
     }
 
     pub(crate) fn absorb(&mut self, other: &PackedTable) {
-        let is_cell = self.is_cell;
+        let kind = self.kind;
         self.table
-            .absorb(&other.table, &|k| packed::hash(k, is_cell), |a, b| a == b);
+            .absorb(&other.table, &|k| packed::hash(k, kind), |a, b| a == b);
     }
 
     pub(crate) fn minus(&self, n_other: usize, gone: impl Fn(u32) -> bool) -> PackedTable {
-        let is_cell = self.is_cell;
+        let kind = self.kind;
         PackedTable {
-            table: self
-                .table
-                .minus(n_other, &|k| packed::hash(k, is_cell), gone),
-            is_cell,
+            table: self.table.minus(n_other, &|k| packed::hash(k, kind), gone),
+            kind,
         }
     }
 }

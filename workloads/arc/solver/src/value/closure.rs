@@ -1,10 +1,11 @@
 //! Functions made from other functions, and calls of functions.
 
 use crate::evaluate::meter;
-use crate::language::primitive::PRIMITIVES;
+use crate::language::primitive::{self, PRIMITIVES};
 use crate::set::Set;
 use crate::value::fault::{Fault, Result};
 use crate::value::hash::TupleHash;
+use crate::value::operator as op;
 use crate::value::{Value, nesting_of, weight_of};
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
@@ -198,13 +199,7 @@ pub(crate) fn n_args(f: &Value) -> Option<u8> {
 /// arguments is wrong, or the limit that the call exceeds.
 pub fn call(f: &Value, args: &[Value]) -> Result {
     match f {
-        Value::Primitive(p) => {
-            let primitive = &PRIMITIVES[*p as usize];
-            if primitive.n_args as usize != args.len() {
-                return Err(Fault::TypeError);
-            }
-            meter::called(|| (primitive.run)(args))
-        }
+        Value::Primitive(p) => meter::called(|| primitive::run(*p, args)),
         Value::Closure(c) => {
             if c.form != Form::Nothing && c.n_args() as usize != args.len() {
                 return Err(Fault::TypeError);
@@ -228,7 +223,7 @@ fn enter(c: &Closure, args: &[Value]) -> Result {
             let y = call(b, &[x])?;
             call(a, &[y])
         }
-        Form::Matcher => Ok(Value::Bool(call(a, args)? == *b)),
+        Form::Matcher => Ok(Value::Bool(op::equal(&call(a, args)?, b))),
         Form::Fork => {
             let x = call(b, args)?;
             let y = call(d, args)?;

@@ -1,10 +1,11 @@
 //! The encoding of values as text, as result tables hold them.
 
+use crate::evaluate::meter;
 use crate::language::primitive::PRIMITIVES;
 use crate::set::{Items, Set};
 use crate::value::Value;
 use crate::value::closure::Form;
-use crate::value::packed;
+use crate::value::packed::{self, ElementKind};
 use crate::value::tuple::Tuple;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,7 +13,8 @@ use std::sync::Arc;
 /// A value as compact JSON, sets ascending: the encoding of result tables.
 ///
 /// Integers, booleans and null stand for themselves; `{"grid":[[…]]}` is a tuple of equally long tuples of
-/// integers, `{"tuple":[…]}` any other tuple, `{"obj":[[c,i,j],…]}` a set of cells, `{"idx":[[i,j],…]}`
+/// integers, `{"tuple":[…]}` any other tuple, `{"obj":[[c,i,j],…]}` a set of cells (`{"cells":[[i,j,c],…]}` in the
+/// `batt` dialect, which also has `{"float":"nan"}`, `inf` and `-inf`), `{"idx":[[i,j],…]}`
 /// a set of pairs, `{"set":[…]}` any other set, `{"fn":…}` a function; one of over a thousand parts is written
 /// without them.
 ///
@@ -170,25 +172,34 @@ fn write_value(value: &Value, out: &mut Text) {
         Value::None => out.push_str("null"),
         Value::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
         Value::Int(n) => write_int(*n, out),
+        Value::Float(x) => write_float(*x, out),
         Value::Grid(g) => {
             out.push_str("{\"grid\":");
             write_list(g.rows(), out, write_row);
             out.push(b'}');
         }
         Value::Set(s) => match s.items() {
-            Items::Packed(items, is_cell) if !items.is_empty() => {
+            Items::Packed(items, kind) if !items.is_empty() => {
                 let mut sorted = items.to_vec();
-                sorted.sort_unstable();
-                out.push_str(if *is_cell { "{\"obj\":" } else { "{\"idx\":" });
+                sorted.sort_unstable_by_key(|&x| kind.sort_key(x));
+                out.push_str(match kind {
+                    ElementKind::Place => "{\"idx\":",
+                    ElementKind::Cell => "{\"obj\":",
+                    ElementKind::Triple => "{\"cells\":",
+                });
                 write_list(sorted.iter(), out, |&x, out| {
                     out.push(b'[');
-                    if *is_cell {
+                    if *kind == ElementKind::Cell {
                         write_int(packed::color(x).into(), out);
                         out.push(b',');
                     }
                     write_int(packed::row(x).into(), out);
                     out.push(b',');
                     write_int(packed::col(x).into(), out);
+                    if *kind == ElementKind::Triple {
+                        out.push(b',');
+                        write_int(packed::color(x).into(), out);
+                    }
                     out.push(b']');
                 });
                 out.push(b'}');
@@ -241,6 +252,17 @@ fn write_row(cells: &[i8], out: &mut Text) {
     // Drops the last comma, if there is one.
     out.kept.truncate(out.kept.len().max(at + 1) - 1);
     out.push(b']');
+}
+
+fn write_float(x: f64, out: &mut Text) {
+    let text = if x.is_nan() {
+        "nan".to_string()
+    } else {
+        format!("{x:?}")
+    };
+    out.push_str("{\"float\":\"");
+    out.push_str(&text);
+    out.push_str("\"}");
 }
 
 fn write_int(n: i64, out: &mut Text) {
@@ -361,12 +383,14 @@ fn is_same(a: &Value, b: &Value) -> bool {
 fn write_set(items: &[Value], out: &mut Text) {
     let all = |f: fn(&Value) -> bool| !items.is_empty() && items.iter().all(f);
     let is_index = |v: &Value| matches!(v.elements().as_deref(), Some([Value::Int(_), Value::Int(_)]) if v.is_tuple());
-    if all(is_index) {
-        out.push_str("{\"idx\":");
+    let are_triples = meter::cell_kind() == ElementKind::Triple;
+    if all(is_index) || (are_triples && all(is_triple)) {
+        let is_place = items[0].len() == Some(2);
+        out.push_str(if is_place { "{\"idx\":" } else { "{\"cells\":" });
         write_list(items.iter(), out, |v, out| {
             write_list(v.elements().unwrap_or_default().iter(), out, write_value);
         });
-    } else if all(is_cell) {
+    } else if !are_triples && all(is_cell) {
         out.push_str("{\"obj\":");
         write_list(items.iter(), out, |v, out| {
             let place = v.tuple_item(1);
@@ -381,6 +405,11 @@ fn write_set(items: &[Value], out: &mut Text) {
         write_list(items.iter(), out, write_value);
     }
     out.push(b'}');
+}
+
+fn is_triple(v: &Value) -> bool {
+    let is_int = |v: &Value| matches!(v, Value::Int(_));
+    v.tuple_len() == Some(3) && v.elements().is_some_and(|v| v.iter().all(is_int))
 }
 
 fn is_cell(v: &Value) -> bool {
@@ -410,7 +439,10 @@ fn write_function(f: &Value, out: &mut Text) {
                 Form::Fork => ("fork", 3),
                 Form::RightBound(_) => ("rbind", 2),
                 Form::LeftBound(_) => ("lbind", 2),
-                Form::Nothing => ("nothing", 0),
+                Form::Nothing => {
+                    out.push_str("\"safe_callable\"");
+                    return;
+                }
             };
             out.push_str("[\"");
             out.push_str(name);

@@ -1,8 +1,10 @@
 //! Rectangular grids of small integers.
 
+use crate::evaluate::meter;
 use crate::set::labels::Labels;
 use crate::value::Value;
 use crate::value::fault::Result;
+use crate::value::packed::ElementKind;
 use crate::value::planes::Planes;
 use crate::value::tuple::Tuple;
 use std::cell::{Cell, OnceCell};
@@ -81,6 +83,9 @@ impl Grid {
     pub(crate) fn row_value(&self, i: usize) -> Value {
         match *self.row(i) {
             [a, b] => Value::Pair(a.into(), b.into()),
+            [a, b, c] if meter::cell_kind() == ElementKind::Triple => {
+                Value::Triple(a.into(), b.into(), c.into())
+            }
             ref cells => Value::Tuple(Rc::new(Tuple::row(cells.to_vec()))),
         }
     }

@@ -18,6 +18,20 @@ pub(crate) const fn int(v: i64) -> u64 {
     if r == -1 { -2i64 as u64 } else { r as u64 }
 }
 
+/// CPython hashes a not-a-number by its address, so the order of sets with several of them is not defined. Here all
+/// have one hash, and the order does not depend on when they were made.
+#[inline]
+pub(crate) fn float(x: f64) -> u64 {
+    if x.is_nan() {
+        return 0x7ff8_0000;
+    }
+    if x.is_infinite() {
+        return if x > 0.0 { 314_159 } else { -314_159i64 as u64 };
+    }
+    // Only whole numbers come about, by division by an infinity.
+    int(x as i64)
+}
+
 /// A tuple's hash, computed element by element.
 #[derive(Clone, Copy)]
 pub(crate) struct TupleHash {
@@ -82,6 +96,18 @@ pub(crate) const fn in_color(color_lane: u64, pair: u64) -> u64 {
 #[inline]
 pub(crate) fn cell(c: i32, i: i32, j: i32) -> u64 {
     two(int(i64::from(c)), pair(i, j))
+}
+
+/// The state of a triple's hash after its row and column.
+#[inline]
+pub(crate) const fn place_lanes(i: i32, j: i32) -> u64 {
+    lane(lane(PRIME_5, int(i as i64)), int(j as i64))
+}
+
+/// The hash of a triple (i, j, c), from the state after row and column.
+#[inline]
+pub(crate) const fn triple(place_lanes: u64, c: i32) -> u64 {
+    finish(lane(place_lanes, int(c as i64)), 3)
 }
 
 /// A frozenset's hash: it depends on the elements alone, not on their order or their table.

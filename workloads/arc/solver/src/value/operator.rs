@@ -4,6 +4,8 @@ use crate::evaluate::meter;
 use crate::set;
 use crate::value::Value;
 use crate::value::fault::{Fault, Result};
+use crate::value::float;
+use crate::value::packed::ElementKind;
 
 pub(crate) fn add(a: &Value, b: &Value) -> Result {
     if let (Some(x), Some(y)) = (a.as_int(), b.as_int()) {
@@ -14,7 +16,7 @@ pub(crate) fn add(a: &Value, b: &Value) -> Result {
         all.extend(items(b)?);
         return Value::tuple(all);
     }
-    Err(Fault::TypeError)
+    floats(a, b, |x, y| x + y)
 }
 
 pub(crate) fn sub(a: &Value, b: &Value) -> Result {
@@ -23,7 +25,7 @@ pub(crate) fn sub(a: &Value, b: &Value) -> Result {
     }
     match (a, b) {
         (Value::Set(a), Value::Set(b)) => crate::primitives::collection::minus(a, b),
-        _ => Err(Fault::TypeError),
+        _ => floats(a, b, |x, y| x - y),
     }
 }
 
@@ -32,6 +34,14 @@ pub(crate) fn mul(a: &Value, b: &Value) -> Result {
         (Some(x), Some(y)) => x.checked_mul(y).map(Value::Int).ok_or(Fault::OverflowError),
         (None, Some(n)) if a.is_tuple() => repeated(a, n),
         (Some(n), None) if b.is_tuple() => repeated(b, n),
+        _ => floats(a, b, |x, y| x * y),
+    }
+}
+
+/// Arithmetic of two numbers of which at least one is a float.
+fn floats(a: &Value, b: &Value, f: impl Fn(f64, f64) -> f64) -> Result {
+    match (float::number(a), float::number(b)) {
+        (Some(x), Some(y)) => Ok(float::made(f(x, y))),
         _ => Err(Fault::TypeError),
     }
 }
@@ -51,7 +61,10 @@ fn repeated(v: &Value, n: i64) -> Result {
 pub(crate) fn floor_div(a: &Value, b: &Value) -> Result {
     match (a.as_int(), b.as_int()) {
         (Some(x), Some(y)) => floor_div_int(x, y).map(Value::Int),
-        _ => Err(Fault::TypeError),
+        _ if float::number(b) == Some(0.0) && float::number(a).is_some() => {
+            Err(Fault::ZeroDivisionError)
+        }
+        _ => floats(a, b, float::floor_div),
     }
 }
 
@@ -81,6 +94,9 @@ pub(crate) fn rem_int(x: i64, y: i64) -> Result<i64> {
 }
 
 pub(crate) fn neg(a: &Value) -> Result {
+    if let Value::Float(x) = a {
+        return Ok(float::made(-x));
+    }
     int(a)?
         .checked_neg()
         .map(Value::Int)
@@ -102,7 +118,10 @@ pub(crate) fn less(a: &Value, b: &Value) -> Result<bool> {
         return Ok(x < y);
     }
     let (Some(n), Some(m)) = (a.tuple_len(), b.tuple_len()) else {
-        return Err(Fault::TypeError);
+        return match (float::number(a), float::number(b)) {
+            (Some(x), Some(y)) => Ok(x < y),
+            _ => Err(Fault::TypeError),
+        };
     };
     for k in 0..n.min(m) {
         let (x, y) = (a.tuple_item(k), b.tuple_item(k));
@@ -111,6 +130,24 @@ pub(crate) fn less(a: &Value, b: &Value) -> Result<bool> {
         }
     }
     Ok(n < m)
+}
+
+/// `a == b`: as elements of containers compare, except that a not-a-number does not equal itself.
+#[inline]
+pub(crate) fn equal(a: &Value, b: &Value) -> bool {
+    !matches!(a, Value::Float(x) if x.is_nan()) && a == b
+}
+
+/// `0 <= v < n`, or `TypeError` if v cannot be compared with numbers.
+#[inline]
+pub(crate) fn is_within(v: &Value, n: usize) -> Result<bool> {
+    match v.as_int() {
+        Some(v) => Ok((0..n as i64).contains(&v)),
+        None => match float::number(v) {
+            Some(x) => Ok((0.0..n as f64).contains(&x)),
+            None => Err(Fault::TypeError),
+        },
+    }
 }
 
 /// The integer, or `TypeError`.
@@ -179,6 +216,40 @@ pub(crate) fn unpack(v: &Value) -> Result<(Value, Value)> {
             None => Err(Fault::TypeError),
         },
     }
+}
+
+/// `a, b, c = v`.
+pub(crate) fn unpack_three(v: &Value) -> Result<[Value; 3]> {
+    match v {
+        Value::Triple(i, j, c) => Ok([*i, *j, *c].map(|n| Value::Int(n.into()))),
+        _ => match v.len() {
+            Some(3) => {
+                let items = items(v)?;
+                Ok(items.try_into().expect("three elements"))
+            }
+            Some(_) => Err(Fault::ValueError),
+            None => Err(Fault::TypeError),
+        },
+    }
+}
+
+/// The row, column and colour of a cell in the layout of this thread's dialect.
+#[inline]
+pub(crate) fn cell_parts(cell: &Value) -> Result<[Value; 3]> {
+    if meter::cell_kind() == ElementKind::Triple {
+        return unpack_three(cell);
+    }
+    let (color, place) = unpack(cell)?;
+    let (i, j) = unpack(&place)?;
+    Ok([i, j, color])
+}
+
+/// A cell in the layout of this thread's dialect.
+pub(crate) fn cell_of(i: Value, j: Value, color: Value) -> Result {
+    if meter::cell_kind() == ElementKind::Triple {
+        return Value::tuple(vec![i, j, color]);
+    }
+    Value::two(color, Value::two(i, j)?)
 }
 
 /// The elements in iteration order; `TypeError` if there is nothing to iterate.

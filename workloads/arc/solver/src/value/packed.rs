@@ -4,6 +4,43 @@
 
 use crate::value::hash;
 
+/// What a packed element stands for. Dialects differ in the form of a cell; a packed cell holds the same numbers in
+/// both forms, so that primitives need not distinguish them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ElementKind {
+    /// A pair (row, column).
+    Place,
+    /// A cell (colour, (row, column)), as in arc-dsl.
+    Cell,
+    /// A cell (row, column, colour), as in `batt`.
+    Triple,
+}
+
+impl ElementKind {
+    /// Whether the element is a cell, in either form.
+    #[inline]
+    pub(crate) fn has_color(self) -> bool {
+        self != ElementKind::Place
+    }
+
+    /// How deep the element is nested.
+    pub(crate) fn nesting(self) -> u32 {
+        match self {
+            ElementKind::Place | ElementKind::Triple => 1,
+            ElementKind::Cell => 2,
+        }
+    }
+
+    /// A number that compares as the element's tuple does.
+    #[inline]
+    pub(crate) fn sort_key(self, p: u32) -> u32 {
+        match self {
+            ElementKind::Triple => p.rotate_left(8),
+            _ => p,
+        }
+    }
+}
+
 const OFFSET: i32 = 2048;
 const PLACE_MAX: i32 = 2040;
 pub(crate) const PLACE_MASK: u32 = 0x00ff_ffff;
@@ -63,15 +100,42 @@ pub(crate) fn step(di: i32, dj: i32) -> u32 {
     (di << 12).wrapping_add(dj) as u32
 }
 
-#[inline]
-pub(crate) fn hash(p: u32, is_cell: bool) -> u64 {
-    let pair = hash_of_place(p);
-    if is_cell {
-        hash::in_color(COLOR_LANES[(p >> 24) as usize], pair)
-    } else {
-        pair
+// In every loop over elements; without this, three kinds are too many for the compiler to inline it.
+#[inline(always)]
+pub(crate) fn hash(p: u32, kind: ElementKind) -> u64 {
+    match kind {
+        ElementKind::Place => hash_of_place(p),
+        ElementKind::Cell => hash::in_color(COLOR_LANES[(p >> 24) as usize], hash_of_place(p)),
+        ElementKind::Triple => hash_of_triple(p),
     }
 }
+
+/// Not inlined, so that the other kinds, which are in every loop over elements, can be.
+#[inline(never)]
+fn hash_of_triple(p: u32) -> u64 {
+    hash::triple(place_lanes(p), color(p))
+}
+
+/// The state of a triple's hash after its row and column.
+#[inline]
+fn place_lanes(p: u32) -> u64 {
+    let q = (p & PLACE_MASK) ^ ORIGIN;
+    if q & !0x3f03f == 0 {
+        PLACE_LANES[(q >> 6 | q & 63) as usize]
+    } else {
+        hash::place_lanes(row(p), col(p))
+    }
+}
+
+static PLACE_LANES: [u64; 4096] = {
+    let mut lanes = [0; 4096];
+    let mut k = 0;
+    while k < 4096 {
+        lanes[k] = hash::place_lanes((k / 64) as i32, (k % 64) as i32);
+        k += 1;
+    }
+    lanes
+};
 
 #[inline]
 fn hash_of_place(p: u32) -> u64 {
@@ -111,8 +175,8 @@ static COLOR_LANES: [u64; 256] = {
 
 /// The hash of a tuple of two packed elements.
 #[inline]
-pub(crate) fn hash_duo(d: u64, is_cell: bool) -> u64 {
-    hash::two(hash((d >> 32) as u32, is_cell), hash(d as u32, is_cell))
+pub(crate) fn hash_duo(d: u64, kind: ElementKind) -> u64 {
+    hash::two(hash((d >> 32) as u32, kind), hash(d as u32, kind))
 }
 
 /// The rectangle around some places, both ends included.
@@ -211,10 +275,14 @@ mod tests {
             (5, -2040),
             (2039, 7),
         ] {
-            assert_eq!(hash(place(i, j), false), hash::pair(i, j), "({i}, {j})");
+            assert_eq!(
+                hash(place(i, j), ElementKind::Place),
+                hash::pair(i, j),
+                "({i}, {j})"
+            );
             for c in [-127, -1, 0, 9, 126] {
                 assert_eq!(
-                    hash(cell(c, i, j), true),
+                    hash(cell(c, i, j), ElementKind::Cell),
                     hash::cell(c, i, j),
                     "{c} at ({i}, {j})"
                 );

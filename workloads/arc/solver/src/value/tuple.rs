@@ -3,6 +3,7 @@
 use crate::set::Set;
 use crate::value::fault::Result;
 use crate::value::hash::{self, TupleHash};
+use crate::value::packed::ElementKind;
 use crate::value::{Value, nesting_of};
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -22,7 +23,7 @@ enum Form {
     /// Small integers: a row of a grid.
     Row(Vec<i8>),
     /// The elements of sets, one set after the other: their order may never be needed.
-    Chain(Vec<Rc<Set>>, bool),
+    Chain(Vec<Rc<Set>>, ElementKind),
 }
 
 impl Tuple {
@@ -51,13 +52,13 @@ impl Tuple {
     }
 
     /// The elements of packed sets, all of places or all of cells, one set after the other.
-    pub(crate) fn chain(sets: Vec<Rc<Set>>, is_cell: bool) -> Tuple {
+    pub(crate) fn chain(sets: Vec<Rc<Set>>, kind: ElementKind) -> Tuple {
         let len = sets.iter().map(|s| s.len()).sum();
         Tuple {
-            form: Form::Chain(sets, is_cell),
+            form: Form::Chain(sets, kind),
             values: OnceCell::new(),
             len,
-            nesting: if is_cell { 3 } else { 2 },
+            nesting: kind.nesting() + 1,
             weight: u32::try_from(1 + len).unwrap_or(u32::MAX),
         }
     }
@@ -110,9 +111,9 @@ impl Tuple {
     }
 
     /// The packed sets whose elements these are, and whether the elements are cells.
-    pub(crate) fn chained(&self) -> Option<(&[Rc<Set>], bool)> {
+    pub(crate) fn chained(&self) -> Option<(&[Rc<Set>], ElementKind)> {
         match &self.form {
-            Form::Chain(sets, is_cell) => Some((sets, *is_cell)),
+            Form::Chain(sets, kind) => Some((sets, *kind)),
             _ => None,
         }
     }

@@ -1,7 +1,7 @@
 //! A Python set of any values while it is built.
 
 use crate::evaluate::meter::{self, Order};
-use crate::set;
+use crate::set::{self, Set};
 use crate::set_order::table::Table;
 use crate::value::Value;
 use crate::value::fault::Result;
@@ -26,6 +26,19 @@ impl ValueTable {
             set.add(v);
         }
         set
+    }
+
+    /// The table of a finished set.
+    pub(crate) fn of_set(set: &Set) -> ValueTable {
+        let items: Vec<Value> = (0..set.len()).map(|k| set.get(k)).collect();
+        match meter::order() {
+            Order::Cpython => ValueTable {
+                hashes: set.hashes(),
+                table: set.layout().table(),
+                items,
+            },
+            Order::Sorted => ValueTable::collect(items),
+        }
     }
 
     pub(crate) fn add(&mut self, v: Value) {

@@ -1,8 +1,11 @@
 //! Parses files of one function `batt`, whose candidates are the programs.
 
+use super::cursor::Cursor;
+use super::expression::{Body, primitive_of};
+use super::head;
 use super::token::{Kind, Line, Token};
-use super::{Body, Cursor, Outcome, Parsed, Reason, Source};
-use crate::language::program::{Callee, Constant, Operand, Program, Statement};
+use super::{Names, Outcome, Parsed, Reason, Source};
+use crate::language::program::{BattRow, Callee, Operand, Program, RowList, Statement};
 use std::collections::{HashMap, HashSet};
 
 /// Whether a line begins the function. A program of one argument may also be called `batt`.
@@ -14,29 +17,33 @@ pub(super) fn is_head(line: &Line<'_>) -> bool {
 }
 
 /// Reads the function. A line with an error rejects only the candidates that depend on it.
-pub(super) fn parse<'a>(file: &'a str, text: &'a str, lines: &[Line<'a>]) -> Parsed {
+pub(super) fn parse<'a>(file: &'a str, text: &'a str, lines: &[Line<'a>], names: Names) -> Parsed {
     let source = Source {
         file,
         text,
         name: Some("batt"),
     };
-    let mut parsed = Parsed::default();
+    let mut parsed = Parsed {
+        dialect: names.dialect,
+        ..Parsed::default()
+    };
     let mut heads = (0..lines.len()).filter(|&k| is_head(&lines[k]));
     let start = heads.next().expect("the caller has seen one");
     let block = block_at(lines, start);
-    match Batt::begun(source, block) {
+    match Batt::begun(source, block, names) {
         Err(error) => parsed.errors.push(*error),
-        Ok(mut batt) => {
-            batt.read(&block[1..]);
-            let is_returned = batt.is_returned;
-            parsed.errors = batt.errors;
-            if is_returned {
-                parsed.programs = batt.programs;
-            } else {
+        Ok(mut batt) => match batt.read(&block[1..]) {
+            Err(error) => parsed.errors.push(*error),
+            Ok(()) if batt.is_returned => {
+                (parsed.programs, parsed.differs) = batt.programs();
+                parsed.errors = batt.errors;
+            }
+            Ok(()) => {
+                parsed.errors = batt.errors;
                 let name = &block[0].tokens[1];
                 parsed.errors.push(*source.error(name, Reason::NoReturn));
             }
-        }
+        },
     }
     for again in heads {
         let name = &lines[again].tokens[1];
@@ -63,58 +70,61 @@ struct Batt<'a> {
     rejected: HashMap<&'a str, usize>,
     /// The candidates' names with their lines.
     names: HashMap<String, usize>,
-    programs: Vec<Program>,
+    rows: Vec<Row>,
     errors: Vec<super::ParseError>,
     is_returned: bool,
 }
 
+/// A row that the function appends, with its value.
+struct Row {
+    name: String,
+    line: usize,
+    row: BattRow,
+    output: Operand,
+}
+
 impl<'a> Batt<'a> {
-    /// Reads the head: five parameters, known by their place.
-    fn begun(source: Source<'a>, block: &[Line<'a>]) -> Outcome<Batt<'a>> {
-        let mut head = cursor(source, &block[0]);
+    /// Reads the head.
+    fn begun(source: Source<'a>, block: &[Line<'a>], names: Names) -> Outcome<Batt<'a>> {
+        let mut head = Cursor::new(source, &block[0]);
         head.at = 2;
-        head.expect("(", "`(`")?;
-        let mut names = Vec::new();
-        for wanted in PARAMETERS {
-            if !names.is_empty() {
-                head.expect(",", "`,`: `batt` has five arguments")?;
-            }
-            names.push(head.name(wanted)?.text);
-        }
-        head.expect(")", "`)`: `batt` has five arguments")?;
-        head.expect(":", "`:`")?;
-        head.end()?;
-        let variables = HashMap::from([
-            (names[1], Operand::Samples),
-            (names[2], Operand::Input),
-            (names[3], Operand::Expected),
-        ]);
+        let variables = head::batt_parameters(&mut head)?;
         let set_later = block[1..].iter().flat_map(assigned).collect();
         Ok(Batt {
             source,
             body: Body {
                 own_name: "batt",
+                names,
                 statements: Vec::new(),
                 variables,
                 set_later,
             },
             rejected: HashMap::new(),
             names: HashMap::new(),
-            programs: Vec::new(),
+            rows: Vec::new(),
             errors: Vec::new(),
             is_returned: false,
         })
     }
 
-    fn read(&mut self, lines: &[Line<'a>]) {
+    /// Reads all lines. Fails if the text is no Python, or if Python could not run it at all.
+    fn read(&mut self, lines: &[Line<'a>]) -> Outcome<()> {
+        let column = lines.first().map(|line| line.tokens[0].column);
         let mut at = 0;
         while at < lines.len() {
+            let first = &lines[at].tokens[0];
+            if Some(first.column) != column {
+                return Err(self.source.error(first, Reason::Indentation));
+            }
             let n_lines = match lines[at].tokens[0].text {
                 "try" => guarded_lines(&lines[at..]),
                 _ => 1,
             };
             let group = &lines[at..at + n_lines];
             if let Err(error) = self.group(group) {
+                if let Reason::NotImported { .. } | Reason::Indentation = error.reason {
+                    return Err(error);
+                }
                 for name in group.iter().flat_map(assigned) {
                     self.body.variables.remove(name);
                     self.rejected.entry(name).or_insert(error.line);
@@ -123,11 +133,36 @@ impl<'a> Batt<'a> {
             }
             at += n_lines;
         }
+        Ok(())
+    }
+
+    /// The programs of the rows: candidates, and differs. Each has the lines that its value needs, and those whose
+    /// failure loses the whole call.
+    fn programs(&mut self) -> (Vec<Program>, Vec<Program>) {
+        let statements = &self.body.statements;
+        let may_escape = |k: &u32| may_escape(&statements[*k as usize]);
+        let escaping: Vec<u32> = (0..statements.len() as u32).filter(may_escape).collect();
+        let dialect = self.body.names.dialect;
+        let programs = self.rows.drain(..).map(|row| {
+            let (statements, output) = needed(statements, &escaping, row.output);
+            Program {
+                name: row.name,
+                line: row.line,
+                dialect,
+                row: Some(row.row),
+                statements,
+                output,
+            }
+        });
+        programs.partition(|p| {
+            let list = p.row.as_ref().map(|row| &row.list);
+            matches!(list, Some(RowList::Candidates { .. }))
+        })
     }
 
     /// A line, or a guarded one with its handler.
     fn group(&mut self, lines: &[Line<'a>]) -> Outcome<()> {
-        let mut line = cursor(self.source, &lines[0]);
+        let mut line = Cursor::new(self.source, &lines[0]);
         let first = lines[0].tokens[0];
         if self.is_returned {
             return Err(self.source.error(&first, Reason::AfterReturn));
@@ -142,9 +177,15 @@ impl<'a> Batt<'a> {
             ["s", ".", ..] => self.rating(&mut line),
             ["return", ..] => {
                 line.at = 1;
-                line.expect("o", "`o, s`")?;
+                // Files written by hand return the lists in the other order, too.
+                let (first, second) = if line.is_at("s") {
+                    ("s", "o")
+                } else {
+                    ("o", "s")
+                };
+                line.expect(first, "`o, s`")?;
                 line.expect(",", "`, s`")?;
-                line.expect("s", "`s`")?;
+                line.expect(second, "`s`")?;
                 line.end()?;
                 self.is_returned = true;
                 Ok(())
@@ -154,6 +195,7 @@ impl<'a> Batt<'a> {
             _ => {
                 let name =
                     line.name("a line of `batt`: `t1 = …`, `o.append((…))` or `return o, s`")?;
+                head::skip_annotation(&mut line);
                 line.expect("=", "`=`")?;
                 if let Some(value) = self.value(&mut line, name)? {
                     self.body.variables.insert(name.text, value);
@@ -181,26 +223,26 @@ impl<'a> Batt<'a> {
 
     /// `try: t1 = callee(names)`, `except …: t1 = _get_safe_default(callee)`.
     fn guarded(&mut self, lines: &[Line<'a>]) -> Outcome<()> {
-        let mut head = cursor(self.source, &lines[0]);
+        let mut head = Cursor::new(self.source, &lines[0]);
         head.at = 1;
         head.expect(":", "`:`")?;
         head.end()?;
         let [_, call, handler, default] = lines else {
             let last = lines.last().expect("a guarded line has a head");
-            let mut end = cursor(self.source, last);
+            let mut end = Cursor::new(self.source, last);
             end.at = last.tokens.len();
             return Err(
                 end.unexpected("one line, `except …:` and `… = _get_safe_default(…)` after `try:`")
             );
         };
-        let mut call = cursor(self.source, call);
+        let mut call = Cursor::new(self.source, call);
         let name = call.name("a variable's name")?;
         call.expect("=", "`=`")?;
         let callee = call.name("a function's name")?;
         call.at -= 1;
         let n_before = self.body.statements.len();
         let value = self.value(&mut call, name)?;
-        let mut handler = cursor(self.source, handler);
+        let mut handler = Cursor::new(self.source, handler);
         handler.expect("except", "`except`")?;
         handler.at = handler.tokens.len() - 1;
         handler.expect(":", "`:`")?;
@@ -244,19 +286,30 @@ impl<'a> Batt<'a> {
             }
             return Ok(());
         };
-        let mut made = |function: &str, of: &str, container: Operand| {
-            let named = |name| Constant::named(name).map(Operand::Constant);
-            let callee = named(function).expect("a primitive");
-            let args = vec![named(of).expect("a primitive"), container];
-            self.body.push(Callee::Function(callee), args)
+        let named = |name: &str| self.body.primitive(name);
+        let functions = ["apply", "mapply", "first", "second", "p_g"].map(named);
+        let [
+            Some(apply),
+            Some(mapply),
+            Some(first),
+            Some(second),
+            Some(p_g),
+        ] = functions
+        else {
+            let wanted = "another call: the dialect has no `p_g` and `second`";
+            return Err(self.source.error(&names[0], Reason::Expected { wanted }));
         };
-        let inputs = made("apply", "first", pairs.clone());
-        let outputs = made("apply", "second", pairs);
+        let mut made = |function: &Operand, of: &Operand, container: Operand| {
+            let args = vec![of.clone(), container];
+            self.body.push(Callee::Function(function.clone()), args)
+        };
+        let inputs = made(&apply, &first, pairs.clone());
+        let outputs = made(&apply, &second, pairs);
         let values = [
             inputs.clone(),
             outputs.clone(),
-            made("mapply", "p_g", inputs),
-            made("mapply", "p_g", outputs),
+            made(&mapply, &p_g, inputs),
+            made(&mapply, &p_g, outputs),
         ];
         for (name, value) in names.iter().zip(values) {
             self.rejected.remove(name.text);
@@ -265,15 +318,19 @@ impl<'a> Batt<'a> {
         Ok(())
     }
 
-    /// `o.append((7, True, '67a3c6ac', t7))`.
+    /// `o.append((7, True, '67a3c6ac', t7))`; files written by hand leave the flag out.
     fn candidate(&mut self, line: &mut Cursor<'_, 'a>) -> Outcome<()> {
         let number = opened(line)?;
-        let flag = line.name("`True` or `False`")?;
-        if !matches!(flag.text, "True" | "False") {
-            line.at -= 1;
-            return Err(line.unexpected("`True` or `False`"));
+        let mut is_altered = false;
+        if line.peek().is_some_and(|t| t.kind != Kind::Text) {
+            let flag = line.name("`True` or `False`")?;
+            if !matches!(flag.text, "True" | "False") {
+                line.at -= 1;
+                return Err(line.unexpected("`True` or `False`"));
+            }
+            is_altered = flag.text == "True";
+            line.expect(",", "`,`")?;
         }
-        line.expect(",", "`,`")?;
         let task = task(line)?;
         line.expect(",", "`,`")?;
         let variable = line.name("a variable")?;
@@ -295,20 +352,23 @@ impl<'a> Batt<'a> {
             return Err(self.source.error(&number, reason));
         }
         self.names.insert(name.clone(), number.line);
-        let (statements, output) = needed(&self.body.statements, output);
-        self.programs.push(Program {
+        self.rows.push(Row {
             name,
             line: number.line,
-            statements,
+            row: BattRow {
+                number: number_of(line, &number)?,
+                task: task.map(String::from),
+                list: RowList::Candidates { is_altered },
+            },
             output,
         });
         Ok(())
     }
 
-    /// `s.append((9, '67a3c6ac', 'differ_1', t9))`, which is not kept.
+    /// `s.append((9, '67a3c6ac', 'differ_1', t9))`.
     fn rating(&mut self, line: &mut Cursor<'_, 'a>) -> Outcome<()> {
-        opened(line)?;
-        task(line)?;
+        let number = opened(line)?;
+        let task = task(line)?;
         line.expect(",", "`,`")?;
         let differ = line.next("the rating's name")?;
         if differ.kind != Kind::Text {
@@ -318,26 +378,36 @@ impl<'a> Batt<'a> {
         line.expect(",", "`,`")?;
         let variable = line.name("a variable")?;
         closed(line)?;
-        if !self.rejected.contains_key(variable.text) {
-            self.body.name(line, variable)?;
+        if self.rejected.contains_key(variable.text) {
+            return Ok(());
         }
+        let output = self.body.name(line, variable)?;
+        let differ = differ.text.trim_matches(['\'', '"']).to_string();
+        self.rows.push(Row {
+            name: differ.clone(),
+            line: number.line,
+            row: BattRow {
+                number: number_of(line, &number)?,
+                task: task.map(String::from),
+                list: RowList::Differs { differ },
+            },
+            output,
+        });
         Ok(())
     }
 }
 
-const PARAMETERS: [&str; 5] = [
-    "the name of the task's name",
-    "the name of the demonstrations",
-    "the name of the input",
-    "the name of the expected output",
-    "the name of the log's path",
-];
+fn number_of(line: &Cursor<'_, '_>, number: &Token<'_>) -> Outcome<u32> {
+    let parsed = number.text.parse();
+    parsed.map_err(|_| line.source.error(number, Reason::BadInteger))
+}
 
-fn cursor<'t, 'a>(source: Source<'a>, line: &'t Line<'a>) -> Cursor<'t, 'a> {
-    Cursor {
-        tokens: &line.tokens,
-        at: 0,
-        source,
+/// Whether a failure of this statement leaves the function and loses the whole call. Primitives of the dialect do not
+/// fail, and a guarded line catches what a function in a variable can raise.
+fn may_escape(statement: &Statement) -> bool {
+    match &statement.callee {
+        Callee::Function(f) => !statement.is_guarded && primitive_of(f).is_none(),
+        Callee::Tuple => false,
     }
 }
 
@@ -411,10 +481,11 @@ fn task<'a>(line: &mut Cursor<'_, 'a>) -> Outcome<Option<&'a str>> {
     }
 }
 
-/// The statements that an output needs, renumbered.
-fn needed(statements: &[Statement], output: Operand) -> (Vec<Statement>, Operand) {
+/// The statements that an output and some statements need, renumbered.
+fn needed(statements: &[Statement], also: &[u32], output: Operand) -> (Vec<Statement>, Operand) {
     let mut wanted: HashSet<u32> = HashSet::new();
-    let mut open: Vec<&Operand> = vec![&output];
+    let also: Vec<Operand> = also.iter().map(|&k| Operand::Result(k)).collect();
+    let mut open: Vec<&Operand> = also.iter().chain([&output]).collect();
     while let Some(operand) = open.pop() {
         if let Operand::Result(k) = operand
             && wanted.insert(*k)

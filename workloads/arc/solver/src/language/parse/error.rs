@@ -147,6 +147,15 @@ pub enum Reason {
     /// Expressions nested deeper than the parser allows.
     #[error("nested too deeply")]
     TooDeep,
+    /// A line that is indented otherwise than the lines around it.
+    #[error("indented otherwise than the lines before it")]
+    Indentation,
+    /// A constant in a file that imports the functions but not the constants.
+    #[error("`{name}` is a constant, and the file imports `dsl` but not `constants`")]
+    NotImported {
+        /// The constant.
+        name: String,
+    },
     /// A program without an output.
     #[error("no `return`")]
     NoReturn,

@@ -31,7 +31,9 @@ pub(super) struct Line<'a> {
 
 impl Line<'_> {
     pub(super) fn is_assignment(&self) -> bool {
-        self.tokens.len() > 1 && self.tokens[0].kind == Kind::Name && self.tokens[1].text == "="
+        self.tokens.len() > 1
+            && self.tokens[0].kind == Kind::Name
+            && matches!(self.tokens[1].text, "=" | ":")
     }
 }
 
