@@ -139,6 +139,7 @@ fn maps_and_plans_lie_on_the_original_frame() {
                 _ => Precision::Auto,
             },
             coupling: Coupling::TopK(2),
+            raw_velocity: true,
             ..Settings::default()
         };
         let solution = solve(&pair, &settings).unwrap();

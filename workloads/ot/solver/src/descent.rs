@@ -54,7 +54,7 @@ impl State {
 }
 
 /// Below this tolerance f32 tiles may not reach the residual.
-const F32_TOLERANCE: f64 = 1e-6;
+pub(crate) const F32_TOLERANCE: f64 = 1e-6;
 /// A level is left for the next finer one when ε reaches this many of its px².
 const EPSILON_PER_PX2: f64 = 0.3;
 /// The first ε, as a fraction of the squared length of the live box.

@@ -10,6 +10,7 @@ use crate::pyramid::Level;
 use crate::residuals::Residuals;
 use crate::scratch::Scratch;
 use crate::settings::{Reference, Settings};
+use crate::shape::Shape;
 use crate::simd::compiled_per_path;
 use crate::solution::{Fields, Potentials, Solution, Status};
 use crate::stop_latch::StopLatch;
@@ -17,10 +18,31 @@ use crate::sweep::{Engine, Regime, SweepPanels};
 use std::f64::consts::LN_2;
 use swathe::Simd;
 
+/// Which maps are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Maps {
+    None,
+    /// The velocity alone.
+    Velocity,
+    All,
+}
+
+impl Maps {
+    /// The maps that the settings ask for.
+    pub(crate) fn of(settings: &Settings) -> Maps {
+        if settings.fields {
+            Maps::All
+        } else {
+            Maps::None
+        }
+    }
+}
+
 /// Computes the solution from the potentials that the descent left in `scratch`.
 pub(crate) fn outputs(
     problem: &Problem,
     settings: &Settings,
+    maps: Maps,
     descent: &Descent,
     scratch: &mut Scratch,
     watch: &StopLatch<'_>,
@@ -44,7 +66,7 @@ pub(crate) fn outputs(
         residuals,
         ..
     } = state;
-    let at = (*path, problem, settings, descent, level);
+    let at = (*path, problem, settings, maps, descent, level);
     let solution = if descent.used_f64 {
         for panel in [&mut *best_image, &mut *image_before] {
             fit(panel, n_rows, [0.0; LANES]);
@@ -62,10 +84,17 @@ pub(crate) fn outputs(
 }
 
 /// The inputs of [`measure`] that are the same for both number types.
-type Place<'a> = (Simd, &'a Problem, &'a Settings, &'a Descent, &'a Level);
+type Place<'a> = (
+    Simd,
+    &'a Problem,
+    &'a Settings,
+    Maps,
+    &'a Descent,
+    &'a Level,
+);
 
 fn measure<T: Real>(
-    (path, problem, settings, descent, level): Place<'_>,
+    (path, problem, settings, maps, descent, level): Place<'_>,
     phi: &[Row<f64>],
     panels: &mut SweepPanels,
     engine: &mut Engine<T>,
@@ -81,18 +110,19 @@ fn measure<T: Real>(
     let n_px = problem.shape.n_px();
     let w_px = problem.shape.w_px;
     let map = || {
-        if settings.fields {
+        if maps == Maps::All {
             vec![f64::NAN; n_px]
         } else {
             Vec::new()
         }
     };
     let mut fields = Fields {
-        velocity_yx_px: if settings.fields {
+        velocity_yx_px: if maps != Maps::None {
             vec![[f64::NAN; 2]; n_px]
         } else {
             Vec::new()
         },
+        velocity_raw_yx_px: Vec::new(),
         created: map(),
         destroyed: map(),
         cost_map: map(),
@@ -122,6 +152,7 @@ fn measure<T: Real>(
         lean.map_or(0.0, |lean| lean[row][lane])
     };
     let mut marginals = vec![[0.0; LANES]; a.n_line.max(b.n_line)];
+    let mut relaxed = vec![[0.0; LANES]; a.n_line];
     let mut take = |block: usize, moments: MomentRows<'_, T>| {
         let rows = a.rows_of(block);
         let first = rows.start;
@@ -129,10 +160,19 @@ fn measure<T: Real>(
         marginal_of(
             path,
             &a.mass[rows.clone()],
-            &phi[rows],
+            &phi[rows.clone()],
             sums,
             log_scale,
             &mut marginals,
+        );
+        relaxed_mass(
+            path,
+            &a.mass[rows.clone()],
+            &phi[rows.clone()],
+            a.lean().map(|lean| &lean[rows]),
+            regime.ratio,
+            log_scale,
+            &mut relaxed,
         );
         a.for_live_in(block, |row, lane, y, x| {
             let (at, i) = (y * w_px + x, row - first);
@@ -140,13 +180,16 @@ fn measure<T: Real>(
             let mass = problem.mass_a * a.mass[row][lane];
             let potential = bits * (phi[row][lane] + lean_at(a.lean(), row, lane)) + shift;
             source.add(mass, mu, phi[row][lane] + moments.log[i][lane], potential);
+            source.add_dual(mass, relaxed[i][lane], potential);
             let pixel_cost = mu * moments.square[i][lane].to_f64() * px2;
             cost += pixel_cost;
-            if settings.fields {
+            if maps != Maps::None {
                 fields.velocity_yx_px[at] = [
                     moments.across[i][lane].to_f64() * pool,
                     moments.along[i][lane].to_f64() * pool,
                 ];
+            }
+            if maps == Maps::All {
                 fields.destroyed[at] = mass - mu;
                 fields.cost_map[at] = pixel_cost;
             }
@@ -193,7 +236,8 @@ fn measure<T: Real>(
             let mass = problem.mass_b * b.mass[row][lane];
             let potential = bits * leaning + shift;
             target.add(mass, nu, -leaning * regime.ratio, potential);
-            if settings.fields {
+            target.add_dual(mass, nu, potential);
+            if maps == Maps::All {
                 fields.created[at] = mass - nu;
             }
             if settings.potentials {
@@ -201,15 +245,23 @@ fn measure<T: Real>(
             }
         });
     }
-    let reference_mass = match problem.reference {
-        Reference::Product => problem.mass_a * problem.mass_b,
-        Reference::Counting => a.n_live as f64 * b.n_live as f64,
-    };
+    let reference_mass = reference_mass(problem, level);
     let mut objective =
         source.dual + target.dual + problem.epsilon * (reference_mass - source.marginal);
+    let mut dual_objective = problem.epsilon * (reference_mass - source.marginal);
+    let mut gap = 0.0;
     if problem.relaxation.is_finite() {
         objective += problem.relaxation * (source.divergence + target.divergence);
+        dual_objective += problem.relaxation * (source.unpaid + target.unpaid);
+    } else {
+        dual_objective += source.linear + target.linear;
+        // The plan's marginals are off by the residual. Moving that much mass across the whole box
+        // makes them exact.
+        let Shape { h_px, w_px } = problem.shape;
+        let farthest = px2 * ((h_px * h_px + w_px * w_px) as f64);
+        gap += descent.residual * scale * farthest;
     }
+    gap += (objective - dual_objective).max(0.0);
     let coupling = links(problem, settings, level, phi, gamma, regime, watch)?;
     Ok(Solution {
         status: if descent.converged {
@@ -225,6 +277,9 @@ fn measure<T: Real>(
         cost,
         cost_px2: cost / (problem.frame_px * problem.frame_px),
         objective,
+        dual_objective,
+        gap,
+        sinkhorn_divergence: None,
         mass_src: problem.mass_src,
         mass_tgt: problem.mass_tgt,
         mass_transported: source.marginal,
@@ -234,10 +289,18 @@ fn measure<T: Real>(
         mass_destroyed_clamped: source.missing_clamped,
         coord_scale: problem.frame_px,
         geometry: problem.geometry,
-        fields: settings.fields.then_some(fields),
+        fields: (maps != Maps::None).then_some(fields),
         potentials: settings.potentials.then_some(potentials),
         coupling,
     })
+}
+
+/// Total of the reference measure R.
+pub(crate) fn reference_mass(problem: &Problem, level: &Level) -> f64 {
+    match problem.reference {
+        Reference::Product => problem.mass_a * problem.mass_b,
+        Reference::Counting => level.source.n_live as f64 * level.target.n_live as f64,
+    }
 }
 
 compiled_per_path! {
@@ -282,6 +345,10 @@ struct Account {
     dual: f64,
     /// KL(marginal | mass).
     divergence: f64,
+    /// Σ mass·(1 − exp(−potential/ρ)): the side's part of the dual, per ρ.
+    unpaid: f64,
+    /// Σ mass·potential: the same if ρ is infinite.
+    linear: f64,
 }
 
 impl Account {
@@ -300,6 +367,12 @@ impl Account {
         self.dual += marginal * potential;
         let entropy = marginal * (log_ratio * LN_2 + self.log_scale);
         self.divergence += entropy - marginal + mass;
+    }
+
+    /// `relaxed` is mass·exp(−potential/ρ).
+    fn add_dual(&mut self, mass: f64, relaxed: f64, potential: f64) {
+        self.unpaid += mass - relaxed;
+        self.linear += mass * potential;
     }
 }
 
@@ -324,6 +397,11 @@ pub(crate) fn empty_outputs(problem: &Problem, pair: &Pair, settings: &Settings)
         let source = unit(&pair.source, problem.mass_src);
         Fields {
             velocity_yx_px: vec![[f64::NAN; 2]; h_px * w_px],
+            velocity_raw_yx_px: if settings.raw_velocity {
+                Vec::new()
+            } else {
+                vec![[f64::NAN; 2]; h_px * w_px]
+            },
             created: laid_out(unit(&pair.target, problem.mass_tgt), problem.mass_b),
             cost_map: laid_out(source.clone(), 0.0),
             destroyed: laid_out(source, problem.mass_a),
@@ -345,6 +423,13 @@ pub(crate) fn empty_outputs(problem: &Problem, pair: &Pair, settings: &Settings)
         } else {
             0.0
         },
+        dual_objective: if mass > 0.0 {
+            problem.relaxation * mass
+        } else {
+            0.0
+        },
+        gap: 0.0,
+        sinkhorn_divergence: None,
         mass_src: problem.mass_src,
         mass_tgt: problem.mass_tgt,
         mass_transported: 0.0,

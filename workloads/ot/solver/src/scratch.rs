@@ -3,8 +3,11 @@
 use crate::anderson::{depth_for, history_rows};
 use crate::blur::{LANES, Row, SEGMENT_MAX, SEGMENT_MIN};
 use crate::descent::State;
+use crate::outputs::reference_mass;
+use crate::problem::Problem;
 use crate::pyramid::{Pyramid, next_shape};
 use crate::residuals::Residuals;
+use crate::self_transport::SelfTransport;
 use crate::settings::{Coupling, Precision, Reference, Settings};
 use crate::shape::Shape;
 use crate::solution::Link;
@@ -54,6 +57,11 @@ impl Scratch {
         self.path
     }
 
+    /// Total of the reference measure of the problem that was solved last.
+    pub(crate) fn reference_mass(&self, problem: &Problem) -> f64 {
+        reference_mass(problem, &self.pyramid.levels()[0])
+    }
+
     /// Bytes held now.
     pub fn bytes(&self) -> usize {
         self.pyramid.bytes()
@@ -95,7 +103,7 @@ impl Need {
 /// ```
 /// use swathe_ot::{Settings, Shape, need};
 /// let need = need(Shape::new(256, 512), &Settings::default());
-/// assert!(need.total_bytes() < 25_000_000);
+/// assert!(need.total_bytes() < 33_000_000);
 /// ```
 pub fn need(live: Shape, settings: &Settings) -> Need {
     let wide = size_of::<Row<f64>>();
@@ -125,7 +133,18 @@ pub fn need(live: Shape, settings: &Settings) -> Need {
     };
     // Lists of pixels take no more than panels, except for the unused end of their last block.
     let list_end = LANES * (9 * wide + history_rows(depth_for(0), 1) * size_of::<Row<f32>>());
-    let maps = if settings.fields { 5 } else { 0 } + if settings.potentials { 2 } else { 0 };
+    let debiased = !settings.raw_velocity;
+    let n_fields = if debiased { 7 } else { 5 };
+    let n_fields = if settings.fields { n_fields } else { 0 };
+    let maps = n_fields + if settings.potentials { 2 } else { 0 };
+    // A frame cut to its own box, the velocity of its self-transport, and what is kept of that for
+    // both frames.
+    let own_maps = 3 + if settings.potentials { 2 } else { 0 };
+    let own = if debiased {
+        own_maps * n_px * size_of::<f64>() + 2 * SelfTransport::bytes_max(live, settings)
+    } else {
+        0
+    };
     let (links, listing) = coupling_bytes(n_px, settings);
     Need {
         scratch_bytes: sides
@@ -136,7 +155,7 @@ pub fn need(live: Shape, settings: &Settings) -> Need {
             + Residuals::BYTES_MAX
             + (1 << 14),
         // Rows of marginals and moments.
-        pair_bytes: (6 * (line + LANES) * wide).saturating_add(listing) + (1 << 14),
+        pair_bytes: (7 * (line + LANES) * wide).saturating_add(listing) + own + (1 << 14),
         solution_bytes: (maps * n_px * size_of::<f64>() + Residuals::BYTES_MAX)
             .saturating_add(links),
     }

@@ -41,6 +41,9 @@ pub struct Settings {
     pub potentials: bool,
     /// Which entries of the plan are listed.
     pub coupling: Coupling,
+    /// Whether the velocity is left as the plan's mean displacement, which entropy pulls inward.
+    /// Otherwise the self-transport is subtracted; see [`SelfTransport`](crate::SelfTransport).
+    pub raw_velocity: bool,
 }
 
 impl Default for Settings {
@@ -59,6 +62,7 @@ impl Default for Settings {
             fields: true,
             potentials: false,
             coupling: Coupling::None,
+            raw_velocity: false,
         }
     }
 }

@@ -34,7 +34,7 @@ pub fn blur_px(solution: &Solution, source: &Frame) -> Option<f64> {
     let moved: f64 = pixels
         .iter()
         .zip(&fields.destroyed)
-        .zip(&fields.velocity_yx_px)
+        .zip(fields.raw_velocity())
         .filter(|((_, destroyed), [vy, _])| destroyed.is_finite() && vy.is_finite())
         .map(|((a, destroyed), [vy, vx])| (a * per_input - destroyed) * (vy * vy + vx * vx))
         .sum();

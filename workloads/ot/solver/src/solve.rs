@@ -1,10 +1,11 @@
 //! Solving one pair, and many pairs on all cores.
 
-use crate::descent::descend;
+use crate::debias::debias;
+use crate::descent::{Descent, descend};
 use crate::failure::Failure;
 use crate::frame::Pair;
-use crate::outputs::{empty_outputs, outputs};
-use crate::problem::prepare;
+use crate::outputs::{Maps, empty_outputs, outputs};
+use crate::problem::{Problem, prepare};
 use crate::scratch::Scratch;
 use crate::settings::Settings;
 use crate::solution::Solution;
@@ -51,9 +52,33 @@ pub fn solve_with(
     let descent = swathe::timed("anneal", || {
         descend(&problem, pair, settings, None, scratch, &watch)
     })?;
-    swathe::timed("outputs", || {
-        outputs(&problem, settings, &descent, scratch, &watch)
-    })
+    finish(&problem, pair, settings, &descent, scratch, &watch)
+}
+
+/// Makes the solution from the potentials that a descent left in `scratch`.
+pub(crate) fn finish(
+    problem: &Problem,
+    pair: &Pair,
+    settings: &Settings,
+    descent: &Descent,
+    scratch: &mut Scratch,
+    watch: &StopLatch<'_>,
+) -> Result<Solution, Failure> {
+    let solution = swathe::timed("outputs", || {
+        outputs(
+            problem,
+            settings,
+            Maps::of(settings),
+            descent,
+            scratch,
+            watch,
+        )
+    })?;
+    if settings.raw_velocity {
+        return Ok(solution);
+    }
+    let reference_mass = scratch.reference_mass(problem);
+    debias(solution, reference_mass, pair, settings, scratch, watch)
 }
 
 /// Solves many pairs on all cores. Each pair has its own result, in input order, with the same bits

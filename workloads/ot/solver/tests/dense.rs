@@ -52,6 +52,7 @@ fn random_pairs_equal_the_dense_oracle() {
             tolerance: 1e-9,
             max_iterations: 100_000,
             precision: Precision::F64,
+            raw_velocity: true,
             ..Settings::default()
         };
         let grid = Grid::new(&pair, &settings);

@@ -17,6 +17,9 @@ fn bits(solution: &Solution) -> Vec<u64> {
         solution.cost,
         solution.cost_px2,
         solution.objective,
+        solution.dual_objective,
+        solution.gap,
+        solution.sinkhorn_divergence.unwrap_or(f64::NAN),
         solution.mass_transported,
         solution.mass_created,
         solution.mass_destroyed,
@@ -24,7 +27,8 @@ fn bits(solution: &Solution) -> Vec<u64> {
         solution.mass_destroyed_clamped,
     ];
     let fields = solution.fields.as_ref().unwrap();
-    let velocity = fields.velocity_yx_px.iter().flatten();
+    let velocity = fields.velocity_yx_px.iter();
+    let velocity = velocity.chain(&fields.velocity_raw_yx_px).flatten();
     let maps = fields
         .created
         .iter()

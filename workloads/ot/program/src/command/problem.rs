@@ -127,6 +127,7 @@ impl Problem {
                 None => Coupling::None,
                 Some(found) => parse_coupling(&found)?,
             },
+            raw_velocity: true,
         };
         let positive = |name: &str, flag: &Option<String>| match find(name, flag)? {
             None => Ok(None),
