@@ -1,0 +1,122 @@
+//! Displacements against closed forms: translated, dilated, sheared and turned Gaussians, discs and
+//! rings, with the settings that the commands use.
+
+mod closed_forms;
+
+use closed_forms::{ClosedForm, discs, gaussians, grown_disc, grown_ring};
+use swathe_ot::{Precision, Settings, Status, solve};
+
+fn settings() -> Settings {
+    Settings {
+        epsilon: 1e-3,
+        relaxation: 10.0,
+        ..Settings::default()
+    }
+}
+
+/// The median displacement is right to 2 % or to 0.05 px.
+fn check(forms: &[ClosedForm], settings: &Settings) {
+    let mut wrong = Vec::new();
+    for form in forms {
+        let solution = solve(&form.pair, settings).unwrap();
+        assert_eq!(solution.status, Status::Converged, "{}", form.name);
+        let error = form.error(&solution);
+        let limit = (0.02 * error.motion_px).max(0.05);
+        if !(error.median_px.abs() <= limit && error.mean_px <= 1.5 * limit) {
+            wrong.push(format!("{}: {error:?}", form.name));
+        }
+        // A test that the plan's own displacement passes would show nothing.
+        let raw = form.raw_error(&solution);
+        if raw.mean_px < 2.0 * error.mean_px && raw.mean_px > 0.5 {
+            wrong.push(format!("{}: raw {raw:?}, debiased {error:?}", form.name));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn gaussians_move_as_they_should() {
+    check(&gaussians(160), &settings());
+    let balanced = Settings {
+        relaxation: f64::INFINITY,
+        ..settings()
+    };
+    check(&gaussians(128), &balanced);
+    // Raw masses: one of the Gaussians gains 40 %.
+    let unbalanced = Settings {
+        normalize: false,
+        relaxation: 3.0,
+        ..settings()
+    };
+    check(&gaussians(96), &unbalanced);
+}
+
+/// For balanced transport only ε is left, and debiasing leaves a hundredth of its pull.
+#[test]
+fn balanced_gaussians_are_exact() {
+    let balanced = Settings {
+        relaxation: f64::INFINITY,
+        tolerance: 1e-6,
+        ..settings()
+    };
+    for form in gaussians(160) {
+        let solution = solve(&form.pair, &balanced).unwrap();
+        let (error, raw) = (form.error(&solution), form.raw_error(&solution));
+        assert!(
+            error.mean_px < 0.006 && raw.mean_px > 0.6,
+            "{}: {error:?}, raw {raw:?}",
+            form.name
+        );
+    }
+}
+
+#[test]
+fn discs_of_3_to_160_px_move_as_they_should() {
+    check(&moved(discs(160.0)), &settings());
+    let sharp = Settings {
+        epsilon: 1e-4,
+        ..settings()
+    };
+    check(&moved(discs(160.0)), &sharp);
+}
+
+/// The discs that move. Growth of discs smaller than the blur needs a smaller ε.
+fn moved(forms: Vec<ClosedForm>) -> Vec<ClosedForm> {
+    let moves = |form: &ClosedForm| form.name.contains("moved");
+    forms.into_iter().filter(moves).collect()
+}
+
+#[test]
+fn discs_and_rings_grow_as_they_should() {
+    let at = |epsilon| Settings {
+        epsilon,
+        ..settings()
+    };
+    check(&[grown_ring(160, 28.0, 32.0, 3.0)], &at(1e-3));
+    let discs = [
+        grown_disc(160, 20.0, 23.0),
+        grown_disc(160, 35.0, 31.0),
+        grown_disc(160, 50.0, 55.0),
+    ];
+    check(&discs, &at(3e-4));
+    // At the larger ε the rim follows a little late.
+    let error = discs[0].error(&solve(&discs[0].pair, &at(1e-3)).unwrap());
+    assert!(error.mean_px < 0.05, "{error:?}");
+    let small = [grown_disc(160, 5.0, 5.6), grown_disc(160, 8.0, 7.4)];
+    check(&small, &at(1e-4));
+}
+
+/// f32 and f64 tiles agree far beyond what the displacement means.
+#[test]
+fn precision_hardly_matters() {
+    let form = grown_disc(160, 20.0, 23.0);
+    let at = |precision| {
+        let settings = Settings {
+            precision,
+            ..settings()
+        };
+        form.error(&solve(&form.pair, &settings).unwrap())
+    };
+    let (single, double) = (at(Precision::F32), at(Precision::F64));
+    assert!((single.mean_px - double.mean_px).abs() < 1e-3);
+}
