@@ -187,6 +187,11 @@ pub fn lift(solution: &Solution, source: &Frame, target: &Frame) -> Option<Field
         created: vec![f64::NAN; n_px],
         destroyed: vec![f64::NAN; n_px],
         cost_map: vec![f64::NAN; n_px],
+        target_cost_map: if fields.target_cost_map.is_empty() {
+            Vec::new()
+        } else {
+            vec![f64::NAN; n_px]
+        },
     };
     let Some(live) = geometry.live else {
         return Some(lifted);
@@ -209,7 +214,11 @@ pub fn lift(solution: &Solution, source: &Frame, target: &Frame) -> Option<Field
                 lifted.cost_map[at] = fields.cost_map[cell] * share;
             }
             if b > 0.0 {
-                lifted.created[at] = fields.created[cell] * (b / cells_b[cell]);
+                let share = b / cells_b[cell];
+                lifted.created[at] = fields.created[cell] * share;
+                if let Some(cost) = fields.target_cost_map.get(cell) {
+                    lifted.target_cost_map[at] = cost * share;
+                }
             }
         }
     }

@@ -38,6 +38,7 @@
     reason = "a comparison with NaN must come out false"
 )]
 
+mod affine;
 mod anderson;
 mod blur;
 mod buckets;
@@ -71,6 +72,7 @@ pub mod synth;
 mod trial;
 mod workload;
 
+pub use affine::{AffineFit, affine_fit, mean_velocity_yx_px, object_fits};
 pub use buckets::auto_buckets;
 pub use failure::{Failure, PixelFault, Side};
 pub use frame::{Frame, Pair};

@@ -55,7 +55,8 @@ pub(crate) fn outputs(
         double,
     } = scratch;
     let level = &pyramid.levels()[0];
-    let n_rows = level.source.n_blocks * level.target.n_lanes;
+    let (a, b) = (&level.source, &level.target);
+    let n_rows = (a.n_blocks * b.n_lanes).max(b.n_blocks * a.n_lanes);
     // The descent is over, so the memory of its history and images is reused here.
     let State {
         phi,
@@ -98,7 +99,7 @@ fn measure<T: Real>(
     phi: &[Row<f64>],
     panels: &mut SweepPanels,
     engine: &mut Engine<T>,
-    lent: [&mut [Row<T>]; 2],
+    [mean, square]: [&mut [Row<T>]; 2],
     watch: &StopLatch<'_>,
 ) -> Result<Solution, Failure> {
     let regime = Regime::new(problem.epsilon, problem.relaxation);
@@ -126,6 +127,11 @@ fn measure<T: Real>(
         created: map(),
         destroyed: map(),
         cost_map: map(),
+        target_cost_map: if settings.target_cost {
+            map()
+        } else {
+            Vec::new()
+        },
     };
     let zeros = || {
         if settings.potentials {
@@ -206,11 +212,35 @@ fn measure<T: Real>(
         gamma,
         &mut engine.scratch,
         between,
-        lent,
+        [&mut *mean, &mut *square],
         watch,
         &mut take,
     );
     watch.check()?;
+    if maps == Maps::All && settings.target_cost {
+        let c = regime.sharpness(level.px);
+        engine.there.set(path, c, a, b, [0.0; 2], true);
+        let target_cost = &mut fields.target_cost_map;
+        let mut take = |block: usize, moments: MomentRows<'_, T>| {
+            let first = b.rows_of(block).start;
+            b.for_live_in(block, |row, lane, y, x| {
+                target_cost[y * w_px + x] = moments.square[row - first][lane].to_f64() * px2;
+            });
+        };
+        moment_sums(
+            path,
+            &engine.there,
+            a,
+            b,
+            phi,
+            &mut engine.scratch,
+            between,
+            [mean, square],
+            watch,
+            &mut take,
+        );
+        watch.check()?;
+    }
     let shift = problem.potential_shift(problem.mass_b);
     // γ is exact for φ, so the second marginal is the relaxed target mass.
     for block in 0..b.n_blocks {
@@ -239,6 +269,9 @@ fn measure<T: Real>(
             target.add_dual(mass, nu, potential);
             if maps == Maps::All {
                 fields.created[at] = mass - nu;
+                if let Some(cost) = fields.target_cost_map.get_mut(at) {
+                    *cost *= nu;
+                }
             }
             if settings.potentials {
                 potentials.g[at] = potential;
@@ -405,6 +438,11 @@ pub(crate) fn empty_outputs(problem: &Problem, pair: &Pair, settings: &Settings)
             created: laid_out(unit(&pair.target, problem.mass_tgt), problem.mass_b),
             cost_map: laid_out(source.clone(), 0.0),
             destroyed: laid_out(source, problem.mass_a),
+            target_cost_map: if settings.target_cost {
+                laid_out(unit(&pair.target, problem.mass_tgt), 0.0)
+            } else {
+                Vec::new()
+            },
         }
     });
     // The reference measure of an empty side is zero, so the objective is the relaxation's alone.

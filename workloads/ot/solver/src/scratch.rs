@@ -134,7 +134,7 @@ pub fn need(live: Shape, settings: &Settings) -> Need {
     // Lists of pixels take no more than panels, except for the unused end of their last block.
     let list_end = LANES * (9 * wide + history_rows(depth_for(0), 1) * size_of::<Row<f32>>());
     let debiased = !settings.raw_velocity;
-    let n_fields = if debiased { 7 } else { 5 };
+    let n_fields = if debiased { 7 } else { 5 } + usize::from(settings.target_cost);
     let n_fields = if settings.fields { n_fields } else { 0 };
     let maps = n_fields + if settings.potentials { 2 } else { 0 };
     // A frame cut to its own box, the velocity of its self-transport, and what is kept of that for

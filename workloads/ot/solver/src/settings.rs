@@ -41,6 +41,8 @@ pub struct Settings {
     pub potentials: bool,
     /// Which entries of the plan are listed.
     pub coupling: Coupling,
+    /// Whether the maps include the transport cost that arrives at each target pixel.
+    pub target_cost: bool,
     /// Whether the velocity is left as the plan's mean displacement, which entropy pulls inward.
     /// Otherwise the self-transport is subtracted; see [`SelfTransport`](crate::SelfTransport).
     pub raw_velocity: bool,
@@ -62,6 +64,7 @@ impl Default for Settings {
             fields: true,
             potentials: false,
             coupling: Coupling::None,
+            target_cost: false,
             raw_velocity: false,
         }
     }

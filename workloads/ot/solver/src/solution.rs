@@ -106,6 +106,10 @@ pub struct Fields {
     pub destroyed: Vec<f64>,
     /// Transport cost of the mass of each source pixel, scaled units; NaN off the support.
     pub cost_map: Vec<f64>,
+    /// Transport cost of the mass that arrives at each target pixel, scaled units; NaN off the
+    /// target's support. Empty unless [`Settings::target_cost`](crate::Settings::target_cost) is
+    /// set.
+    pub target_cost_map: Vec<f64>,
 }
 
 impl Fields {

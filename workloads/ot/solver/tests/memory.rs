@@ -119,6 +119,7 @@ fn need_counts_potentials_and_the_coupling() {
     ] {
         let settings = Settings {
             potentials: true,
+            target_cost: true,
             coupling,
             ..Settings::default()
         };

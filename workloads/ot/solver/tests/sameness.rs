@@ -180,6 +180,41 @@ fn masses_add_up() {
     }
 }
 
+/// The cost that leaves source pixels arrives at target pixels, and the costs of a pair read
+/// backwards are those read forwards.
+#[test]
+fn costs_arrive_where_mass_arrives() {
+    for (name, pair) in pairs::all(Shape::new(48, 80)) {
+        for (precision, pool, reference) in [
+            (Precision::F32, 1, Reference::Product),
+            (Precision::F64, 1, Reference::Counting),
+            (Precision::Auto, 2, Reference::Product),
+        ] {
+            let settings = Settings {
+                relaxation: 0.3,
+                tolerance: 1e-6,
+                target_cost: true,
+                precision,
+                pool,
+                reference,
+                ..Settings::default()
+            };
+            let there = solve(&pair, &settings).unwrap();
+            let back = Pair::new(pair.target.clone(), pair.source.clone());
+            let back = solve(&back, &settings).unwrap();
+            let (there_maps, back_maps) = (there.fields.unwrap(), back.fields.unwrap());
+            let sum = |map: &[f64]| map.iter().filter(|v| !v.is_nan()).sum::<f64>();
+            let arrived = sum(&there_maps.target_cost_map);
+            assert!((arrived / there.cost - 1.0).abs() < 1e-3, "{name}");
+            let most = back_maps.cost_map.iter().copied().fold(0.0, f64::max);
+            for (a, b) in there_maps.target_cost_map.iter().zip(&back_maps.cost_map) {
+                let same = a.is_nan() && b.is_nan();
+                assert!(same || (a - b).abs() < 2e-3 * most, "{name}: {a} {b}");
+            }
+        }
+    }
+}
+
 #[test]
 fn bad_pairs_are_named_and_spare_the_rest() {
     let frame = |density: Vec<f64>| Frame::new(2, 3, density).unwrap();

@@ -127,6 +127,7 @@ impl Problem {
                 None => Coupling::None,
                 Some(found) => parse_coupling(&found)?,
             },
+            target_cost: false,
             raw_velocity: true,
         };
         let positive = |name: &str, flag: &Option<String>| match find(name, flag)? {
