@@ -59,7 +59,7 @@ fn kept_or_solved(
 }
 
 /// Subtracts the source's own velocity from the solution's.
-fn subtract(solution: &mut Solution, own: &SelfTransport) {
+pub(crate) fn subtract(solution: &mut Solution, own: &SelfTransport) {
     let (Some(fields), Some(live)) = (&mut solution.fields, solution.geometry.live) else {
         return;
     };

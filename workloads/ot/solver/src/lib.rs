@@ -46,6 +46,7 @@ mod coupling;
 mod dct;
 mod debias;
 mod descent;
+mod error_bar;
 mod failure;
 mod frame;
 mod geometry;
@@ -74,6 +75,7 @@ mod workload;
 
 pub use affine::{AffineFit, affine_fit, mean_velocity_yx_px, object_fits};
 pub use buckets::auto_buckets;
+pub use error_bar::ErrorBar;
 pub use failure::{Failure, PixelFault, Side};
 pub use frame::{Frame, Pair};
 pub use geometry::{Crop, Geometry, lift, place, place_live, pool_live};

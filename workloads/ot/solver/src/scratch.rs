@@ -3,6 +3,7 @@
 use crate::anderson::{depth_for, history_rows};
 use crate::blur::{LANES, Row, SEGMENT_MAX, SEGMENT_MIN};
 use crate::descent::State;
+use crate::error_bar::error_bar_bytes;
 use crate::outputs::reference_mass;
 use crate::problem::Problem;
 use crate::pyramid::{Pyramid, next_shape};
@@ -145,6 +146,11 @@ pub fn need(live: Shape, settings: &Settings) -> Need {
     } else {
         0
     };
+    let bar = if debiased && settings.error_bar && settings.fields {
+        error_bar_bytes(live)
+    } else {
+        0
+    };
     let (links, listing) = coupling_bytes(n_px, settings);
     Need {
         scratch_bytes: sides
@@ -155,7 +161,7 @@ pub fn need(live: Shape, settings: &Settings) -> Need {
             + Residuals::BYTES_MAX
             + (1 << 14),
         // Rows of marginals and moments.
-        pair_bytes: (7 * (line + LANES) * wide).saturating_add(listing) + own + (1 << 14),
+        pair_bytes: (7 * (line + LANES) * wide).saturating_add(listing) + own.max(bar) + (1 << 14),
         solution_bytes: (maps * n_px * size_of::<f64>() + Residuals::BYTES_MAX)
             .saturating_add(links),
     }

@@ -43,6 +43,9 @@ pub struct Settings {
     pub coupling: Coupling,
     /// Whether the maps include the transport cost that arrives at each target pixel.
     pub target_cost: bool,
+    /// Whether the error bar of the velocity is computed. It needs the maps, and is left out with
+    /// `raw_velocity`.
+    pub error_bar: bool,
     /// Whether the velocity is left as the plan's mean displacement, which entropy pulls inward.
     /// Otherwise the self-transport is subtracted; see [`SelfTransport`](crate::SelfTransport).
     pub raw_velocity: bool,
@@ -65,6 +68,7 @@ impl Default for Settings {
             potentials: false,
             coupling: Coupling::None,
             target_cost: false,
+            error_bar: true,
             raw_velocity: false,
         }
     }

@@ -1,5 +1,6 @@
 //! The solution of a pair.
 
+use crate::error_bar::ErrorBar;
 use crate::geometry::Geometry;
 use crate::residuals::Residuals;
 
@@ -34,6 +35,9 @@ pub struct Solution {
     /// frames. `None` if [`Settings::raw_velocity`](crate::Settings::raw_velocity) is set or a side
     /// has no mass.
     pub sinkhorn_divergence: Option<f64>,
+    /// The error bar of the velocity, if [`Settings::error_bar`](crate::Settings::error_bar) is set
+    /// and the velocity is not raw.
+    pub error_bar: Option<ErrorBar>,
     /// Total of the source frame, input units.
     pub mass_src: f64,
     /// Total of the target frame, input units.

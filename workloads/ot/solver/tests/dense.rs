@@ -116,6 +116,17 @@ fn random_pairs_equal_the_dense_oracle() {
                     ));
                 }
             }
+            // The minimum lies between the dual and the primal value; both are rounded.
+            let slack = 1e-7 * exact.objective.abs().max(all * grid.scale);
+            let upper = solution.dual_objective + solution.gap;
+            if !(solution.dual_objective <= exact.objective + slack
+                && exact.objective <= upper + slack)
+            {
+                wrong.push(format!(
+                    "{case} {precision:?}: {:e} is not between {:e} and {upper:e}",
+                    exact.objective, solution.dual_objective
+                ));
+            }
             let fields = lift(&solution, &pair.source, &pair.target).unwrap();
             for (p, wanted) in exact.velocity_yx_px.iter().enumerate() {
                 for (found, wanted) in fields.velocity_yx_px[p].iter().zip(wanted) {

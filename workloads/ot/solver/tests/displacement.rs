@@ -3,7 +3,7 @@
 
 mod closed_forms;
 
-use closed_forms::{ClosedForm, discs, gaussians, grown_disc, grown_ring};
+use closed_forms::{ClosedForm, discs, gaussians, grown_disc, grown_ring, several};
 use swathe_ot::{Precision, Settings, Status, solve};
 
 fn settings() -> Settings {
@@ -119,4 +119,70 @@ fn precision_hardly_matters() {
     };
     let (single, double) = (at(Precision::F32), at(Precision::F64));
     assert!((single.mean_px - double.mean_px).abs() < 1e-3);
+}
+
+/// The forms whose error bars are counted.
+fn all_forms() -> Vec<ClosedForm> {
+    let mut forms = gaussians(160);
+    forms.extend(gaussians(320));
+    forms.push(grown_ring(160, 28.0, 32.0, 3.0));
+    forms.push(grown_ring(256, 60.0, 66.0, -4.0));
+    forms.extend(several(160));
+    forms.extend(several(320));
+    forms.extend(discs(160.0));
+    forms
+}
+
+/// The error lies within the error bar for nine of ten forms, in the mean over the mass and in the
+/// median; and the bar is no more than a few times the error, or it would say nothing.
+fn check_coverage(forms: &[ClosedForm], epsilon: f64, relaxation: f64) {
+    let settings = Settings {
+        epsilon,
+        relaxation,
+        ..settings()
+    };
+    let (mut n_mean, mut n_median, mut wrong) = (0, 0, Vec::new());
+    let mut ratios = Vec::new();
+    for form in forms {
+        let solution = solve(&form.pair, &settings).unwrap();
+        let error = form.error(&solution);
+        let bar = solution.error_bar.unwrap();
+        let total_px = bar.total_px();
+        n_mean += usize::from(error.mean_px <= total_px);
+        n_median += usize::from(error.median_px.abs() <= total_px);
+        ratios.push(total_px / error.mean_px.max(0.005));
+        if error.mean_px > total_px {
+            wrong.push(format!("{}: {error:?} {bar:?}", form.name));
+        }
+    }
+    let n_least = forms.len() * 9 / 10;
+    assert!(
+        n_mean >= n_least && n_median >= n_least,
+        "ε {epsilon}: {n_mean} and {n_median} of {}:\n{}",
+        forms.len(),
+        wrong.join("\n")
+    );
+    ratios.sort_unstable_by(f64::total_cmp);
+    assert!(ratios[ratios.len() / 2] < 3.0, "ε {epsilon}: {ratios:?}");
+}
+
+#[test]
+fn the_error_bar_covers_the_error() {
+    check_coverage(&all_forms(), 1e-3, 10.0);
+}
+
+#[test]
+#[ignore = "soak: a minute"]
+fn the_error_bar_covers_the_error_for_other_settings() {
+    for (epsilon, relaxation) in [
+        (3e-3, 10.0),
+        (3e-4, 10.0),
+        (1e-4, 10.0),
+        (3e-5, 10.0),
+        (1e-3, 3.0),
+        (1e-3, 100.0),
+        (1e-3, f64::INFINITY),
+    ] {
+        check_coverage(&all_forms(), epsilon, relaxation);
+    }
 }

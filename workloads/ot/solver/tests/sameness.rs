@@ -20,6 +20,7 @@ fn bits(solution: &Solution) -> Vec<u64> {
         solution.dual_objective,
         solution.gap,
         solution.sinkhorn_divergence.unwrap_or(f64::NAN),
+        solution.error_bar.map_or(f64::NAN, |bar| bar.total_px()),
         solution.mass_transported,
         solution.mass_created,
         solution.mass_destroyed,

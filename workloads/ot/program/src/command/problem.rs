@@ -128,6 +128,7 @@ impl Problem {
                 Some(found) => parse_coupling(&found)?,
             },
             target_cost: false,
+            error_bar: false,
             raw_velocity: true,
         };
         let positive = |name: &str, flag: &Option<String>| match find(name, flag)? {

@@ -105,6 +105,62 @@ pub(crate) fn moved_disc(n: usize, r: f64, shift: [f64; 2]) -> ClosedForm {
     }
 }
 
+/// Discs by centre, radius and motion, far enough apart that each moves by itself.
+pub(crate) fn many_discs(
+    name: &str,
+    n: usize,
+    discs: Vec<([f64; 2], f64, [f64; 2])>,
+) -> ClosedForm {
+    let all = |moves: bool| {
+        frame(n, |y, x| {
+            let inside = discs.iter().any(|([cy, cx], r, [dy, dx])| {
+                let (dy, dx) = if moves { (*dy, *dx) } else { (0.0, 0.0) };
+                (y - cy - dy).hypot(x - cx - dx) < *r
+            });
+            f64::from(u8::from(inside))
+        })
+    };
+    let pair = Pair::new(all(false), all(true));
+    let motion = move |y: f64, x: f64| {
+        let off = |c: &[f64; 2]| (y - c[0]).hypot(x - c[1]);
+        let nearest = discs.iter().min_by(|a, b| off(&a.0).total_cmp(&off(&b.0)));
+        nearest.map_or([0.0; 2], |disc| disc.2)
+    };
+    ClosedForm {
+        name: format!("{name}, {n} px"),
+        pair,
+        motion: Box::new(motion),
+    }
+}
+
+/// Two discs of radius 8 that pass each other at a distance, and sixty particles of radius 2.5.
+pub(crate) fn several(n: usize) -> Vec<ClosedForm> {
+    let c = n as f64 / 2.0;
+    let two = |gap: f64| {
+        let off = 8.0 + gap / 2.0;
+        let discs = vec![
+            ([c - off, c], 8.0, [0.0, 2.0]),
+            ([c + off, c], 8.0, [0.0, -2.0]),
+        ];
+        many_discs(&format!("two discs {gap} px apart"), n, discs)
+    };
+    let particles = (0..60)
+        .map(|i| {
+            let (row, column) = (f64::from(i / 8), f64::from(i % 8));
+            let jitter = |k: f64| 3.0 * (k * f64::from(i)).sin();
+            let y = 12.0 + 17.0 * row + jitter(12.9);
+            let x = 12.0 + 17.0 * column + jitter(78.2);
+            ([y, x], 2.5, [1.0, 2.0])
+        })
+        .collect();
+    vec![
+        two(16.0),
+        two(6.0),
+        two(2.0),
+        many_discs("particles", n, particles),
+    ]
+}
+
 /// A disc that grows (or shrinks) from one radius to another.
 pub(crate) fn grown_disc(n: usize, r: f64, r_next: f64) -> ClosedForm {
     let c = n as f64 / 2.0 - 0.37;
