@@ -20,6 +20,9 @@ pub struct AffineFit {
     pub n_px: usize,
     /// Its centre of mass (y, x), px of the frame.
     pub centre_yx_px: [f64; 2],
+    /// Its width, px: four times its standard deviation across the long axis, which is the diameter
+    /// of a disc.
+    pub width_px: f64,
     /// Mean displacement (y, x) over its mass, px.
     pub translation_yx_px: [f64; 2],
     /// The linear part of the fitted map, rows y and x.
@@ -113,6 +116,7 @@ pub fn affine_fit(solution: &Solution, source: &Frame) -> Option<AffineFit> {
         mass: fits.iter().map(|fit| fit.mass).sum(),
         n_px: fits.iter().map(|fit| fit.n_px).sum(),
         centre_yx_px: both(&|fit, axis| fit.centre_yx_px[axis]),
+        width_px: mean(&|fit| fit.width_px),
         translation_yx_px: both(&|fit, axis| fit.translation_yx_px[axis]),
         linear: [0, 1].map(|row| both(&|fit, column| fit.linear[row][column])),
         rotation_deg: mean(&|fit| fit.rotation_deg),
@@ -242,6 +246,7 @@ impl Sums {
             mass: self.mass,
             n_px: self.n_px,
             centre_yx_px: [in_frame(0), in_frame(1)],
+            width_px: 4.0 * before.minor,
             translation_yx_px: velocity,
             linear,
             rotation_deg,
@@ -366,6 +371,7 @@ mod tests {
             panic!("one object")
         };
         assert!(fit.rotation_deg.is_nan());
+        assert!((fit.width_px - 40.0).abs() < 0.2, "{fit:?}");
         assert!((fit.strain_major - 0.15).abs() < 0.015, "{fit:?}");
         assert!((fit.strain_minor + 0.05).abs() < 0.015, "{fit:?}");
     }

@@ -40,6 +40,7 @@
 
 mod affine;
 mod anderson;
+mod auto_epsilon;
 mod blur;
 mod buckets;
 mod coupling;
@@ -74,6 +75,7 @@ mod trial;
 mod workload;
 
 pub use affine::{AffineFit, affine_fit, mean_velocity_yx_px, object_fits};
+pub use auto_epsilon::{EPSILONS, auto_epsilon, choose_epsilon, sharp_epsilon};
 pub use buckets::auto_buckets;
 pub use error_bar::ErrorBar;
 pub use failure::{Failure, PixelFault, Side};
@@ -85,7 +87,7 @@ pub use self_cell::SelfCell;
 pub use self_transport::{SelfTransport, self_transport};
 pub use settings::{CoordScale, Coupling, Precision, Reference, Settings};
 pub use shape::{PixelBox, Shape};
-pub use sharpness::blur_px;
+pub use sharpness::{Blurring, blur_px, blurring};
 pub use solution::{Fields, Link, Potentials, Solution, Status};
 pub use solve::{solve, solve_all, solve_with};
 pub use summary::{N_BANDS, Spread, Summary, summarise};

@@ -4,7 +4,9 @@
 mod closed_forms;
 
 use closed_forms::{ClosedForm, discs, gaussians, grown_disc, grown_ring, several};
-use swathe_ot::{Precision, Settings, Status, solve};
+use swathe_ot::{
+    CoordScale, EPSILONS, Precision, Scratch, Settings, Status, auto_epsilon, sharp_epsilon, solve,
+};
 
 fn settings() -> Settings {
     Settings {
@@ -185,4 +187,63 @@ fn the_error_bar_covers_the_error_for_other_settings() {
     ] {
         check_coverage(&all_forms(), epsilon, relaxation);
     }
+}
+
+fn epsilon_for(form: &ClosedForm, settings: &Settings) -> f64 {
+    let found = sharp_epsilon(&form.pair, settings, &mut Scratch::new(), &|| false);
+    found.unwrap().unwrap()
+}
+
+/// With the ε that is found for it, every form is right: also discs that grow and are smaller than
+/// the blur of the largest ε.
+#[test]
+fn the_chosen_epsilon_is_sharp_enough() {
+    let mut forms = several(160);
+    // Two discs that almost touch exchange mass, whatever ε is.
+    forms.retain(|form| !form.name.contains("2 px apart"));
+    forms.extend(gaussians(160));
+    forms.extend(discs(35.0));
+    let mut n_by_epsilon = [0; EPSILONS.len()];
+    for form in forms {
+        let settings = Settings {
+            epsilon: epsilon_for(&form, &settings()),
+            ..settings()
+        };
+        let at = EPSILONS.iter().position(|e| *e == settings.epsilon);
+        n_by_epsilon[at.unwrap()] += 1;
+        check(&[form], &settings);
+    }
+    // Most need no small ε; some do.
+    assert!(n_by_epsilon[0] > 20 && n_by_epsilon[1..].iter().sum::<i32>() > 3);
+}
+
+/// What moves as a whole needs no small ε; neighbours that move differently do.
+#[test]
+fn epsilon_falls_only_where_it_must() {
+    let [apart, _, near, ..] = &several(160)[..] else {
+        panic!("four forms")
+    };
+    let ring = grown_ring(160, 28.0, 32.0, 3.0);
+    assert_eq!(epsilon_for(apart, &settings()), 1e-3);
+    assert_eq!(epsilon_for(&ring, &settings()), 1e-3);
+    assert!(epsilon_for(near, &settings()) < 1e-3);
+    // The scale of coordinates changes the number, not the choice.
+    let scaled = Settings {
+        coord_scale: CoordScale::Fixed(1.0),
+        relaxation: 10.0 * 160.0 * 160.0,
+        ..settings()
+    };
+    let (found, wanted) = (epsilon_for(near, &scaled), epsilon_for(near, &settings()));
+    assert!((found / (wanted * 160.0 * 160.0) - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn one_epsilon_for_many_pairs_does_not_depend_on_their_order() {
+    let mut pairs: Vec<_> = several(160).iter().map(|form| form.pair.clone()).collect();
+    pairs.truncate(3);
+    let forwards = auto_epsilon(&pairs, &settings());
+    pairs.reverse();
+    assert_eq!(forwards, auto_epsilon(&pairs, &settings()));
+    assert!(forwards < 1e-3);
+    assert_eq!(auto_epsilon(&[], &settings()), 1e-3);
 }
