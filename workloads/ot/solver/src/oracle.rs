@@ -33,7 +33,7 @@ pub struct Duals {
     pub f: Vec<f64>,
     /// Potential of the target.
     pub g: Vec<f64>,
-    /// L1 residual of both marginals divided by the larger mass.
+    /// L1 residual of both marginals divided by the smaller mass.
     pub residual: f64,
 }
 
@@ -44,7 +44,7 @@ pub struct Evaluation {
     pub mu: Vec<f64>,
     /// Second marginal of the plan.
     pub nu: Vec<f64>,
-    /// L1 residual of both marginals divided by the larger mass.
+    /// L1 residual of both marginals divided by the smaller mass.
     pub residual: f64,
     /// Transport cost ⟨P, C⟩.
     pub cost: f64,
@@ -224,7 +224,7 @@ impl Grid {
             .iter()
             .map(|v| v.abs())
             .sum::<f64>()
-            / self.a.iter().sum::<f64>().max(self.b.iter().sum());
+            / self.a.iter().sum::<f64>().min(self.b.iter().sum());
         Duals { f, g, residual }
     }
 
@@ -284,7 +284,7 @@ impl Grid {
                 .map(|p| (m[p] * (-potential[p] / self.relaxation).exp() - marginal[p]).abs())
                 .sum()
         };
-        let mass = self.a.iter().sum::<f64>().max(self.b.iter().sum());
+        let mass = self.a.iter().sum::<f64>().min(self.b.iter().sum());
         (one(&self.a, f, mu) + one(&self.b, g, nu)) / mass
     }
 

@@ -77,7 +77,7 @@ pub(crate) fn outputs(
         let (mean, square) = anderson.lend(2 * n_rows).split_at_mut(n_rows);
         measure(at, phi, panels, single, [mean, square], watch)
     };
-    let mass = problem.mass_a.max(problem.mass_b);
+    let mass = problem.mass_a.min(problem.mass_b);
     Ok(Solution {
         residuals: residuals.scaled(problem.plan_scale, mass),
         ..solution?
@@ -304,7 +304,7 @@ fn measure<T: Real>(
         },
         iterations: descent.iterations,
         iterations_coarse: descent.iterations_coarse,
-        residual: descent.residual * scale / problem.mass_a.max(problem.mass_b),
+        residual: descent.residual * scale / problem.mass_a.min(problem.mass_b),
         residuals: Residuals::default(),
         used_f64: descent.used_f64,
         cost,

@@ -108,7 +108,7 @@ pub(crate) fn prepare(pair: &Pair, settings: &Settings) -> Result<Problem, Failu
         epsilon,
         relaxation,
         reference: settings.reference,
-        tolerance: settings.tolerance * mass_a.max(mass_b) / plan_scale.max(f64::MIN_POSITIVE),
+        tolerance: settings.tolerance * mass_a.min(mass_b) / plan_scale.max(f64::MIN_POSITIVE),
     })
 }
 

@@ -25,7 +25,7 @@ pub struct Settings {
     pub coord_scale: CoordScale,
     /// Whether each frame is divided by its sum first.
     pub normalize: bool,
-    /// Where to stop: L1 residual of both marginals, divided by the larger mass.
+    /// Where to stop: L1 residual of both marginals, divided by the smaller mass.
     pub tolerance: f64,
     /// The most sweeps at full resolution.
     pub max_iterations: usize,

@@ -13,7 +13,7 @@ pub struct Solution {
     pub iterations: usize,
     /// Sweeps on the coarser grids of the pyramid.
     pub iterations_coarse: usize,
-    /// L1 residual of both marginals divided by the larger mass.
+    /// L1 residual of both marginals divided by the smaller mass.
     pub residual: f64,
     /// The residual after each sweep.
     pub residuals: Residuals,

@@ -47,7 +47,7 @@ pub(super) fn columns() -> Vec<Column> {
     all.number(
         "residual",
         "",
-        "L1 residual of both marginals divided by the larger mass",
+        "L1 residual of both marginals divided by the smaller mass",
         |answer, _| answer.solution.residual,
     );
     all.number(
