@@ -62,14 +62,17 @@ pub fn check(pair: &Pair, settings: &Settings, f: &[f64], g: &[f64]) -> Result<C
         }
     }
     let found = grid.evaluate(f, g);
-    let rho = grid.relaxation;
-    let off = |mass: &[f64], potential: &[f64], marginal: &[f64]| -> f64 {
+    let [src, tgt] = grid.relaxations;
+    let off = |mass: &[f64], potential: &[f64], marginal: &[f64], rho: f64| -> f64 {
         let live = (0..mass.len()).filter(|p| mass[*p] > 0.0);
         let wanted = live.map(|p| (mass[p] * (-potential[p] / rho).exp() - marginal[p]).abs());
         wanted.sum()
     };
-    let (off_src, off_tgt) = (off(&grid.a, f, &found.mu), off(&grid.b, g, &found.nu));
-    let side = |mass: &[f64], potential: &[f64]| -> f64 {
+    let (off_src, off_tgt) = (
+        off(&grid.a, f, &found.mu, src),
+        off(&grid.b, g, &found.nu, tgt),
+    );
+    let side = |mass: &[f64], potential: &[f64], rho: f64| -> f64 {
         let live = mass.iter().zip(potential).filter(|(mass, _)| **mass > 0.0);
         live.map(|(mass, p)| {
             if rho.is_finite() {
@@ -82,7 +85,7 @@ pub fn check(pair: &Pair, settings: &Settings, f: &[f64], g: &[f64]) -> Result<C
     };
     let mass_transported = found.mu.iter().sum::<f64>();
     let entropy = grid.epsilon * (reference_mass(&grid) - mass_transported);
-    let dual_objective = side(&grid.a, f) + side(&grid.b, g) + entropy;
+    let dual_objective = side(&grid.a, f, src) + side(&grid.b, g, tgt) + entropy;
     Ok(judged(
         &grid,
         Checked {
@@ -142,13 +145,14 @@ pub fn check_plan(pair: &Pair, settings: &Settings, plan: &[Link]) -> Result<Che
     }
     let mass_transported = mu.iter().sum::<f64>();
     let mut objective = cost + grid.epsilon * (entropy - mass_transported + reference_mass(&grid));
-    if grid.relaxation.is_finite() {
-        for (mass, marginal) in [(&grid.a, &mu), (&grid.b, &nu)] {
+    let [src, tgt] = grid.relaxations;
+    for (mass, marginal, relaxation) in [(&grid.a, &mu, src), (&grid.b, &nu, tgt)] {
+        if relaxation.is_finite() {
             let divergence = mass.iter().zip(marginal).map(|(m, v)| {
                 let entropy = if *v > 0.0 { v * (v / m).ln() } else { 0.0 };
                 entropy - v + m
             });
-            objective += grid.relaxation * divergence.sum::<f64>();
+            objective += relaxation * divergence.sum::<f64>();
         }
     }
     let own = solve(
@@ -184,10 +188,13 @@ pub fn check_plan(pair: &Pair, settings: &Settings, plan: &[Link]) -> Result<Che
 fn judged(grid: &Grid, found: Checked) -> Checked {
     let smaller = grid.a.iter().sum::<f64>().min(grid.b.iter().sum());
     let mut gap = (found.objective - found.dual_objective).max(0.0);
-    if !grid.relaxation.is_finite() {
-        let Shape { h_px, w_px } = grid.shape;
-        let farthest = grid.scale * grid.scale * (h_px * h_px + w_px * w_px) as f64;
-        gap += (found.residual_src + found.residual_tgt) * farthest;
+    let Shape { h_px, w_px } = grid.shape;
+    let farthest = grid.scale * grid.scale * (h_px * h_px + w_px * w_px) as f64;
+    let residuals = [found.residual_src, found.residual_tgt];
+    for (relaxation, residual) in grid.relaxations.into_iter().zip(residuals) {
+        if !relaxation.is_finite() {
+            gap += residual * farthest;
+        }
     }
     Checked {
         residual_src: found.residual_src / smaller,
@@ -272,6 +279,10 @@ mod tests {
                 });
             }
         }
+        all.push(Settings {
+            relaxation_tgt: Some(2.0),
+            ..all[0].clone()
+        });
         all.push(Settings {
             normalize: false,
             ..all[0].clone()

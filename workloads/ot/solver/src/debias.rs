@@ -32,7 +32,10 @@ pub(crate) fn debias(
     // product measure is for.
     // Dual values are used: at a residual r they are off by ε·r², the primal ones by ρ·r².
     let objective = solution.dual_objective - settings.epsilon * reference_mass;
-    solution.sinkhorn_divergence = Some(objective - 0.5 * own_a.objective - 0.5 * own_b.objective);
+    let divergence = objective - 0.5 * own_a.objective - 0.5 * own_b.objective;
+    // With two prices the problem is not symmetric, and no self-transport belongs to it exactly.
+    let [src, tgt] = settings.relaxations();
+    solution.sinkhorn_divergence = (src == tgt).then_some(divergence);
     subtract(&mut solution, &own_a);
     Ok(solution)
 }

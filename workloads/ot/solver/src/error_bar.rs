@@ -77,7 +77,7 @@ pub(crate) fn error_bar(
     let coarse = coarse_solve(pair, solution, &twice, true, scratch, watch)?;
     let change = mean_change(&mass, &fields.velocity_yx_px, shape, &coarse, by);
     let missed = missed_moments(solution, fields, &mass, pair);
-    let relaxation_px = if settings.relaxation.is_finite() {
+    let relaxation_px = if settings.relaxations().iter().any(|rho| rho.is_finite()) {
         RHO_CHANGES * rho_change(pair, solution, settings, px, scratch, watch)?
     } else {
         0.0
@@ -284,15 +284,16 @@ fn rho_change(
     let shape = solution.geometry.live_work();
     let by = shape.longest_px().div_ceil(RHO_SIDE_CELLS).max(1);
     let cell = px * by as f64;
-    let mut at = |relaxation: f64| {
+    let mut at = |times: f64| {
         let settings = Settings {
             epsilon: (2.0 * settings.epsilon).max(cell * cell),
-            relaxation,
+            relaxation: times * settings.relaxation,
+            relaxation_tgt: settings.relaxation_tgt.map(|rho| times * rho),
             ..coarse_settings(settings, by)
         };
         coarse_solve(pair, solution, &settings, false, scratch, watch)
     };
-    let (once, twice) = (at(settings.relaxation)?, at(2.0 * settings.relaxation)?);
+    let (once, twice) = (at(1.0)?, at(2.0)?);
     let cut = pooled(&solution.geometry, settings.pool * by)?;
     let mass = pool_live(&pair.source, &cut);
     Ok(mean_change(&mass, &once, cut.live_work(), &twice, 1))

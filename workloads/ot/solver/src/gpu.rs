@@ -55,7 +55,9 @@ pub(crate) fn form(size: &Size, settings: &Settings) -> Option<swathe::Shape> {
         && settings.tolerance >= TOLERANCE_MIN
         && settings.max_iterations > 1
         && epsilon >= EPSILON_MIN * length * length
-        && relaxation >= epsilon;
+        && relaxation >= epsilon
+        // The kernels have one price for both sides.
+        && settings.relaxations() == [relaxation; 2];
     fits.then_some(size.shape)
 }
 

@@ -102,7 +102,7 @@ fn measure<T: Real>(
     [mean, square]: [&mut [Row<T>]; 2],
     watch: &StopLatch<'_>,
 ) -> Result<Solution, Failure> {
-    let regime = Regime::new(problem.epsilon, problem.relaxation);
+    let regime = Regime::new(problem.epsilon, problem.relaxations);
     engine.set(path, level, regime, true);
     let (a, b) = (&level.source, &level.target);
     let SweepPanels { gamma, between, .. } = panels;
@@ -153,7 +153,7 @@ fn measure<T: Real>(
         Account::new(scale / problem.mass_b),
     );
     let mut cost = 0.0;
-    let shift = problem.potential_shift(problem.mass_a);
+    let [shift, shift_tgt] = problem.potential_shifts();
     let lean_at = |lean: Option<&[Row<f64>]>, row: usize, lane: usize| {
         lean.map_or(0.0, |lean| lean[row][lane])
     };
@@ -241,7 +241,7 @@ fn measure<T: Real>(
         );
         watch.check()?;
     }
-    let shift = problem.potential_shift(problem.mass_b);
+    let shift = shift_tgt;
     // γ is exact for φ, so the second marginal is the relaxed target mass.
     for block in 0..b.n_blocks {
         let rows = b.rows_of(block);
@@ -255,7 +255,7 @@ fn measure<T: Real>(
             mass,
             gammas,
             lean,
-            regime.ratio,
+            regime.ratio_tgt,
             log_scale,
             &mut marginals,
         );
@@ -265,7 +265,7 @@ fn measure<T: Real>(
             let nu = marginals[row - rows.start][lane];
             let mass = problem.mass_b * b.mass[row][lane];
             let potential = bits * leaning + shift;
-            target.add(mass, nu, -leaning * regime.ratio, potential);
+            target.add(mass, nu, -leaning * regime.ratio_tgt, potential);
             target.add_dual(mass, nu, potential);
             if maps == Maps::All {
                 fields.created[at] = mass - nu;
@@ -283,13 +283,32 @@ fn measure<T: Real>(
         source.dual + target.dual + problem.epsilon * (reference_mass - source.marginal);
     let mut dual_objective = problem.epsilon * (reference_mass - source.marginal);
     let mut gap = 0.0;
-    if problem.relaxation.is_finite() {
-        objective += problem.relaxation * (source.divergence + target.divergence);
-        dual_objective += problem.relaxation * (source.unpaid + target.unpaid);
-    } else {
-        dual_objective += source.linear + target.linear;
-        // The plan's marginals are off by the residual. Moving that much mass across the whole box
-        // makes them exact.
+    let relaxed: f64 = match problem.relaxations {
+        [src, tgt] if src == tgt => {
+            if src.is_finite() {
+                objective += src * (source.divergence + target.divergence);
+                src * (source.unpaid + target.unpaid)
+            } else {
+                source.linear + target.linear
+            }
+        }
+        relaxations => {
+            let sides = relaxations.into_iter().zip([&source, &target]);
+            let parts = sides.map(|(relaxation, side)| {
+                if relaxation.is_finite() {
+                    objective += relaxation * side.divergence;
+                    relaxation * side.unpaid
+                } else {
+                    side.linear
+                }
+            });
+            parts.sum()
+        }
+    };
+    dual_objective += relaxed;
+    if !problem.relaxations[0].is_finite() {
+        // The plan's first marginal is off by the residual. Moving that much mass across the whole
+        // box makes it exact.
         let Shape { h_px, w_px } = problem.shape;
         let farthest = px2 * ((h_px * h_px + w_px * w_px) as f64);
         gap += descent.residual * scale * farthest;
@@ -447,7 +466,9 @@ pub(crate) fn empty_outputs(problem: &Problem, pair: &Pair, settings: &Settings)
         }
     });
     // The reference measure of an empty side is zero, so the objective is the relaxation's alone.
-    let mass = problem.mass_a + problem.mass_b;
+    let price = |relaxation: f64, mass: f64| if mass > 0.0 { relaxation * mass } else { 0.0 };
+    let [src, tgt] = problem.relaxations;
+    let objective = price(src, problem.mass_a) + price(tgt, problem.mass_b);
     Solution {
         status,
         iterations: 0,
@@ -457,16 +478,8 @@ pub(crate) fn empty_outputs(problem: &Problem, pair: &Pair, settings: &Settings)
         used_f64: false,
         cost: 0.0,
         cost_px2: 0.0,
-        objective: if mass > 0.0 {
-            problem.relaxation * mass
-        } else {
-            0.0
-        },
-        dual_objective: if mass > 0.0 {
-            problem.relaxation * mass
-        } else {
-            0.0
-        },
+        objective,
+        dual_objective: objective,
         gap: 0.0,
         sinkhorn_divergence: None,
         error_bar: None,

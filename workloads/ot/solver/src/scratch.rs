@@ -192,16 +192,13 @@ fn coupling_bytes(n_px: usize, settings: &Settings) -> (usize, usize) {
         Coupling::None => return (0, 0),
         Coupling::TopK(k) => n_px.saturating_mul(k.min(n_px)),
         Coupling::Threshold(mass) => {
-            let Settings {
-                epsilon,
-                relaxation,
-                ..
-            } = settings;
+            let epsilon = settings.epsilon;
+            let relaxations: f64 = settings.relaxations().iter().sum();
             // The number of entries of at least this mass is at most the plan's mass divided by it.
             // The counting measure has a total of n², which raises the plan's mass above 1.
             let power = match settings.reference {
                 Reference::Product => 0.0,
-                Reference::Counting => 2.0 * epsilon / (epsilon + 2.0 * relaxation),
+                Reference::Counting => 2.0 * epsilon / (epsilon + relaxations),
             };
             let n_px = n_px as f64;
             if settings.normalize {

@@ -99,6 +99,8 @@ pub(crate) fn solve_self(
     let pair = Pair::cut(std::sync::Arc::clone(&cut), cut, own);
     let settings = Settings {
         coupling: Coupling::None,
+        relaxation: settings.self_relaxation(),
+        relaxation_tgt: None,
         ..settings.clone()
     };
     let problem = prepare(&pair, &settings)?;
@@ -151,7 +153,7 @@ impl SelfKey {
             frame: geometry.frame,
             pool: geometry.pool,
             epsilon: settings.epsilon,
-            relaxation: settings.relaxation,
+            relaxation: settings.self_relaxation(),
             reference: settings.reference,
             coord_scale: settings.coord_scale,
             normalize: settings.normalize,

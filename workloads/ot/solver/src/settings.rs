@@ -19,6 +19,10 @@ pub struct Settings {
     pub epsilon: f64,
     /// Price ρ of creating and destroying mass, in the unit of the cost; balanced if infinite.
     pub relaxation: f64,
+    /// The price for the target alone, if it differs: ρ is then that of the source, the price of
+    /// destroying mass, and this the price of creating it. With ∞ and 10, mass can appear but not
+    /// vanish.
+    pub relaxation_tgt: Option<f64>,
     /// The reference measure of the entropy.
     pub reference: Reference,
     /// The factor from pixels to cost units.
@@ -56,6 +60,7 @@ impl Default for Settings {
         Settings {
             epsilon: 1e-3,
             relaxation: 1.0,
+            relaxation_tgt: None,
             reference: Reference::Product,
             coord_scale: CoordScale::Auto,
             normalize: true,
@@ -75,6 +80,22 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// The prices ρ of source and target.
+    pub fn relaxations(&self) -> [f64; 2] {
+        [
+            self.relaxation,
+            self.relaxation_tgt.unwrap_or(self.relaxation),
+        ]
+    }
+
+    /// The price for both sides of a self-transport, which is symmetric: the harmonic mean.
+    pub(crate) fn self_relaxation(&self) -> f64 {
+        match self.relaxations() {
+            [src, tgt] if src == tgt => src,
+            [src, tgt] => 2.0 / (1.0 / src + 1.0 / tgt),
+        }
+    }
+
     /// Checks that every setting is within its range.
     ///
     /// # Errors
@@ -84,8 +105,10 @@ impl Settings {
         if !(self.epsilon > 0.0 && self.epsilon.is_finite()) {
             return bad("epsilon", self.epsilon, "must be positive and finite");
         }
-        if !(self.relaxation > 0.0) {
-            return bad("relaxation", self.relaxation, "must be positive, or inf");
+        for relaxation in self.relaxations() {
+            if !(relaxation > 0.0) {
+                return bad("relaxation", relaxation, "must be positive, or inf");
+            }
         }
         if let CoordScale::Fixed(scale) = self.coord_scale
             && !(scale > 0.0 && scale.is_finite())

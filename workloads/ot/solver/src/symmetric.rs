@@ -52,7 +52,7 @@ pub(crate) fn settle(
     ];
     pyramid.set_finest(problem, pair, lent);
     let level = &pyramid.levels()[0];
-    let regime = Regime::new(problem.epsilon, problem.relaxation);
+    let regime = Regime::new(problem.epsilon, problem.relaxations);
     refill(&mut state.phi, level.source.n_rows(), [0.0; LANES]);
     state.residuals.start(0);
     let wants_f64 = match settings.precision {

@@ -43,6 +43,13 @@ fn random_pairs_equal_the_dense_oracle() {
             } else {
                 10_f64.powf(dice.between(-2.0, 2.0))
             },
+            // Source and target apart; with ∞ the source's mass cannot vanish, or the target's appear.
+            relaxation_tgt: match seed % 8 {
+                3 => Some(10_f64.powf(dice.between(-2.0, 2.0))),
+                6 => Some(f64::INFINITY),
+                5 if balanced => Some(0.7),
+                _ => None,
+            },
             reference: if seed % 2 == 0 {
                 Reference::Product
             } else {
@@ -59,8 +66,9 @@ fn random_pairs_equal_the_dense_oracle() {
         let duals = grid.solve_dense();
         let exact = grid.evaluate(&duals.f, &duals.g);
         let case = format!(
-            "seed {seed} {h}x{w} ε {:.1e} ρ {:.1e}",
-            settings.epsilon, settings.relaxation
+            "seed {seed} {h}x{w} ε {:.1e} ρ {:?}",
+            settings.epsilon,
+            settings.relaxations()
         );
         if !(exact.residual < 1e-8) {
             wrong.push(format!(

@@ -537,3 +537,33 @@ fn far_apart_pixels_stay_finite() {
         }
     }
 }
+
+/// With prices apart, mass can appear and not vanish, or vanish and not appear.
+#[test]
+fn growth_without_loss() {
+    let pair = embryo_pair(Shape::new(24, 40), 6, Change::default());
+    let heavier = pair.target.density.iter().map(|v| 1.5 * v).collect();
+    let pair = Pair::new(pair.source.clone(), Frame::new(24, 40, heavier).unwrap());
+    let settings = Settings {
+        normalize: false,
+        relaxation: f64::INFINITY,
+        relaxation_tgt: Some(0.1),
+        ..Settings::default()
+    };
+    let grown = solve(&pair, &settings).unwrap();
+    assert_eq!(grown.status, Status::Converged);
+    assert!(grown.mass_destroyed.abs() < 1e-4 * grown.mass_src);
+    let created = grown.mass_tgt - grown.mass_src;
+    assert!((grown.mass_created / created - 1.0).abs() < 1e-4);
+    assert_eq!(grown.sinkhorn_divergence, None);
+    // The other way round: backwards in time nothing appears.
+    let back = Pair::new(pair.target.clone(), pair.source.clone());
+    let settings = Settings {
+        relaxation: 0.1,
+        relaxation_tgt: Some(f64::INFINITY),
+        ..settings
+    };
+    let shrunk = solve(&back, &settings).unwrap();
+    assert!((shrunk.cost / grown.cost - 1.0).abs() < 1e-3);
+    assert!(shrunk.mass_created.abs() < 1e-4 * shrunk.mass_tgt);
+}

@@ -93,6 +93,7 @@ impl Problem {
         let settings = Settings {
             epsilon: number("epsilon", &flags.epsilon, defaults.epsilon)?,
             relaxation: number("relaxation", &flags.relaxation, defaults.relaxation)?,
+            relaxation_tgt: None,
             reference: match find("reference", &flags.reference)? {
                 None => defaults.reference,
                 Some(found) => word(&found, "a reference measure", &REFERENCES)?,
