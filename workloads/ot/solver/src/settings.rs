@@ -3,7 +3,8 @@
 use crate::failure::Failure;
 use crate::geometry::Crop;
 
-/// What to solve, and how exactly. The defaults are those of the command line.
+/// What to solve, and how exactly. The defaults are those of the command line, except for ε, which
+/// the command line chooses by [`auto_epsilon`](crate::auto_epsilon).
 ///
 /// ```
 /// use swathe_ot::{Reference, Settings};
@@ -59,7 +60,7 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             epsilon: 1e-3,
-            relaxation: 1.0,
+            relaxation: 10.0,
             relaxation_tgt: None,
             reference: Reference::Product,
             coord_scale: CoordScale::Auto,
