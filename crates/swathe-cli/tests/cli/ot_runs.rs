@@ -150,21 +150,32 @@ fn maps_and_plans_lie_on_the_original_frame() {
             values.iter().map(|v| f64::from(*v as f32)).collect()
         };
         let velocity: Vec<f64> = fields.velocity_yx_px.iter().flatten().copied().collect();
+        let raw: Vec<f64> = fields.raw_velocity().iter().flatten().copied().collect();
         let expected = [
             ("velocity_yx", rounded(velocity)),
+            ("velocity_raw_yx", rounded(raw)),
             ("created", rounded(fields.created.clone())),
             ("destroyed", rounded(fields.destroyed.clone())),
             ("cost_map", rounded(fields.cost_map.clone())),
         ];
         let line = format!(
-            "ot pairs.csv --pool {pool} --precision {precision} --coupling topk:2 --fields"
+            "ot pairs.csv --epsilon 1e-3 --pool {pool} --precision {precision} --coupling topk:2 --fields"
         );
         swathe(folder.path(), &format!("{line} npz --out npz{pool}")).expect(0);
         let run = folder.path().join(format!("npz{pool}"));
         assert_eq!(texts(&run, "fields_path"), ["fields/%2Ex%2Fy.npz"]);
         let npz = Npz::open(&run.join("fields/%2Ex%2Fy.npz")).unwrap();
         let names: Vec<&str> = npz.names().iter().collect();
-        assert_eq!(names, ["velocity_yx", "created", "destroyed", "cost_map"]);
+        assert_eq!(
+            names,
+            [
+                "velocity_yx",
+                "velocity_raw_yx",
+                "created",
+                "destroyed",
+                "cost_map"
+            ]
+        );
         assert_eq!(npz.read("velocity_yx").unwrap().shape(), [26, 40, 2]);
         assert_eq!(npz.read("created").unwrap().shape(), [26, 40]);
         for (name, map) in &expected {
@@ -189,7 +200,7 @@ fn maps_and_plans_lie_on_the_original_frame() {
         let mut n_live = 0;
         for at in 0..rows.num_rows() {
             let pixel = place("y").value(at) as usize * 40 + place("x").value(at) as usize;
-            assert_eq!(bits(&[created.value(at)]), bits(&[expected[1].1[pixel]]));
+            assert_eq!(bits(&[created.value(at)]), bits(&[expected[2].1[pixel]]));
             n_live += 1;
         }
         let live =
@@ -471,4 +482,51 @@ fn paths_of_files_are_no_results() {
         !text.contains("rows differ") && !text.contains("fields_path"),
         "{text}"
     );
+}
+
+/// By default ε is chosen, the displacement is debiased and has an error bar; with --raw-velocity
+/// it is the plan's own.
+#[test]
+fn motion_is_debiased_by_default() {
+    let folder = tempfile::tempdir().unwrap();
+    let frames = series(5, Shape::new(30, 44));
+    fs::create_dir(folder.path().join("frames")).unwrap();
+    for (t, frame) in frames.iter().enumerate() {
+        save_npy(&folder.path().join(format!("frames/{t}.npy")), frame);
+    }
+    let run = |line: &str, out: &str| {
+        swathe(folder.path(), &format!("ot frames {line} --out {out}")).expect(0);
+        folder.path().join(out)
+    };
+    let (plain, raw) = (run("", "plain"), run("--raw-velocity", "raw"));
+    let epsilon = numbers(&plain, "epsilon");
+    assert!(swathe_ot::EPSILONS.contains(&epsilon[0]), "{epsilon:?}");
+    assert_eq!(epsilon, numbers(&raw, "epsilon"));
+    assert_eq!(numbers(&plain, "relaxation"), [10.0; 4]);
+    for name in [
+        "displacement_err_px",
+        "sinkhorn_divergence",
+        "gap",
+        "blur_px",
+        "blur_ratio",
+        "mass_change",
+        "translation_y_px",
+        "strain_major",
+    ] {
+        assert!(
+            numbers(&plain, name).iter().all(|v| v.is_finite()),
+            "{name}"
+        );
+    }
+    let (debiased, pulled) = ("displacement_p50_px", "displacement_raw_p50_px");
+    assert_eq!(numbers(&plain, pulled), numbers(&raw, debiased));
+    assert_ne!(numbers(&plain, debiased), numbers(&raw, debiased));
+    assert!(
+        numbers(&raw, "displacement_err_px")
+            .iter()
+            .all(|v| v.is_nan())
+    );
+    let apart = run("--relaxation inf,10 --epsilon 1e-3", "apart");
+    assert_eq!(numbers(&apart, "relaxation_tgt"), [10.0; 4]);
+    assert_eq!(numbers(&apart, "relaxation"), [f64::INFINITY; 4]);
 }

@@ -193,7 +193,7 @@ fn a_shard_is_solved_by_one_process_at_a_time() {
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
     let ended = swathe(folder.path(), &format!("{line} --resume"));
-    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    assert_eq!(ended.code, 4, "{}", ended.stderr);
     assert!(
         ended.stderr.contains("another process is writing"),
         "{}",

@@ -68,7 +68,7 @@ pub fn read_programs(paths: &[PathBuf]) -> Result<ProgramInput, ProgramInputErro
         if text.trim_start().starts_with(['{', '[']) {
             return Err(ProgramInputError::Json { path: path.clone() });
         }
-        let Parsed { programs, errors } = parse(&path.display().to_string(), &text);
+        let Parsed { programs, errors, .. } = parse(&path.display().to_string(), &text);
         if programs.is_empty() && errors.is_empty() {
             return Err(ProgramInputError::Empty { path: path.clone() });
         }

@@ -1,6 +1,7 @@
 //! `swathe ot`: solves transport between frames, many pairs at a time.
 
 mod problem;
+mod sampled_epsilon;
 mod show;
 mod suggest;
 mod synth;
@@ -45,13 +46,18 @@ fn solve(flags: &OtRunFlags) -> Result<Code, CliError> {
             .hint("`swathe ot --help` shows what they can be"));
     };
     let run = resolve(&flags.run, out, &PROGRAM)?;
-    let problem = Problem::resolve(&flags.problem, &flags.run, &run)?;
+    let mut problem = Problem::resolve(&flags.problem, &flags.run, &run)?;
     let mut input = open(input)?;
     let ids = input.pairs.iter().map(|pair| pair.id.as_str());
     if let Some(chosen) = run.selection.choose("pair", ids)? {
         input.keep(&chosen);
     }
-    let cache = Arc::new(FrameCache::new(
+    let cache = if problem.settings.raw_velocity {
+        FrameCache::new
+    } else {
+        FrameCache::with_self_transports
+    };
+    let cache = Arc::new(cache(
         Arc::clone(&input.files),
         input.frames.clone(),
         problem.label,
@@ -61,6 +67,21 @@ fn solve(flags: &OtRunFlags) -> Result<Code, CliError> {
         status!("interrupted before anything was solved");
         return Ok(Code::Interrupted);
     };
+    if problem.is_epsilon_auto {
+        let chosen = sampled_epsilon::sampled_epsilon(
+            &input.pairs,
+            &cache,
+            &problem.settings,
+            run.engine.seed,
+            &run.engine.stop,
+        );
+        let Some(epsilon) = chosen else {
+            status!("interrupted before anything was solved");
+            return Ok(Code::Interrupted);
+        };
+        problem.settings.epsilon = epsilon;
+        status!("epsilon {epsilon:e} suits this input (--epsilon auto)");
+    }
     let PairInput { pairs, carried, .. } = input;
     let pairs = Arc::new(pairs);
     let files = PairFiles::new(

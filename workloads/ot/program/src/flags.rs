@@ -97,10 +97,12 @@ pub(crate) struct OtRunFlags {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "What to solve")]
 pub(crate) struct OtProblemFlags {
-    /// Entropic blur, in cost units [default: 1e-3]
+    /// Entropic blur, in cost units, or auto: the largest of 1e-3, 3e-4, 1e-4 and 3e-5 from which
+    /// a smaller one hardly changes the motion of a sample of pairs [default: auto]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub(crate) epsilon: Option<String>,
-    /// Price of creating and destroying mass, in cost units; inf: all mass must move [default: 1]
+    /// Price of creating and destroying mass, in cost units; inf: all mass must move. A,B sets
+    /// source and target apart: inf,10 is growth without loss [default: 10]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub(crate) relaxation: Option<String>,
     /// Measure that entropy is taken against: product, or counting as in OTT-JAX [default: product]
@@ -140,6 +142,10 @@ pub(crate) struct OtProblemFlags {
     /// Width of a pixel, for frames of which the input does not say it
     #[arg(long, value_name = "UM", allow_negative_numbers = true)]
     pub(crate) um_per_px: Option<String>,
+    /// Report the plan's own displacement, as other programs do: entropy pulls it inward. Saves a
+    /// part of the time
+    #[arg(long)]
+    pub(crate) raw_velocity: bool,
     /// Maps to write (velocity, created, destroyed, cost): none, npz or parquet [default: none]
     #[arg(long, value_name = "FORMAT")]
     pub(crate) fields: Option<String>,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use swathe::{Budget, ReclaimerGuard, Reservation};
-use swathe_ot::Shape;
+use swathe_ot::{SelfCell, Shape};
 
 use crate::frame::{FrameError, FrameFiles, FrameRef, LiveFrame};
 
@@ -22,6 +22,8 @@ struct Inner {
     label: Option<f64>,
     budget: Budget,
     kept_bytes_max: u64,
+    /// Whether a frame's bytes include its self-transport, which its cell will hold.
+    keeps_self: bool,
     /// A place for each frame. Its lock is held while the frame is read, so that no other thread
     /// reads the same frame.
     places: Vec<Mutex<Option<CachedFrame>>>,
@@ -31,6 +33,8 @@ struct Inner {
 
 struct CachedFrame {
     frame: Arc<LiveFrame>,
+    /// Keeps the frame's self-transport for all of its pairs, as long as the frame is cached.
+    cell: Arc<SelfCell>,
     /// Time of the last use.
     tick: u64,
     _reservation: Reservation,
@@ -53,11 +57,33 @@ impl FrameCache {
         label: Option<f64>,
         budget: &Budget,
     ) -> FrameCache {
+        FrameCache::build(files, frames, label, budget, false)
+    }
+
+    /// Like [`FrameCache::new`], for pairs whose velocities are debiased: room is reserved for the
+    /// self-transport of every cached frame, without pooling eight bytes per pixel of its box.
+    pub fn with_self_transports(
+        files: Arc<FrameFiles>,
+        frames: Vec<FrameRef>,
+        label: Option<f64>,
+        budget: &Budget,
+    ) -> FrameCache {
+        FrameCache::build(files, frames, label, budget, true)
+    }
+
+    fn build(
+        files: Arc<FrameFiles>,
+        frames: Vec<FrameRef>,
+        label: Option<f64>,
+        budget: &Budget,
+        keeps_self: bool,
+    ) -> FrameCache {
         let inner = Arc::new(Inner {
             files,
             label,
             budget: budget.clone(),
             kept_bytes_max: budget.cap_bytes() / 4,
+            keeps_self,
             places: frames.iter().map(|_| Mutex::new(None)).collect(),
             frames,
             order: Mutex::default(),
@@ -99,19 +125,35 @@ impl FrameCache {
     /// # Panics
     /// If there is no frame of this number.
     pub fn get(&self, number: usize) -> Result<Arc<LiveFrame>, FrameError> {
+        Ok(self.get_with_cell(number)?.0)
+    }
+
+    /// A frame and the cell that keeps its self-transport. A frame that is not cached has a new
+    /// cell every time.
+    ///
+    /// # Errors
+    /// If the frame cannot be read.
+    ///
+    /// # Panics
+    /// If there is no frame of this number.
+    pub fn get_with_cell(
+        &self,
+        number: usize,
+    ) -> Result<(Arc<LiveFrame>, Arc<SelfCell>), FrameError> {
         let inner = &*self.inner;
         let mut place = lock(&inner.places[number]);
         if let Some(kept) = &mut *place {
             inner.touch(number, kept);
-            return Ok(Arc::clone(&kept.frame));
+            return Ok((Arc::clone(&kept.frame), Arc::clone(&kept.cell)));
         }
         inner.n_reads.fetch_add(1, Ordering::Relaxed);
         let frame = swathe::timed("read frame", || {
             inner.files.read(&inner.frames[number], inner.label)
         })?;
         let frame = Arc::new(frame);
-        *place = inner.keep(number, &frame);
-        Ok(frame)
+        let cell = Arc::new(SelfCell::new());
+        *place = inner.keep(number, &frame, &cell);
+        Ok((frame, cell))
     }
 
     /// Number of times that a frame was read from its file.
@@ -122,8 +164,13 @@ impl FrameCache {
 
 impl Inner {
     /// Reserves memory for a frame, evicting others if needed; `None` if that is not possible.
-    fn keep(&self, number: usize, frame: &Arc<LiveFrame>) -> Option<CachedFrame> {
-        let n_bytes = frame.n_bytes();
+    fn keep(
+        &self,
+        number: usize,
+        frame: &Arc<LiveFrame>,
+        cell: &Arc<SelfCell>,
+    ) -> Option<CachedFrame> {
+        let n_bytes = self.n_bytes(frame);
         if n_bytes > self.kept_bytes_max {
             return None;
         }
@@ -147,9 +194,20 @@ impl Inner {
         order.kept_bytes += n_bytes;
         Some(CachedFrame {
             frame: Arc::clone(frame),
+            cell: Arc::clone(cell),
             tick,
             _reservation: reservation,
         })
+    }
+
+    /// Bytes of a frame, with its self-transport if that is kept, too.
+    fn n_bytes(&self, frame: &LiveFrame) -> u64 {
+        let own = if self.keeps_self {
+            (frame.density.len() * size_of::<[f32; 2]>()) as u64
+        } else {
+            0
+        };
+        frame.n_bytes() + own
     }
 
     fn touch(&self, number: usize, kept: &mut CachedFrame) {
@@ -172,7 +230,7 @@ impl Inner {
             if let Some(kept) = place.take() {
                 let mut order = lock(&self.order);
                 order.frame_by_tick.remove(&kept.tick);
-                order.kept_bytes -= kept.frame.n_bytes();
+                order.kept_bytes -= self.n_bytes(&kept.frame);
                 return true;
             }
         }
@@ -229,6 +287,22 @@ mod tests {
         assert!(budget.used_bytes() >= 5 * 800);
         drop(cache);
         assert_eq!(budget.used_bytes(), 0);
+    }
+
+    #[test]
+    fn self_transports_are_counted_and_leave_with_their_frame() {
+        let folder = tempfile::tempdir().unwrap();
+        let budget = Budget::new(4 * 2000);
+        let plain = cache(folder.path(), 3, &budget);
+        let frames = plain.frames().to_vec();
+        drop(plain);
+        let cache = FrameCache::with_self_transports(Arc::default(), frames, None, &budget);
+        let (_, first) = cache.get_with_cell(0).unwrap();
+        assert!(budget.used_bytes() >= 1600);
+        assert!(Arc::ptr_eq(&first, &cache.get_with_cell(0).unwrap().1));
+        // There is room for one frame with its self-transport.
+        cache.get(1).unwrap();
+        assert!(!Arc::ptr_eq(&first, &cache.get_with_cell(0).unwrap().1));
     }
 
     #[test]

@@ -50,6 +50,7 @@ pub static PROGRAM: Program = Program {
         "pool",
         "label",
         "um-per-px",
+        "raw-velocity",
         "fields",
         "coupling",
     ],

@@ -253,8 +253,10 @@ impl PairFiles {
             Dtype::F32
         };
         let velocity: Vec<f64> = fields.velocity_yx_px.iter().flatten().copied().collect();
-        let maps: [(&str, &[f64], usize); 4] = [
+        let raw: Vec<f64> = fields.raw_velocity().iter().flatten().copied().collect();
+        let maps: [(&str, &[f64], usize); 5] = [
             ("velocity_yx", &velocity, 2),
+            ("velocity_raw_yx", &raw, 2),
             ("created", &fields.created, 1),
             ("destroyed", &fields.destroyed, 1),
             ("cost_map", &fields.cost_map, 1),
@@ -324,6 +326,14 @@ impl PairFiles {
             described("x", DataType::UInt32, "px, column in the frame"),
             map("velocity_y", "px per step; NaN off the source"),
             map("velocity_x", "px per step; NaN off the source"),
+            map(
+                "velocity_raw_y",
+                "px per step, with the pull of entropy; NaN off the source",
+            ),
+            map(
+                "velocity_raw_x",
+                "px per step, with the pull of entropy; NaN off the source",
+            ),
             map("created", "problem mass per px; NaN off the target"),
             map("destroyed", "problem mass per px; NaN off the source"),
             map("cost_map", "scaled units squared; NaN off the source"),
@@ -354,6 +364,8 @@ impl PairFiles {
                 place(&|at| x0 + at % w_px),
                 values(&|at| fields.velocity_yx_px[at][0]),
                 values(&|at| fields.velocity_yx_px[at][1]),
+                values(&|at| fields.raw_velocity()[at][0]),
+                values(&|at| fields.raw_velocity()[at][1]),
                 values(&|at| fields.created[at]),
                 values(&|at| fields.destroyed[at]),
                 values(&|at| fields.cost_map[at]),

@@ -154,6 +154,7 @@ pub fn read_maps(path: &Path, shape: Shape) -> Result<Fields, PairRecordError> {
         created: read("created", 1)?,
         destroyed: read("destroyed", 1)?,
         cost_map: read("cost_map", 1)?,
+        ..Fields::default()
     })
 }
 

@@ -39,7 +39,12 @@ pub struct PairRows {
     n_bytes: usize,
     n_unconverged: u64,
     residual_max: f64,
+    /// Normalised pairs whose total mass changes by more than [`MASS_CHANGE_MAX`].
+    n_mass_changed: u64,
 }
+
+/// Where normalised masses hide a larger change than this, the summary says so.
+const MASS_CHANGE_MAX: f64 = 0.05;
 
 /// What the file of known outlines is written from.
 pub struct OutlineStore {
@@ -88,6 +93,7 @@ impl PairRows {
             n_bytes: 0,
             n_unconverged: 0,
             residual_max: 0.0,
+            n_mass_changed: 0,
         }
     }
 }
@@ -212,6 +218,11 @@ impl Rows for PairRows {
             self.n_unconverged += 1;
             self.residual_max = self.residual_max.max(answer.solution.residual);
         }
+        let (before, after) = (answer.solution.mass_src, answer.solution.mass_tgt);
+        if self.settings.normalize && before > 0.0 && after > 0.0 {
+            let is_changed = (after / before - 1.0).abs() > MASS_CHANGE_MAX;
+            self.n_mass_changed += u64::from(is_changed);
+        }
         for file in [&answer.fields, &answer.coupling].into_iter().flatten() {
             // The path counts twice: in the table, and with its checksum in the manifest.
             self.n_bytes += 2 * file.path.len() + size_of::<RowFile>() + file.seal.blake3.len();
@@ -241,6 +252,13 @@ impl Rows for PairRows {
                 self.settings.max_iterations,
                 self.settings.tolerance,
                 self.residual_max
+            ));
+        }
+        if self.n_mass_changed > 0 {
+            warnings.push(format!(
+                "{} of the pairs change their total mass by more than {:.0} %: created and destroyed are relative to normalised mass; --no-normalize shows growth (see the column mass_change)",
+                self.n_mass_changed,
+                100.0 * MASS_CHANGE_MAX
             ));
         }
         if let Some(trouble) = self.files.views().trouble() {

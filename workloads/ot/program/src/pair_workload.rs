@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use swathe::{Finish, Need, Size, Source, Stop};
 use swathe_ot::{
-    Crop, Failure, Geometry, Pair, PixelBox, Residuals, Settings, Shape, Side, Solution, Summary,
-    Transport, lift, place_live, placed_size, summarise,
+    AffineFit, Blurring, Crop, Failure, Geometry, Pair, PixelBox, Residuals, Settings, Shape, Side,
+    Solution, Summary, Transport, affine_fit, blurring, lift, mean_velocity_yx_px, place_live,
+    placed_size, summarise,
 };
 
 use crate::frame::FrameError;
@@ -33,6 +34,12 @@ pub struct PairAnswer {
     pub solution: Solution,
     /// The figures of the displacement field.
     pub summary: Option<Summary>,
+    /// How the objects of the source moved, turned and stretched.
+    pub fit: Option<AffineFit>,
+    /// The blur, compared with displacement and width.
+    pub blurring: Option<Blurring>,
+    /// Mean displacement (y, x) over the source's mass, px.
+    pub velocity_mean_yx_px: Option<[f64; 2]>,
     /// Width of a pixel in µm, if known.
     pub um_per_px: Option<f64>,
     /// The file of the maps, relative to the run folder.
@@ -125,11 +132,11 @@ impl PairRun {
             move |index, _| {
                 let pair = &pairs[index];
                 let get = |side, number| {
-                    let frame = cache.get(number);
+                    let frame = cache.get_with_cell(number);
                     frame.map_err(|error| failed(&cache, side, number, &Arc::new(error)))
                 };
-                let source = get(Side::Source, pair.source)?;
-                let target = get(Side::Target, pair.target)?;
+                let (source, source_cell) = get(Side::Source, pair.source)?;
+                let (target, target_cell) = get(Side::Target, pair.target)?;
                 let outline_of = |frame: &crate::frame::LiveFrame| Outline {
                     shape: frame.shape,
                     live: frame.live,
@@ -143,6 +150,7 @@ impl PairRun {
                 let cut = geometry.live.unwrap_or(nothing);
                 Ok(swathe::timed("cut frames", || {
                     Pair::cut(source.within(cut), target.within(cut), geometry)
+                        .with_self_cells(source_cell, target_cell)
                 }))
             },
         )
@@ -207,7 +215,7 @@ impl Finish for PairRun {
     /// of the frame.
     fn need(&self, size: &Size, solving: Need) -> Need {
         let pool = self.settings().pool as u64;
-        let lifted = 7 * size_of::<f64>() as u64 * size.shape.volume() * pool * pool;
+        let lifted = 9 * size_of::<f64>() as u64 * size.shape.volume() * pool * pool;
         Need {
             lane_bytes: solving.lane_bytes,
             scratch_bytes: solving
@@ -234,12 +242,22 @@ impl Finish for PairRun {
                 self.view(row, pair, &solution, summary.as_ref());
             });
         }
+        let (fit, blurring, velocity_mean_yx_px) = swathe::timed("fit motion", || {
+            (
+                affine_fit(&solution, &pair.source),
+                blurring(&solution, &pair.source),
+                mean_velocity_yx_px(&solution, &pair.source),
+            )
+        });
         let [fields, coupling] = self.write(&named.id, pair, &mut solution)?;
         solution.fields = None;
         solution.residuals = Residuals::default();
         Ok(PairAnswer {
             solution,
             summary,
+            fit,
+            blurring,
+            velocity_mean_yx_px,
             um_per_px: self.um_per_px(named),
             fields,
             coupling,

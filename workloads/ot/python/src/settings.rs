@@ -9,6 +9,7 @@ use swathe_ot::{CoordScale, Crop, Precision, Reference, Settings, Shape};
 pub(crate) fn settings(arguments: &Bound<'_, PyDict>) -> PyResult<Settings> {
     let mut settings = Settings {
         fields: true,
+        raw_velocity: true,
         ..Settings::default()
     };
     let mut padding_px = 16;

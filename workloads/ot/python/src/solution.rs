@@ -243,6 +243,7 @@ impl RawSolution {
             created: vec![f64::NAN; h * w],
             destroyed: vec![f64::NAN; h * w],
             cost_map: vec![f64::NAN; h * w],
+            ..Fields::default()
         };
         let Some(live) = self.solution.geometry.live else {
             return Ok(whole);

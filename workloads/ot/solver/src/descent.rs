@@ -54,7 +54,7 @@ impl State {
 }
 
 /// Below this tolerance f32 tiles may not reach the residual.
-const F32_TOLERANCE: f64 = 1e-6;
+pub(crate) const F32_TOLERANCE: f64 = 1e-6;
 /// A level is left for the next finer one when ε reaches this many of its px².
 const EPSILON_PER_PX2: f64 = 0.3;
 /// The first ε, as a fraction of the squared length of the live box.
@@ -129,7 +129,7 @@ pub(crate) fn descend(
     }
     // f32 no longer makes progress: continue in f64 from its best iterate.
     let level = &pyramid.levels()[0];
-    let regime = Regime::new(problem.epsilon, problem.relaxation);
+    let regime = Regime::new(problem.epsilon, problem.relaxations);
     let goal = Goal {
         residual: problem.tolerance,
         n_max: n_max - first.iterations,
@@ -199,7 +199,7 @@ fn persist<T: Real>(
                     gives_up: true,
                 }
             };
-            let regime = Regime::new(epsilon, problem.relaxation);
+            let regime = Regime::new(epsilon, problem.relaxations);
             let more = iterate(path, level, regime, goal, state, engine, watch)?;
             so_far.iterations += more.iterations;
             if at_last {
@@ -217,7 +217,7 @@ fn persist<T: Real>(
             so_far.converged = again <= problem.tolerance;
         } else {
             std::mem::swap(&mut state.phi, &mut state.kept);
-            let regime = Regime::new(problem.epsilon, problem.relaxation);
+            let regime = Regime::new(problem.epsilon, problem.relaxations);
             engine.set(path, level, regime, false);
             let State { phi, panels, .. } = &mut *state;
             half_sweep(path, level, regime, phi, panels, engine, watch);
@@ -251,7 +251,7 @@ fn begin<T: Real>(
         n_max: n_max.saturating_sub(start.iterations).max(1),
         gives_up: true,
     };
-    let regime = Regime::new(problem.epsilon, problem.relaxation);
+    let regime = Regime::new(problem.epsilon, problem.relaxations);
     let more = iterate(path, level, regime, goal, state, engine, watch)?;
     let so_far = Descent {
         iterations: start.iterations,
@@ -309,7 +309,7 @@ fn walk<T: Real>(
         let mut last;
         let mut gamma_is_exact;
         loop {
-            let regime = Regime::new(epsilon, problem.relaxation);
+            let regime = Regime::new(epsilon, problem.relaxations);
             let at_last = epsilon <= last_epsilon(l);
             let goal = match (at_last, l) {
                 (true, 0) => Goal {
@@ -353,7 +353,7 @@ fn walk<T: Real>(
                 used_f64: T::N_ROWS == f64::N_ROWS,
             });
         }
-        let regime = Regime::new(epsilon, problem.relaxation);
+        let regime = Regime::new(epsilon, problem.relaxations);
         let fine = &levels[l - 1];
         if gamma_is_exact {
             // φ is evaluated at fine source pixels, so only the spread within the target's coarse
@@ -361,7 +361,7 @@ fn walk<T: Real>(
             let next = last_epsilon(l - 1);
             let between = 0.5 * (epsilon + next);
             rescale(&mut state.panels.gamma, &level.target, epsilon / between);
-            let regime = Regime::new(between, problem.relaxation);
+            let regime = Regime::new(between, problem.relaxations);
             prolong(path, level, fine, regime, state, engine, watch);
             rescale(&mut state.phi, &fine.source, between / next);
             if regime.sharpness(level.px) <= CARRY_BITS {

@@ -2,6 +2,7 @@
 
 use crate::failure::{Failure, PixelFault, Side};
 use crate::geometry::Geometry;
+use crate::self_cell::SelfCell;
 use crate::shape::Shape;
 use std::sync::Arc;
 
@@ -87,6 +88,9 @@ pub struct Pair {
     pub target: Arc<Frame>,
     /// Where the frames were cut out of larger ones; `None` if they are whole.
     pub cut: Option<Geometry>,
+    /// Where the self-transports of source and target are kept. Without a cell they are solved
+    /// anew, with the same result.
+    pub self_cells: [Option<Arc<SelfCell>>; 2],
 }
 
 impl Pair {
@@ -96,6 +100,16 @@ impl Pair {
             source: source.into(),
             target: target.into(),
             cut: None,
+            self_cells: [None, None],
+        }
+    }
+
+    /// The pair with cells that keep the self-transports of its two frames for other pairs. A cell
+    /// belongs to the frame that is paired, whole or cut.
+    pub fn with_self_cells(self, source: Arc<SelfCell>, target: Arc<SelfCell>) -> Pair {
+        Pair {
+            self_cells: [Some(source), Some(target)],
+            ..self
         }
     }
 

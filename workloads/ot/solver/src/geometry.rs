@@ -179,9 +179,19 @@ pub fn lift(solution: &Solution, source: &Frame, target: &Frame) -> Option<Field
     let n_px = source.shape.n_px();
     let mut lifted = Fields {
         velocity_yx_px: vec![[f64::NAN; 2]; n_px],
+        velocity_raw_yx_px: if fields.velocity_raw_yx_px.is_empty() {
+            Vec::new()
+        } else {
+            vec![[f64::NAN; 2]; n_px]
+        },
         created: vec![f64::NAN; n_px],
         destroyed: vec![f64::NAN; n_px],
         cost_map: vec![f64::NAN; n_px],
+        target_cost_map: if fields.target_cost_map.is_empty() {
+            Vec::new()
+        } else {
+            vec![f64::NAN; n_px]
+        },
     };
     let Some(live) = geometry.live else {
         return Some(lifted);
@@ -197,11 +207,18 @@ pub fn lift(solution: &Solution, source: &Frame, target: &Frame) -> Option<Field
             if a > 0.0 {
                 let share = a / cells_a[cell];
                 lifted.velocity_yx_px[at] = fields.velocity_yx_px[cell];
+                if let Some(raw) = fields.velocity_raw_yx_px.get(cell) {
+                    lifted.velocity_raw_yx_px[at] = *raw;
+                }
                 lifted.destroyed[at] = fields.destroyed[cell] * share;
                 lifted.cost_map[at] = fields.cost_map[cell] * share;
             }
             if b > 0.0 {
-                lifted.created[at] = fields.created[cell] * (b / cells_b[cell]);
+                let share = b / cells_b[cell];
+                lifted.created[at] = fields.created[cell] * share;
+                if let Some(cost) = fields.target_cost_map.get(cell) {
+                    lifted.target_cost_map[at] = cost * share;
+                }
             }
         }
     }

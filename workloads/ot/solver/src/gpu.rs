@@ -13,12 +13,13 @@ use swathe::{Gpu, GpuError, Lane, Need, Size, Stop};
 use crate::descent::{Start, descend};
 use crate::failure::Failure;
 use crate::frame::Pair;
-use crate::outputs::{empty_outputs, outputs};
+use crate::outputs::empty_outputs;
 use crate::problem::{Problem, prepare};
 use crate::scratch::Scratch;
 use crate::settings::{CoordScale, Precision, Settings};
 use crate::shape::Shape;
 use crate::solution::Solution;
+use crate::solve::finish as finish_solution;
 use crate::stop_latch::StopLatch;
 use kernel::LINE_MAX;
 use launch::{Ended, Lanes, device_bytes, n_lanes_max};
@@ -54,7 +55,9 @@ pub(crate) fn form(size: &Size, settings: &Settings) -> Option<swathe::Shape> {
         && settings.tolerance >= TOLERANCE_MIN
         && settings.max_iterations > 1
         && epsilon >= EPSILON_MIN * length * length
-        && relaxation >= epsilon;
+        && relaxation >= epsilon
+        // The kernels have one price for both sides.
+        && settings.relaxations() == [relaxation; 2];
     fits.then_some(size.shape)
 }
 
@@ -148,9 +151,7 @@ fn finish(
         let descent = swathe::timed("check and go on", || {
             descend(problem, pair, settings, Some(&start), scratch, &watch)
         })?;
-        swathe::timed("outputs", || {
-            outputs(problem, settings, &descent, scratch, &watch)
-        })
+        finish_solution(problem, pair, settings, &descent, scratch, &watch)
     };
     match solve() {
         Err(Failure::Stopped) => Err(GpuError::Stopped),

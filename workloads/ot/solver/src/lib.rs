@@ -38,12 +38,17 @@
     reason = "a comparison with NaN must come out false"
 )]
 
+mod affine;
 mod anderson;
+mod auto_epsilon;
 mod blur;
 mod buckets;
+mod check;
 mod coupling;
 mod dct;
+mod debias;
 mod descent;
+mod error_bar;
 mod failure;
 mod frame;
 mod geometry;
@@ -54,6 +59,8 @@ mod problem;
 mod pyramid;
 mod residuals;
 mod scratch;
+mod self_cell;
+mod self_transport;
 mod settings;
 mod shape;
 mod sharpness;
@@ -63,19 +70,26 @@ mod solve;
 mod stop_latch;
 mod summary;
 mod sweep;
+mod symmetric;
 pub mod synth;
 mod trial;
 mod workload;
 
+pub use affine::{AffineFit, affine_fit, mean_velocity_yx_px, object_fits};
+pub use auto_epsilon::{EPSILONS, auto_epsilon, choose_epsilon, sharp_epsilon};
 pub use buckets::auto_buckets;
+pub use check::{Checked, check, check_plan};
+pub use error_bar::ErrorBar;
 pub use failure::{Failure, PixelFault, Side};
 pub use frame::{Frame, Pair};
 pub use geometry::{Crop, Geometry, lift, place, place_live, pool_live};
 pub use residuals::Residuals;
 pub use scratch::{Need, Scratch, need};
+pub use self_cell::SelfCell;
+pub use self_transport::{SelfTransport, self_transport};
 pub use settings::{CoordScale, Coupling, Precision, Reference, Settings};
 pub use shape::{PixelBox, Shape};
-pub use sharpness::blur_px;
+pub use sharpness::{Blurring, blur_px, blurring};
 pub use solution::{Fields, Link, Potentials, Solution, Status};
 pub use solve::{solve, solve_all, solve_with};
 pub use summary::{N_BANDS, Spread, Summary, summarise};

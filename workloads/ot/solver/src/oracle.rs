@@ -20,8 +20,8 @@ pub struct Grid {
     pub scale: f64,
     /// Entropic blur.
     pub epsilon: f64,
-    /// Price of creating and destroying mass; may be infinite.
-    pub relaxation: f64,
+    /// Prices of destroying mass of the source and of creating mass of the target; may be infinite.
+    pub relaxations: [f64; 2],
     /// The reference measure of the entropy.
     pub reference: Reference,
 }
@@ -33,7 +33,7 @@ pub struct Duals {
     pub f: Vec<f64>,
     /// Potential of the target.
     pub g: Vec<f64>,
-    /// L1 residual of both marginals divided by the larger mass.
+    /// L1 residual of both marginals divided by the smaller mass.
     pub residual: f64,
 }
 
@@ -44,7 +44,7 @@ pub struct Evaluation {
     pub mu: Vec<f64>,
     /// Second marginal of the plan.
     pub nu: Vec<f64>,
-    /// L1 residual of both marginals divided by the larger mass.
+    /// L1 residual of both marginals divided by the smaller mass.
     pub residual: f64,
     /// Transport cost ⟨P, C⟩.
     pub cost: f64,
@@ -74,7 +74,7 @@ impl Grid {
                 CoordScale::Fixed(scale) => scale,
             },
             epsilon: settings.epsilon,
-            relaxation: settings.relaxation,
+            relaxations: settings.relaxations(),
             reference: settings.reference,
         }
     }
@@ -157,10 +157,13 @@ impl Grid {
         loop {
             let last = eps <= self.epsilon;
             for it in 1..=if last { max_iterations } else { 3 } {
-                self.half(&f, &self.a, &self.b, &mut g, eps);
-                self.half(&g, &self.b, &self.a, &mut f, eps);
-                if self.relaxation.is_finite() {
-                    let shift = 0.5 * (self.soft_min(&g, &self.b) - self.soft_min(&f, &self.a));
+                let [src, tgt] = self.relaxations;
+                self.half(&f, &self.a, &self.b, &mut g, tgt, eps);
+                self.half(&g, &self.b, &self.a, &mut f, src, eps);
+                // Two different prices are left to converge without the shift.
+                if src == tgt && src.is_finite() {
+                    let (soft_g, soft_f) = (soft_min(&g, &self.b, tgt), soft_min(&f, &self.a, src));
+                    let shift = 0.5 * (soft_g - soft_f);
                     shift_live(&mut f, &self.a, shift);
                     shift_live(&mut g, &self.b, -shift);
                 }
@@ -198,7 +201,7 @@ impl Grid {
                     })
                 })
                 .collect(),
-            relaxation: self.relaxation,
+            relaxations: self.relaxations,
             counting: self.reference == Reference::Counting,
         };
         let mut duals = vec![0.0; n + m];
@@ -224,7 +227,7 @@ impl Grid {
             .iter()
             .map(|v| v.abs())
             .sum::<f64>()
-            / self.a.iter().sum::<f64>().max(self.b.iter().sum());
+            / self.a.iter().sum::<f64>().min(self.b.iter().sum());
         Duals { f, g, residual }
     }
 
@@ -247,13 +250,17 @@ impl Grid {
     }
 
     /// to ← τε·(log target density − log-sum-exp of `from`).
-    fn half(&self, from: &[f64], m_from: &[f64], m_to: &[f64], to: &mut [f64], eps: f64) {
+    fn half(
+        &self,
+        from: &[f64],
+        m_from: &[f64],
+        m_to: &[f64],
+        to: &mut [f64],
+        relaxation: f64,
+        eps: f64,
+    ) {
         let sums = self.log_sum(&self.logs(from, m_from, eps), eps);
-        let tau = if self.relaxation.is_finite() {
-            self.relaxation / (self.relaxation + eps)
-        } else {
-            1.0
-        };
+        let tau = tau(relaxation, eps);
         for ((to, sum), m) in to.iter_mut().zip(&sums).zip(m_to) {
             if *m > 0.0 {
                 let log_target = match self.reference {
@@ -265,27 +272,16 @@ impl Grid {
         }
     }
 
-    fn soft_min(&self, potential: &[f64], m: &[f64]) -> f64 {
-        let rho = self.relaxation;
-        let live = || potential.iter().zip(m).filter(|(_, m)| **m > 0.0);
-        let least = live().map(|(p, _)| *p).fold(f64::INFINITY, f64::min);
-        least
-            - rho
-                * live()
-                    .map(|(p, m)| m * ((least - p) / rho).exp())
-                    .sum::<f64>()
-                    .ln()
-    }
-
     fn residual(&self, f: &[f64], g: &[f64], mu: &[f64], nu: &[f64]) -> f64 {
-        let one = |m: &[f64], potential: &[f64], marginal: &[f64]| -> f64 {
+        let one = |m: &[f64], potential: &[f64], marginal: &[f64], rho: f64| -> f64 {
             (0..m.len())
                 .filter(|p| m[*p] > 0.0)
-                .map(|p| (m[p] * (-potential[p] / self.relaxation).exp() - marginal[p]).abs())
+                .map(|p| (m[p] * (-potential[p] / rho).exp() - marginal[p]).abs())
                 .sum()
         };
-        let mass = self.a.iter().sum::<f64>().max(self.b.iter().sum());
-        (one(&self.a, f, mu) + one(&self.b, g, nu)) / mass
+        let [src, tgt] = self.relaxations;
+        let mass = self.a.iter().sum::<f64>().min(self.b.iter().sum());
+        (one(&self.a, f, mu, src) + one(&self.b, g, nu, tgt)) / mass
     }
 
     fn objective(&self, f: &[f64], g: &[f64], mu: &[f64], nu: &[f64]) -> f64 {
@@ -297,8 +293,9 @@ impl Grid {
         };
         let entropy = self.epsilon * (reference - mu.iter().sum::<f64>());
         let mut value = dot(mu, f) + dot(nu, g) + entropy;
-        if self.relaxation.is_finite() {
-            for (m, marginal) in [(&self.a, mu), (&self.b, nu)] {
+        let [src, tgt] = self.relaxations;
+        for (m, marginal, relaxation) in [(&self.a, mu, src), (&self.b, nu, tgt)] {
+            if relaxation.is_finite() {
                 let divergence: f64 = m
                     .iter()
                     .zip(marginal)
@@ -311,7 +308,7 @@ impl Grid {
                         }
                     })
                     .sum();
-                value += self.relaxation * divergence;
+                value += relaxation * divergence;
             }
         }
         value
@@ -354,6 +351,23 @@ impl Grid {
     }
 }
 
+/// −ρ·log Σ m·exp(−p/ρ).
+fn soft_min(potential: &[f64], m: &[f64], rho: f64) -> f64 {
+    let live = || potential.iter().zip(m).filter(|(_, m)| **m > 0.0);
+    let least = live().map(|(p, _)| *p).fold(f64::INFINITY, f64::min);
+    let sum = live().map(|(p, m)| m * ((least - p) / rho).exp());
+    least - rho * sum.sum::<f64>().ln()
+}
+
+/// τ = ρ/(ρ + ε).
+fn tau(relaxation: f64, eps: f64) -> f64 {
+    if relaxation.is_finite() {
+        relaxation / (relaxation + eps)
+    } else {
+        1.0
+    }
+}
+
 fn shift_live(potential: &mut [f64], m: &[f64], shift: f64) {
     for (p, m) in potential.iter_mut().zip(m) {
         if *m > 0.0 {
@@ -367,7 +381,7 @@ struct Dense {
     a: Vec<f64>,
     b: Vec<f64>,
     cost: Vec<f64>,
-    relaxation: f64,
+    relaxations: [f64; 2],
     counting: bool,
 }
 
@@ -389,11 +403,15 @@ impl Dense {
         plan
     }
 
+    /// The price of the kth variable.
+    fn price(&self, k: usize) -> f64 {
+        self.relaxations[usize::from(k >= self.a.len())]
+    }
+
     fn targets(&self, duals: &[f64]) -> Vec<f64> {
-        let masses = self.a.iter().chain(&self.b);
+        let masses = self.a.iter().chain(&self.b).zip(duals).enumerate();
         masses
-            .zip(duals)
-            .map(|(m, d)| m * (-d / self.relaxation).exp())
+            .map(|(k, (m, d))| m * (-d / self.price(k)).exp())
             .collect()
     }
 
@@ -412,12 +430,12 @@ impl Dense {
     }
 
     fn value(&self, duals: &[f64], eps: f64) -> f64 {
-        let masses = self.a.iter().chain(&self.b);
+        let masses = self.a.iter().chain(&self.b).zip(duals).enumerate();
         let relaxed: f64 = masses
-            .zip(duals)
-            .map(|(m, d)| {
-                if self.relaxation.is_finite() {
-                    -self.relaxation * m * (-d / self.relaxation).exp_m1()
+            .map(|(k, (m, d))| {
+                let relaxation = self.price(k);
+                if relaxation.is_finite() {
+                    -relaxation * m * (-d / relaxation).exp_m1()
                 } else {
                     m * d
                 }
@@ -428,11 +446,7 @@ impl Dense {
 
     fn sinkhorn(&self, duals: &mut [f64], eps: f64, n_sweeps: usize) {
         let (n, m) = (self.a.len(), self.b.len());
-        let tau = if self.relaxation.is_finite() {
-            self.relaxation / (self.relaxation + eps)
-        } else {
-            1.0
-        };
+        let [tau_src, tau_tgt] = self.relaxations.map(|relaxation| tau(relaxation, eps));
         let log_reference = |v: f64| if self.counting { 0.0 } else { v.ln() };
         let log_target = |v: f64| if self.counting { v.ln() } else { 0.0 };
         let log_sum = |terms: &mut dyn Iterator<Item = f64>| {
@@ -446,13 +460,13 @@ impl Dense {
                     log_sum(&mut (0..n).map(|i| {
                         log_reference(self.a[i]) + (duals[i] - self.cost[i * m + j]) / eps
                     }));
-                duals[n + j] = tau * eps * (log_target(self.b[j]) - sum);
+                duals[n + j] = tau_tgt * eps * (log_target(self.b[j]) - sum);
             }
             for i in 0..n {
                 let sum = log_sum(&mut (0..m).map(|j| {
                     log_reference(self.b[j]) + (duals[n + j] - self.cost[i * m + j]) / eps
                 }));
-                duals[i] = tau * eps * (log_target(self.a[i]) - sum);
+                duals[i] = tau_src * eps * (log_target(self.a[i]) - sum);
             }
         }
     }
@@ -469,7 +483,7 @@ impl Dense {
             let plan = self.plan(duals, eps);
             let mut hessian = vec![0.0; size * size];
             for (k, target) in self.targets(duals).iter().enumerate() {
-                hessian[k * size + k] = target / self.relaxation;
+                hessian[k * size + k] = target / self.price(k);
             }
             for i in 0..n {
                 for j in 0..m {

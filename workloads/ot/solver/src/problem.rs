@@ -10,7 +10,8 @@ use crate::shape::Shape;
 ///
 /// Raw masses A and B reduce to unit masses: with P = c·P′ and c = (AB)^((ε+ρ)/(ε+2ρ)) for the
 /// product measure, (AB)^(ρ/(ε+2ρ)) for the counting measure, the mass terms of the objective
-/// cancel, and P′ solves the problem of unit masses.
+/// cancel, and P′ solves the problem of unit masses. With ρ and ρ′ for source and target,
+/// c^(ε+ρ+ρ′) = A^(ε+ρ)·B^(ε+ρ′), without the ε on the right for the counting measure.
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
     pub geometry: Geometry,
@@ -28,7 +29,8 @@ pub(crate) struct Problem {
     pub frame_px: f64,
     pub work_px: f64,
     pub epsilon: f64,
-    pub relaxation: f64,
+    /// Prices ρ of source and target.
+    pub relaxations: [f64; 2],
     pub reference: Reference,
     /// Residual to reach for the unit problem.
     pub tolerance: f64,
@@ -61,8 +63,9 @@ pub(crate) fn prepare(pair: &Pair, settings: &Settings) -> Result<Problem, Failu
         }
     }
     let both_live = mass_src > 0.0 && mass_tgt > 0.0;
-    let (epsilon, relaxation) = (settings.epsilon, settings.relaxation);
-    if relaxation == f64::INFINITY && !settings.normalize && both_live {
+    let epsilon = settings.epsilon;
+    let relaxations = settings.relaxations();
+    if relaxations == [f64::INFINITY; 2] && !settings.normalize && both_live {
         // Sums of the same pixels in another order differ by rounding, which is accepted here.
         let difference = (mass_src - mass_tgt).abs();
         if difference > 1e-9 * mass_src.max(mass_tgt) {
@@ -82,12 +85,7 @@ pub(crate) fn prepare(pair: &Pair, settings: &Settings) -> Result<Problem, Failu
     };
     let (mass_a, mass_b) = (unit(mass_src), unit(mass_tgt));
     let plan_scale = if both_live {
-        let power = match (relaxation.is_finite(), settings.reference) {
-            (false, _) => 0.5,
-            (true, Reference::Product) => (epsilon + relaxation) / (epsilon + 2.0 * relaxation),
-            (true, Reference::Counting) => relaxation / (epsilon + 2.0 * relaxation),
-        };
-        (power * (mass_a.ln() + mass_b.ln())).exp()
+        plan_scale(epsilon, relaxations, settings.reference, [mass_a, mass_b])
     } else {
         0.0
     };
@@ -106,9 +104,9 @@ pub(crate) fn prepare(pair: &Pair, settings: &Settings) -> Result<Problem, Failu
         frame_px,
         work_px: frame_px * settings.pool as f64,
         epsilon,
-        relaxation,
+        relaxations,
         reference: settings.reference,
-        tolerance: settings.tolerance * mass_a.max(mass_b) / plan_scale.max(f64::MIN_POSITIVE),
+        tolerance: settings.tolerance * mass_a.min(mass_b) / plan_scale.max(f64::MIN_POSITIVE),
     })
 }
 
@@ -122,17 +120,61 @@ impl Problem {
         }
     }
 
-    /// The constant to add to a potential of the unit problem to get one of the problem itself, in
-    /// cost units.
-    pub(crate) fn potential_shift(&self, mass: f64) -> f64 {
-        if self.relaxation.is_finite() {
-            -self.relaxation * (self.plan_scale / mass).ln()
-        } else {
-            let reference = match self.reference {
-                Reference::Product => self.mass_a * self.mass_b,
-                Reference::Counting => 1.0,
-            };
-            0.5 * self.epsilon * (self.plan_scale / reference).ln()
+    /// The constants to add to the potentials of the unit problem to get those of the problem
+    /// itself, in cost units: source and target.
+    pub(crate) fn potential_shifts(&self) -> [f64; 2] {
+        let reference = match self.reference {
+            Reference::Product => self.mass_a * self.mass_b,
+            Reference::Counting => 1.0,
+        };
+        // Both together change the plan by the factor between the two plans.
+        let both = self.epsilon * (self.plan_scale / reference).ln();
+        let relaxed = |relaxation: f64, mass: f64| -relaxation * (self.plan_scale / mass).ln();
+        match self.relaxations.map(f64::is_finite) {
+            [false, false] => [0.5 * both; 2],
+            [true, true] => [
+                relaxed(self.relaxations[0], self.mass_a),
+                relaxed(self.relaxations[1], self.mass_b),
+            ],
+            [true, false] => {
+                let shift = relaxed(self.relaxations[0], self.mass_a);
+                [shift, both - shift]
+            }
+            [false, true] => {
+                let shift = relaxed(self.relaxations[1], self.mass_b);
+                [both - shift, shift]
+            }
         }
     }
+}
+
+/// Mass of the plan per mass of the unit plan: the factor that makes all mass terms of the objective
+/// cancel. A side whose marginal is exact gives the plan its mass.
+fn plan_scale(
+    epsilon: f64,
+    relaxations: [f64; 2],
+    reference: Reference,
+    [mass_a, mass_b]: [f64; 2],
+) -> f64 {
+    let [src, tgt] = relaxations;
+    if src == tgt {
+        let power = match (src.is_finite(), reference) {
+            (false, _) => 0.5,
+            (true, Reference::Product) => (epsilon + src) / (epsilon + 2.0 * src),
+            (true, Reference::Counting) => src / (epsilon + 2.0 * src),
+        };
+        return (power * (mass_a.ln() + mass_b.ln())).exp();
+    }
+    if !src.is_finite() {
+        return mass_a;
+    }
+    if !tgt.is_finite() {
+        return mass_b;
+    }
+    let of_reference = match reference {
+        Reference::Product => epsilon,
+        Reference::Counting => 0.0,
+    };
+    let logs = (of_reference + src) * mass_a.ln() + (of_reference + tgt) * mass_b.ln();
+    (logs / (epsilon + src + tgt)).exp()
 }

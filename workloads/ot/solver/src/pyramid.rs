@@ -32,6 +32,26 @@ impl Pyramid {
     /// Builds the levels: squares of two by two pixels are summed, anchored at the live box. `lent`
     /// is memory for the images of both sides and for their counts of live pixels.
     pub(crate) fn set(&mut self, problem: &Problem, pair: &Pair, lent: [&mut Vec<Row<f64>>; 4]) {
+        self.build(problem, pair, lent, usize::MAX);
+    }
+
+    /// Builds the finest level alone.
+    pub(crate) fn set_finest(
+        &mut self,
+        problem: &Problem,
+        pair: &Pair,
+        lent: [&mut Vec<Row<f64>>; 4],
+    ) {
+        self.build(problem, pair, lent, 1);
+    }
+
+    fn build(
+        &mut self,
+        problem: &Problem,
+        pair: &Pair,
+        lent: [&mut Vec<Row<f64>>; 4],
+        n_levels_max: usize,
+    ) {
         let counting = problem.reference == Reference::Counting;
         let (mut shape, mut px) = (problem.shape, problem.work_px);
         let n_rows = |n_px: usize| n_px.div_ceil(LANES);
@@ -76,7 +96,7 @@ impl Pyramid {
             level.target.set(&b[..n_px], measure_b, shape, false);
             level.px = px;
             self.n_levels += 1;
-            let Some(half) = next_shape(shape) else {
+            let Some(half) = next_shape(shape).filter(|_| self.n_levels < n_levels_max) else {
                 return;
             };
             if counting && finest {

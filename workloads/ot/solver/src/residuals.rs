@@ -21,7 +21,7 @@ impl Residuals {
     /// Bytes of a full history.
     pub(crate) const BYTES_MAX: usize = Residuals::N_POINTS_MAX * size_of::<(u32, f64)>();
 
-    /// Sweeps and the residuals after them, divided by the larger mass as the solution's residual
+    /// Sweeps and the residuals after them, divided by the smaller mass as the solution's residual
     /// is. Sweeps count from 1 over all grids and stages, the coarse ones first. The last sweep is
     /// always included.
     pub fn points(&self) -> Vec<(u32, f64)> {

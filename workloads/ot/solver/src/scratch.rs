@@ -3,8 +3,12 @@
 use crate::anderson::{depth_for, history_rows};
 use crate::blur::{LANES, Row, SEGMENT_MAX, SEGMENT_MIN};
 use crate::descent::State;
+use crate::error_bar::error_bar_bytes;
+use crate::outputs::reference_mass;
+use crate::problem::Problem;
 use crate::pyramid::{Pyramid, next_shape};
 use crate::residuals::Residuals;
+use crate::self_transport::SelfTransport;
 use crate::settings::{Coupling, Precision, Reference, Settings};
 use crate::shape::Shape;
 use crate::solution::Link;
@@ -54,6 +58,11 @@ impl Scratch {
         self.path
     }
 
+    /// Total of the reference measure of the problem that was solved last.
+    pub(crate) fn reference_mass(&self, problem: &Problem) -> f64 {
+        reference_mass(problem, &self.pyramid.levels()[0])
+    }
+
     /// Bytes held now.
     pub fn bytes(&self) -> usize {
         self.pyramid.bytes()
@@ -95,7 +104,7 @@ impl Need {
 /// ```
 /// use swathe_ot::{Settings, Shape, need};
 /// let need = need(Shape::new(256, 512), &Settings::default());
-/// assert!(need.total_bytes() < 25_000_000);
+/// assert!(need.total_bytes() < 35_000_000);
 /// ```
 pub fn need(live: Shape, settings: &Settings) -> Need {
     let wide = size_of::<Row<f64>>();
@@ -125,7 +134,23 @@ pub fn need(live: Shape, settings: &Settings) -> Need {
     };
     // Lists of pixels take no more than panels, except for the unused end of their last block.
     let list_end = LANES * (9 * wide + history_rows(depth_for(0), 1) * size_of::<Row<f32>>());
-    let maps = if settings.fields { 5 } else { 0 } + if settings.potentials { 2 } else { 0 };
+    let debiased = !settings.raw_velocity;
+    let n_fields = if debiased { 7 } else { 5 } + usize::from(settings.target_cost);
+    let n_fields = if settings.fields { n_fields } else { 0 };
+    let maps = n_fields + if settings.potentials { 2 } else { 0 };
+    // A frame cut to its own box, the velocity of its self-transport, and what is kept of that for
+    // both frames.
+    let own_maps = 3 + if settings.potentials { 2 } else { 0 };
+    let own = if debiased {
+        own_maps * n_px * size_of::<f64>() + 2 * SelfTransport::bytes_max(live, settings)
+    } else {
+        0
+    };
+    let bar = if debiased && settings.error_bar && settings.fields {
+        error_bar_bytes(live)
+    } else {
+        0
+    };
     let (links, listing) = coupling_bytes(n_px, settings);
     Need {
         scratch_bytes: sides
@@ -136,7 +161,7 @@ pub fn need(live: Shape, settings: &Settings) -> Need {
             + Residuals::BYTES_MAX
             + (1 << 14),
         // Rows of marginals and moments.
-        pair_bytes: (6 * (line + LANES) * wide).saturating_add(listing) + (1 << 14),
+        pair_bytes: (7 * (line + LANES) * wide).saturating_add(listing) + own.max(bar) + (1 << 14),
         solution_bytes: (maps * n_px * size_of::<f64>() + Residuals::BYTES_MAX)
             .saturating_add(links),
     }
@@ -167,16 +192,13 @@ fn coupling_bytes(n_px: usize, settings: &Settings) -> (usize, usize) {
         Coupling::None => return (0, 0),
         Coupling::TopK(k) => n_px.saturating_mul(k.min(n_px)),
         Coupling::Threshold(mass) => {
-            let Settings {
-                epsilon,
-                relaxation,
-                ..
-            } = settings;
+            let epsilon = settings.epsilon;
+            let relaxations: f64 = settings.relaxations().iter().sum();
             // The number of entries of at least this mass is at most the plan's mass divided by it.
             // The counting measure has a total of n², which raises the plan's mass above 1.
             let power = match settings.reference {
                 Reference::Product => 0.0,
-                Reference::Counting => 2.0 * epsilon / (epsilon + 2.0 * relaxation),
+                Reference::Counting => 2.0 * epsilon / (epsilon + relaxations),
             };
             let n_px = n_px as f64;
             if settings.normalize {

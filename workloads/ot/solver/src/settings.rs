@@ -3,7 +3,8 @@
 use crate::failure::Failure;
 use crate::geometry::Crop;
 
-/// What to solve, and how exactly. The defaults are those of the command line.
+/// What to solve, and how exactly. The defaults are those of the command line, except for ε, which
+/// the command line chooses by [`auto_epsilon`](crate::auto_epsilon).
 ///
 /// ```
 /// use swathe_ot::{Reference, Settings};
@@ -19,13 +20,17 @@ pub struct Settings {
     pub epsilon: f64,
     /// Price ρ of creating and destroying mass, in the unit of the cost; balanced if infinite.
     pub relaxation: f64,
+    /// The price for the target alone, if it differs: ρ is then that of the source, the price of
+    /// destroying mass, and this the price of creating it. With ∞ and 10, mass can appear but not
+    /// vanish.
+    pub relaxation_tgt: Option<f64>,
     /// The reference measure of the entropy.
     pub reference: Reference,
     /// The factor from pixels to cost units.
     pub coord_scale: CoordScale,
     /// Whether each frame is divided by its sum first.
     pub normalize: bool,
-    /// Where to stop: L1 residual of both marginals, divided by the larger mass.
+    /// Where to stop: L1 residual of both marginals, divided by the smaller mass.
     pub tolerance: f64,
     /// The most sweeps at full resolution.
     pub max_iterations: usize,
@@ -41,13 +46,22 @@ pub struct Settings {
     pub potentials: bool,
     /// Which entries of the plan are listed.
     pub coupling: Coupling,
+    /// Whether the maps include the transport cost that arrives at each target pixel.
+    pub target_cost: bool,
+    /// Whether the error bar of the velocity is computed. It needs the maps, and is left out with
+    /// `raw_velocity`.
+    pub error_bar: bool,
+    /// Whether the velocity is left as the plan's mean displacement, which entropy pulls inward.
+    /// Otherwise the self-transport is subtracted; see [`SelfTransport`](crate::SelfTransport).
+    pub raw_velocity: bool,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
             epsilon: 1e-3,
-            relaxation: 1.0,
+            relaxation: 10.0,
+            relaxation_tgt: None,
             reference: Reference::Product,
             coord_scale: CoordScale::Auto,
             normalize: true,
@@ -59,11 +73,30 @@ impl Default for Settings {
             fields: true,
             potentials: false,
             coupling: Coupling::None,
+            target_cost: false,
+            error_bar: true,
+            raw_velocity: false,
         }
     }
 }
 
 impl Settings {
+    /// The prices ρ of source and target.
+    pub fn relaxations(&self) -> [f64; 2] {
+        [
+            self.relaxation,
+            self.relaxation_tgt.unwrap_or(self.relaxation),
+        ]
+    }
+
+    /// The price for both sides of a self-transport, which is symmetric: the harmonic mean.
+    pub(crate) fn self_relaxation(&self) -> f64 {
+        match self.relaxations() {
+            [src, tgt] if src == tgt => src,
+            [src, tgt] => 2.0 / (1.0 / src + 1.0 / tgt),
+        }
+    }
+
     /// Checks that every setting is within its range.
     ///
     /// # Errors
@@ -73,8 +106,10 @@ impl Settings {
         if !(self.epsilon > 0.0 && self.epsilon.is_finite()) {
             return bad("epsilon", self.epsilon, "must be positive and finite");
         }
-        if !(self.relaxation > 0.0) {
-            return bad("relaxation", self.relaxation, "must be positive, or inf");
+        for relaxation in self.relaxations() {
+            if !(relaxation > 0.0) {
+                return bad("relaxation", relaxation, "must be positive, or inf");
+            }
         }
         if let CoordScale::Fixed(scale) = self.coord_scale
             && !(scale > 0.0 && scale.is_finite())

@@ -1,5 +1,6 @@
 //! How far a plan blurs: the spread of the mass of one source pixel.
 
+use crate::affine::affine_fit;
 use crate::frame::Frame;
 use crate::geometry::pool_live;
 use crate::solution::Solution;
@@ -34,13 +35,42 @@ pub fn blur_px(solution: &Solution, source: &Frame) -> Option<f64> {
     let moved: f64 = pixels
         .iter()
         .zip(&fields.destroyed)
-        .zip(&fields.velocity_yx_px)
+        .zip(fields.raw_velocity())
         .filter(|((_, destroyed), [vy, _])| destroyed.is_finite() && vy.is_finite())
         .map(|((a, destroyed), [vy, vx])| (a * per_input - destroyed) * (vy * vy + vx * vx))
         .sum();
     let variance = (solution.cost_px2 - moved) / solution.mass_transported;
     // Rounding can make the zero variance of a single pixel slightly negative.
     Some(variance.max(0.0).sqrt())
+}
+
+/// The blur of a plan, compared with what is to be seen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Blurring {
+    /// How far the mass of one pixel is spread, px; see [`blur_px`].
+    pub blur_px: f64,
+    /// The blur divided by the median displacement; infinite if nothing moves.
+    pub per_displacement: f64,
+    /// The blur divided by the width of the objects; NaN if there is no object of twelve pixels.
+    pub per_width: f64,
+}
+
+/// The blur of a solution, over its median displacement and over the width of its objects. Where
+/// both are above one half, debiasing still gives the motion of objects as a whole, but not of
+/// their parts. `None` if the maps were not kept or nothing is transported.
+pub fn blurring(solution: &Solution, source: &Frame) -> Option<Blurring> {
+    let blur_px = blur_px(solution, source)?;
+    let velocity = &solution.fields.as_ref()?.velocity_yx_px;
+    let lengths = velocity.iter().filter(|v| !v[0].is_nan());
+    let mut lengths: Vec<f64> = lengths.map(|v| v[0].hypot(v[1])).collect();
+    lengths.sort_unstable_by(f64::total_cmp);
+    let median = lengths.get(lengths.len() / 2)?;
+    let width = affine_fit(solution, source).map_or(f64::NAN, |fit| fit.width_px);
+    Some(Blurring {
+        blur_px,
+        per_displacement: blur_px / median,
+        per_width: blur_px / width,
+    })
 }
 
 #[cfg(test)]
@@ -92,6 +122,28 @@ mod tests {
             );
             assert!((blur - want).abs() < 1e-4 * want, "{blur} {want}");
         }
+    }
+
+    #[test]
+    fn blur_is_compared_with_width_and_motion() {
+        // A disc of radius 12 that moves by 4 px.
+        let disc = |cx: f64| {
+            let inside = |p: usize| ((p / 64) as f64 - 32.0).hypot((p % 64) as f64 - cx) < 12.0;
+            let density = (0..64 * 64)
+                .map(|p| f64::from(u8::from(inside(p))))
+                .collect();
+            Frame::new(64, 64, density).unwrap()
+        };
+        let pair = Pair::new(disc(30.0), disc(34.0));
+        let settings = Settings {
+            relaxation: 10.0,
+            ..Settings::default()
+        };
+        let solution = solve(&pair, &settings).unwrap();
+        let found = blurring(&solution, &pair.source).unwrap();
+        assert!((found.blur_px - 1.9).abs() < 0.2, "{found:?}");
+        assert!((found.per_displacement - found.blur_px / 4.0).abs() < 0.01);
+        assert!((found.per_width - found.blur_px / 24.0).abs() < 0.005);
     }
 
     #[test]

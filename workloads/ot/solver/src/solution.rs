@@ -1,5 +1,6 @@
 //! The solution of a pair.
 
+use crate::error_bar::ErrorBar;
 use crate::geometry::Geometry;
 use crate::residuals::Residuals;
 
@@ -12,7 +13,7 @@ pub struct Solution {
     pub iterations: usize,
     /// Sweeps on the coarser grids of the pyramid.
     pub iterations_coarse: usize,
-    /// L1 residual of both marginals divided by the larger mass.
+    /// L1 residual of both marginals divided by the smaller mass.
     pub residual: f64,
     /// The residual after each sweep.
     pub residuals: Residuals,
@@ -24,6 +25,19 @@ pub struct Solution {
     pub cost_px2: f64,
     /// The minimised value.
     pub objective: f64,
+    /// The dual's value at the potentials: a lower bound of the minimum.
+    pub dual_objective: f64,
+    /// How far the minimised value can be from the minimum, cost units: the primal value minus the
+    /// dual value. For balanced transport with the price of repairing the marginals.
+    pub gap: f64,
+    /// The Sinkhorn divergence S_ε = OT(a, b) − ½·OT(a, a) − ½·OT(b, b), with the masses of the
+    /// reference measures cancelled (for the product measure: + ε/2·(Σa − Σb)²). Zero for equal
+    /// frames. `None` if [`Settings::raw_velocity`](crate::Settings::raw_velocity) is set or a side
+    /// has no mass.
+    pub sinkhorn_divergence: Option<f64>,
+    /// The error bar of the velocity, if [`Settings::error_bar`](crate::Settings::error_bar) is set
+    /// and the velocity is not raw.
+    pub error_bar: Option<ErrorBar>,
     /// Total of the source frame, input units.
     pub mass_src: f64,
     /// Total of the target frame, input units.
@@ -84,14 +98,33 @@ impl Status {
 /// [`lift`](crate::lift).
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Fields {
-    /// Mean displacement (y, x) of the mass of each source pixel; NaN off the support.
+    /// Displacement (y, x) of the mass of each source pixel; NaN off the support. Without the pull
+    /// of entropy, unless [`Settings::raw_velocity`](crate::Settings::raw_velocity) is set.
     pub velocity_yx_px: Vec<[f64; 2]>,
+    /// The plan's mean displacement (y, x) of each source pixel, which other programs report; NaN
+    /// off the support. Empty if `velocity_yx_px` is this already.
+    pub velocity_raw_yx_px: Vec<[f64; 2]>,
     /// b − ν̂, signed; NaN off the target's support.
     pub created: Vec<f64>,
     /// a − μ̂, signed; NaN off the source's support.
     pub destroyed: Vec<f64>,
     /// Transport cost of the mass of each source pixel, scaled units; NaN off the support.
     pub cost_map: Vec<f64>,
+    /// Transport cost of the mass that arrives at each target pixel, scaled units; NaN off the
+    /// target's support. Empty unless [`Settings::target_cost`](crate::Settings::target_cost) is
+    /// set.
+    pub target_cost_map: Vec<f64>,
+}
+
+impl Fields {
+    /// The plan's mean displacement (y, x) of each source pixel, whichever map holds it.
+    pub fn raw_velocity(&self) -> &[[f64; 2]] {
+        if self.velocity_raw_yx_px.is_empty() {
+            &self.velocity_yx_px
+        } else {
+            &self.velocity_raw_yx_px
+        }
+    }
 }
 
 /// The dual potentials on the live box, cost units: P = exp((f ⊕ g − C)/ε)·R. Zero off the support.

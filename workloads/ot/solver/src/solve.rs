@@ -1,10 +1,12 @@
 //! Solving one pair, and many pairs on all cores.
 
-use crate::descent::descend;
+use crate::debias::debias;
+use crate::descent::{Descent, descend};
+use crate::error_bar::error_bar;
 use crate::failure::Failure;
 use crate::frame::Pair;
-use crate::outputs::{empty_outputs, outputs};
-use crate::problem::prepare;
+use crate::outputs::{Maps, empty_outputs, outputs};
+use crate::problem::{Problem, prepare};
 use crate::scratch::Scratch;
 use crate::settings::Settings;
 use crate::solution::Solution;
@@ -43,16 +45,59 @@ pub fn solve_with(
     scratch: &mut Scratch,
     stop: &dyn Fn() -> bool,
 ) -> Result<Solution, Failure> {
+    solve_watched(pair, settings, scratch, &StopLatch::new(stop))
+}
+
+/// Like [`solve_with`], as a part of a longer work that is stopped as a whole.
+pub(crate) fn solve_watched(
+    pair: &Pair,
+    settings: &Settings,
+    scratch: &mut Scratch,
+    watch: &StopLatch<'_>,
+) -> Result<Solution, Failure> {
     let problem = swathe::timed("prepare", || prepare(pair, settings))?;
     if problem.mass_src <= 0.0 || problem.mass_tgt <= 0.0 {
         return Ok(empty_outputs(&problem, pair, settings));
     }
-    let watch = StopLatch::new(stop);
     let descent = swathe::timed("anneal", || {
-        descend(&problem, pair, settings, None, scratch, &watch)
+        descend(&problem, pair, settings, None, scratch, watch)
     })?;
-    swathe::timed("outputs", || {
-        outputs(&problem, settings, &descent, scratch, &watch)
+    finish(&problem, pair, settings, &descent, scratch, watch)
+}
+
+/// Makes the solution from the potentials that a descent left in `scratch`.
+pub(crate) fn finish(
+    problem: &Problem,
+    pair: &Pair,
+    settings: &Settings,
+    descent: &Descent,
+    scratch: &mut Scratch,
+    watch: &StopLatch<'_>,
+) -> Result<Solution, Failure> {
+    let solution = swathe::timed("outputs", || {
+        outputs(
+            problem,
+            settings,
+            Maps::of(settings),
+            descent,
+            scratch,
+            watch,
+        )
+    })?;
+    if settings.raw_velocity {
+        return Ok(solution);
+    }
+    let reference_mass = scratch.reference_mass(problem);
+    let solution = debias(solution, reference_mass, pair, settings, scratch, watch)?;
+    if !settings.error_bar {
+        return Ok(solution);
+    }
+    let error_bar = swathe::timed("error bar", || {
+        error_bar(&solution, pair, settings, scratch, watch)
+    })?;
+    Ok(Solution {
+        error_bar,
+        ..solution
     })
 }
 

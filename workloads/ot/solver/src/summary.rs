@@ -12,9 +12,13 @@ pub const N_BANDS: usize = 8;
 pub struct Summary {
     /// Length of the displacement, px.
     pub displacement_px: Spread,
+    /// Length of the plan's mean displacement, which entropy pulls inward, px.
+    pub displacement_raw_px: Spread,
     /// Divergence of the displacement, per step.
     pub div: Spread,
-    /// Curl of the displacement, per step.
+    /// Curl of the displacement, per step. The displacement is close to a gradient, whose curl is
+    /// zero: what is left shows differences between neighbours and tearing, not rotation. See
+    /// [`AffineFit`](crate::AffineFit) for that.
     pub curl: Spread,
     /// Energy of the x displacement in radial bands of its cosine transform, from low to high
     /// frequency: mean square per pixel of the live box, with zero off the support. The bands add
@@ -59,7 +63,8 @@ pub struct Spread {
 /// # Ok::<(), swathe_ot::Failure>(())
 /// ```
 pub fn summarise(solution: &Solution) -> Option<Summary> {
-    let velocity = &solution.fields.as_ref()?.velocity_yx_px;
+    let fields = solution.fields.as_ref()?;
+    let velocity = &fields.velocity_yx_px;
     let shape = solution.geometry.live_work();
     let (h, w) = (shape.h_px, shape.w_px);
     let px = solution.geometry.pool as f64;
@@ -111,8 +116,10 @@ pub fn summarise(solution: &Solution) -> Option<Summary> {
         band_energies(&map, &bands)
     });
     let [displacement_px, div, curl] = values.map(spread);
+    let raw = fields.raw_velocity().iter().filter(|v| !v[0].is_nan());
     Some(Summary {
         displacement_px,
+        displacement_raw_px: spread(raw.map(|[vy, vx]| vx.hypot(*vy)).collect()),
         div,
         curl,
         dct_vx,

@@ -7,30 +7,35 @@ use crate::stop_latch::StopLatch;
 use std::f64::consts::LN_2;
 use swathe::Simd;
 
-/// ε and ρ in the form the iteration uses. Potentials are in bits of ε: φ = f/(ε ln 2).
+/// ε and the prices ρ of both sides in the form the iteration uses. Potentials are in bits of ε:
+/// φ = f/(ε ln 2).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Regime {
     pub epsilon: f64,
-    /// τ = ρ/(ρ + ε); 1 if balanced.
+    /// τ = ρ/(ρ + ε) of the source; 1 if its marginal is exact.
     pub tau: f64,
-    /// ε/ρ; 0 if balanced.
+    /// ε/ρ of the source; 0 if its marginal is exact.
     pub ratio: f64,
+    /// The same for the target.
+    pub tau_tgt: f64,
+    pub ratio_tgt: f64,
 }
 
 impl Regime {
-    pub(crate) fn new(epsilon: f64, relaxation: f64) -> Regime {
-        if relaxation.is_finite() {
-            Regime {
-                epsilon,
-                tau: relaxation / (relaxation + epsilon),
-                ratio: epsilon / relaxation,
+    pub(crate) fn new(epsilon: f64, relaxations: [f64; 2]) -> Regime {
+        let [(tau, ratio), (tau_tgt, ratio_tgt)] = relaxations.map(|relaxation| {
+            if relaxation.is_finite() {
+                (relaxation / (relaxation + epsilon), epsilon / relaxation)
+            } else {
+                (1.0, 0.0)
             }
-        } else {
-            Regime {
-                epsilon,
-                tau: 1.0,
-                ratio: 0.0,
-            }
+        });
+        Regime {
+            epsilon,
+            tau,
+            ratio,
+            tau_tgt,
+            ratio_tgt,
         }
     }
 
@@ -121,7 +126,7 @@ pub(crate) fn half_sweep<T: Real>(
         between,
         watch,
     );
-    potential_of_sums(path, gamma, &b.log_mass, b.lean(), regime)
+    potential_of_sums(path, gamma, &b.log_mass, b.lean(), regime.tau_tgt)
 }
 
 /// One sweep of the map φ ↦ T(φ), written to `panels.image`. Returns the residual of the pair
@@ -158,13 +163,21 @@ pub(crate) fn sweep<T: Real>(
     let (lean_a, lean_b) = (a.lean(), b.lean());
     let (residual, least_a) =
         image_and_residual::<T>(path, phi, image, &a.mass, &a.log_mass, lean_a, regime);
-    if regime.ratio > 0.0 {
+    let Regime {
+        ratio, ratio_tgt, ..
+    } = regime;
+    if ratio > 0.0 || ratio_tgt > 0.0 {
         // The best common shift of the two potentials, in closed form. Only φ is shifted: the next
         // sweep computes γ from φ.
-        let soft_a = soft_sum::<T>(path, image, &a.mass, lean_a, least_a, regime.ratio);
-        let soft_b = soft_sum::<T>(path, gamma, &b.mass, lean_b, least_b, regime.ratio);
-        let least = |least: f64, sum: f64| least - sum.log2() / regime.ratio;
-        let shift = 0.5 * (least(least_b, soft_b) - least(least_a, soft_a));
+        let soft_a = soft_sum::<T>(path, image, &a.mass, lean_a, least_a, ratio);
+        let soft_b = soft_sum::<T>(path, gamma, &b.mass, lean_b, least_b, ratio_tgt);
+        let shift = if ratio == ratio_tgt {
+            let least = |least: f64, sum: f64| least - sum.log2() / ratio;
+            0.5 * (least(least_b, soft_b) - least(least_a, soft_a))
+        } else {
+            let log = |least: f64, sum: f64, ratio: f64| sum.log2() - least * ratio;
+            (log(least_a, soft_a, ratio) - log(least_b, soft_b, ratio_tgt)) / (ratio + ratio_tgt)
+        };
         if shift.is_finite() {
             shift_live(path, image, &a.log_mass, shift);
         }
@@ -184,14 +197,14 @@ compiled_per_path! {
         potential: &mut [Row<f64>],
         log_mass: &[Row<f64>],
         lean: Option<&[Row<f64>]>,
-        regime: Regime,
+        tau: f64,
     ) -> f64 {
         let mut least = [f64::INFINITY; LANES];
         for (i, (log_mass, potential)) in log_mass.iter().zip(potential).enumerate() {
             let lean = lean_of(lean, i);
             for l in 0..LANES {
                 let dead = log_mass[l] <= DEAD;
-                let p = -regime.tau * potential[l] - (1.0 - regime.tau) * lean[l];
+                let p = -tau * potential[l] - (1.0 - tau) * lean[l];
                 potential[l] = if dead { 0.0 } else { p };
                 let leaning = if dead { f64::INFINITY } else { p + lean[l] };
                 least[l] = if leaning < least[l] { leaning } else { least[l] };

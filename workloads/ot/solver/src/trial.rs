@@ -52,6 +52,7 @@ impl Trials {
     pub fn new(settings: Settings) -> Trials {
         let settings = Settings {
             fields: true,
+            error_bar: false,
             ..settings
         };
         Trials(Transport { settings })

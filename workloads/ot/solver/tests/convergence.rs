@@ -9,8 +9,10 @@
 mod pairs;
 
 use swathe_ot::oracle::Grid;
+use swathe_ot::synth::{Change, embryo_pair};
 use swathe_ot::{
-    Pair, Precision, Reference, Scratch, Settings, Shape, Solution, Status, solve_with,
+    Frame, Pair, Precision, Reference, Scratch, Settings, Shape, Solution, Status, solve,
+    solve_with,
 };
 
 const EPSILONS: [f64; 4] = [1e-2, 1e-3, 1e-4, 3e-5];
@@ -178,4 +180,32 @@ fn a_pair_of_1024x2048_converges() {
         let error = (solution.cost / exact.cost - 1.0).abs();
         assert!(error < 2e-4, "ε {epsilon}: cost off by {error:.1e}");
     }
+}
+
+/// Masses that differ by a factor of a hundred million: a residual that is small against the larger
+/// mass would say nothing about the smaller one.
+#[test]
+fn the_smaller_mass_decides_when_masses_differ() {
+    let pair = embryo_pair(Shape::new(16, 24), 5, Change::default());
+    let light = Frame::new(
+        16,
+        24,
+        pair.source.density.iter().map(|v| 1e-8 * v).collect(),
+    )
+    .unwrap();
+    let pair = Pair::new(light, pair.target.clone());
+    let settings = Settings {
+        normalize: false,
+        epsilon: 1e-2,
+        relaxation: 1.0,
+        ..Settings::default()
+    };
+    let solution = solve(&pair, &settings).unwrap();
+    assert_eq!(solution.status, Status::Converged);
+    assert!(solution.residual <= settings.tolerance);
+    let grid = Grid::new(&pair, &settings);
+    let duals = grid.solve_dense();
+    let exact = grid.evaluate(&duals.f, &duals.g);
+    let off = (solution.cost / exact.cost - 1.0).abs();
+    assert!(off < 1e-3, "cost off by {off:e}");
 }

@@ -43,6 +43,13 @@ fn random_pairs_equal_the_dense_oracle() {
             } else {
                 10_f64.powf(dice.between(-2.0, 2.0))
             },
+            // Source and target apart; with ∞ the source's mass cannot vanish, or the target's appear.
+            relaxation_tgt: match seed % 8 {
+                3 => Some(10_f64.powf(dice.between(-2.0, 2.0))),
+                6 => Some(f64::INFINITY),
+                5 if balanced => Some(0.7),
+                _ => None,
+            },
             reference: if seed % 2 == 0 {
                 Reference::Product
             } else {
@@ -52,14 +59,16 @@ fn random_pairs_equal_the_dense_oracle() {
             tolerance: 1e-9,
             max_iterations: 100_000,
             precision: Precision::F64,
+            raw_velocity: true,
             ..Settings::default()
         };
         let grid = Grid::new(&pair, &settings);
         let duals = grid.solve_dense();
         let exact = grid.evaluate(&duals.f, &duals.g);
         let case = format!(
-            "seed {seed} {h}x{w} ε {:.1e} ρ {:.1e}",
-            settings.epsilon, settings.relaxation
+            "seed {seed} {h}x{w} ε {:.1e} ρ {:?}",
+            settings.epsilon,
+            settings.relaxations()
         );
         if !(exact.residual < 1e-8) {
             wrong.push(format!(
@@ -114,6 +123,17 @@ fn random_pairs_equal_the_dense_oracle() {
                         "{case} {precision:?} {name}: {found:e}, not {wanted:e} ({error:.1e})"
                     ));
                 }
+            }
+            // The minimum lies between the dual and the primal value; both are rounded.
+            let slack = 1e-7 * exact.objective.abs().max(all * grid.scale);
+            let upper = solution.dual_objective + solution.gap;
+            if !(solution.dual_objective <= exact.objective + slack
+                && exact.objective <= upper + slack)
+            {
+                wrong.push(format!(
+                    "{case} {precision:?}: {:e} is not between {:e} and {upper:e}",
+                    exact.objective, solution.dual_objective
+                ));
             }
             let fields = lift(&solution, &pair.source, &pair.target).unwrap();
             for (p, wanted) in exact.velocity_yx_px.iter().enumerate() {

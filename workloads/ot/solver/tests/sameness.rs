@@ -17,6 +17,10 @@ fn bits(solution: &Solution) -> Vec<u64> {
         solution.cost,
         solution.cost_px2,
         solution.objective,
+        solution.dual_objective,
+        solution.gap,
+        solution.sinkhorn_divergence.unwrap_or(f64::NAN),
+        solution.error_bar.map_or(f64::NAN, |bar| bar.total_px()),
         solution.mass_transported,
         solution.mass_created,
         solution.mass_destroyed,
@@ -24,7 +28,8 @@ fn bits(solution: &Solution) -> Vec<u64> {
         solution.mass_destroyed_clamped,
     ];
     let fields = solution.fields.as_ref().unwrap();
-    let velocity = fields.velocity_yx_px.iter().flatten();
+    let velocity = fields.velocity_yx_px.iter();
+    let velocity = velocity.chain(&fields.velocity_raw_yx_px).flatten();
     let maps = fields
         .created
         .iter()
@@ -172,6 +177,41 @@ fn masses_add_up() {
             assert!((sum(&fields.destroyed) - s.mass_destroyed).abs() < 1e-9 * all);
             assert!((sum(&fields.created) - s.mass_created).abs() < 1e-9 * all);
             assert!((sum(&fields.cost_map) - s.cost).abs() < 1e-9 * s.cost);
+        }
+    }
+}
+
+/// The cost that leaves source pixels arrives at target pixels, and the costs of a pair read
+/// backwards are those read forwards.
+#[test]
+fn costs_arrive_where_mass_arrives() {
+    for (name, pair) in pairs::all(Shape::new(48, 80)) {
+        for (precision, pool, reference) in [
+            (Precision::F32, 1, Reference::Product),
+            (Precision::F64, 1, Reference::Counting),
+            (Precision::Auto, 2, Reference::Product),
+        ] {
+            let settings = Settings {
+                relaxation: 0.3,
+                tolerance: 1e-6,
+                target_cost: true,
+                precision,
+                pool,
+                reference,
+                ..Settings::default()
+            };
+            let there = solve(&pair, &settings).unwrap();
+            let back = Pair::new(pair.target.clone(), pair.source.clone());
+            let back = solve(&back, &settings).unwrap();
+            let (there_maps, back_maps) = (there.fields.unwrap(), back.fields.unwrap());
+            let sum = |map: &[f64]| map.iter().filter(|v| !v.is_nan()).sum::<f64>();
+            let arrived = sum(&there_maps.target_cost_map);
+            assert!((arrived / there.cost - 1.0).abs() < 1e-3, "{name}");
+            let most = back_maps.cost_map.iter().copied().fold(0.0, f64::max);
+            for (a, b) in there_maps.target_cost_map.iter().zip(&back_maps.cost_map) {
+                let same = a.is_nan() && b.is_nan();
+                assert!(same || (a - b).abs() < 2e-3 * most, "{name}: {a} {b}");
+            }
         }
     }
 }
@@ -496,4 +536,34 @@ fn far_apart_pixels_stay_finite() {
             }
         }
     }
+}
+
+/// With prices apart, mass can appear and not vanish, or vanish and not appear.
+#[test]
+fn growth_without_loss() {
+    let pair = embryo_pair(Shape::new(24, 40), 6, Change::default());
+    let heavier = pair.target.density.iter().map(|v| 1.5 * v).collect();
+    let pair = Pair::new(pair.source.clone(), Frame::new(24, 40, heavier).unwrap());
+    let settings = Settings {
+        normalize: false,
+        relaxation: f64::INFINITY,
+        relaxation_tgt: Some(0.1),
+        ..Settings::default()
+    };
+    let grown = solve(&pair, &settings).unwrap();
+    assert_eq!(grown.status, Status::Converged);
+    assert!(grown.mass_destroyed.abs() < 1e-4 * grown.mass_src);
+    let created = grown.mass_tgt - grown.mass_src;
+    assert!((grown.mass_created / created - 1.0).abs() < 1e-4);
+    assert_eq!(grown.sinkhorn_divergence, None);
+    // The other way round: backwards in time nothing appears.
+    let back = Pair::new(pair.target.clone(), pair.source.clone());
+    let settings = Settings {
+        relaxation: 0.1,
+        relaxation_tgt: Some(f64::INFINITY),
+        ..settings
+    };
+    let shrunk = solve(&back, &settings).unwrap();
+    assert!((shrunk.cost / grown.cost - 1.0).abs() < 1e-3);
+    assert!(shrunk.mass_created.abs() < 1e-4 * shrunk.mass_tgt);
 }

@@ -22,6 +22,8 @@ use swathe_run::store::run_folder::Identity;
 /// The settings of every pair of a run, and what is written of its solution.
 pub(super) struct Problem {
     pub(super) settings: Settings,
+    /// Whether ε is to be chosen by the pairs; the settings have the largest one until then.
+    pub(super) is_epsilon_auto: bool,
     pub(super) fields: FieldsFormat,
     pub(super) label: Option<f64>,
     pub(super) um_per_px: Option<f64>,
@@ -90,9 +92,23 @@ impl Problem {
             find(name, flag)?.map_or(Ok(default), |found| found.number())
         };
         let padding_px = count("padding", &flags.padding, 16)?;
+        let [relaxation, relaxation_tgt] = match find("relaxation", &flags.relaxation)? {
+            None => [Some(defaults.relaxation), None],
+            Some(found) => parse_relaxation(&found)?,
+        };
+        let raw_velocity = match find("raw-velocity", &flags.raw_velocity.then(|| "true".into()))? {
+            None => defaults.raw_velocity,
+            Some(found) => word(&found, "true or false", &[("true", true), ("false", false)])?,
+        };
+        let epsilon = match find("epsilon", &flags.epsilon)? {
+            None => None,
+            Some(found) if found.value.trim() == "auto" => None,
+            Some(found) => Some(real(&found)?),
+        };
         let settings = Settings {
-            epsilon: number("epsilon", &flags.epsilon, defaults.epsilon)?,
-            relaxation: number("relaxation", &flags.relaxation, defaults.relaxation)?,
+            epsilon: epsilon.unwrap_or(defaults.epsilon),
+            relaxation: relaxation.unwrap_or(defaults.relaxation),
+            relaxation_tgt,
             reference: match find("reference", &flags.reference)? {
                 None => defaults.reference,
                 Some(found) => word(&found, "a reference measure", &REFERENCES)?,
@@ -127,6 +143,9 @@ impl Problem {
                 None => Coupling::None,
                 Some(found) => parse_coupling(&found)?,
             },
+            target_cost: false,
+            error_bar: !raw_velocity,
+            raw_velocity,
         };
         let positive = |name: &str, flag: &Option<String>| match find(name, flag)? {
             None => Ok(None),
@@ -139,6 +158,7 @@ impl Problem {
         };
         Ok(Problem {
             settings,
+            is_epsilon_auto: epsilon.is_none(),
             fields: match find("fields", &flags.fields)? {
                 None => FieldsFormat::None,
                 Some(found) => word(&found, "a format for maps", &FIELDS_FORMATS)?,
@@ -193,9 +213,14 @@ pub fn provenance(
         CoordScale::Auto => json!("auto"),
         CoordScale::Fixed(scale) => number_value(scale),
     };
+    let relaxation = match settings.relaxation_tgt {
+        None => number_value(settings.relaxation),
+        Some(target) => json!(format!("{},{target}", settings.relaxation)),
+    };
     let all = [
         ("epsilon", Some(number_value(settings.epsilon))),
-        ("relaxation", Some(number_value(settings.relaxation))),
+        ("relaxation", Some(relaxation)),
+        ("raw-velocity", Some(json!(settings.raw_velocity))),
         (
             "reference",
             Some(json!(name(settings.reference, &REFERENCES))),
@@ -299,6 +324,20 @@ fn typed(flags: &OtProblemFlags) -> Option<String> {
         (true, _) => Some("true".to_owned()),
         (false, true) => Some("false".to_owned()),
         (false, false) => None,
+    }
+}
+
+/// One price, or those of source and target.
+fn parse_relaxation(found: &Found) -> Result<[Option<f64>; 2], CliError> {
+    let Some((source, target)) = found.value.split_once(',') else {
+        return Ok([Some(real(found)?), None]);
+    };
+    let price = |text: &str| text.trim().parse::<f64>().ok().filter(|x| !x.is_nan());
+    match (price(source), price(target)) {
+        (Some(source), Some(target)) => Ok([Some(source), Some(target)]),
+        _ => Err(found
+            .fault("a price, or two")
+            .hint("write 10, or inf,10 for source and target apart")),
     }
 }
 

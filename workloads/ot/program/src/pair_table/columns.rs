@@ -47,7 +47,7 @@ pub(super) fn columns() -> Vec<Column> {
     all.number(
         "residual",
         "",
-        "L1 residual of both marginals divided by the larger mass",
+        "L1 residual of both marginals divided by the smaller mass",
         |answer, _| answer.solution.residual,
     );
     all.number(
@@ -122,6 +122,12 @@ pub(super) fn columns() -> Vec<Column> {
         "price of creating and destroying mass; inf: balanced",
         |_, settings| settings.relaxation,
     );
+    all.maybe_boxed(
+        "relaxation_tgt",
+        "scaled px^2",
+        "price of creating mass, where it differs from that of destroying it; relaxation is then the latter",
+        Box::new(|_, settings| settings.relaxation_tgt),
+    );
     all.text(
         "reference",
         "the measure that entropy is taken against",
@@ -151,10 +157,94 @@ pub(super) fn columns() -> Vec<Column> {
         |answer| answer.solution.geometry.pool,
     );
     all.displacement();
+    all.raw_displacement();
+    all.maybe(
+        "displacement_err_px",
+        "px",
+        "error bar: the mean length of the displacement's error over the source's mass is at most this for nine of ten pairs of known motion; null with --raw-velocity",
+        |answer| Some(answer.solution.error_bar?.total_px()),
+    );
+    all.maybe(
+        "sinkhorn_divergence",
+        "scaled px^2",
+        "S = OT(a,b) - OT(a,a)/2 - OT(b,b)/2 + epsilon/2 (mass_a - mass_b)^2, zero for equal frames; null with --raw-velocity, with two prices and for empty frames",
+        |answer| answer.solution.sinkhorn_divergence,
+    );
+    all.maybe(
+        "gap",
+        "scaled px^2",
+        "how far the objective can be above the minimum: its value minus that of the dual",
+        |answer| Some(answer.solution.gap),
+    );
+    all.maybe(
+        "blur_px",
+        "px",
+        "how far the plan spreads the mass of one pixel: the root of the mean squared distance from its mean destination",
+        |answer| Some(answer.blurring?.blur_px),
+    );
+    all.maybe(
+        "blur_ratio",
+        "",
+        "blur_px divided by the median displacement",
+        |answer| Some(answer.blurring?.per_displacement),
+    );
+    all.maybe(
+        "blur_width_ratio",
+        "",
+        "blur_px divided by the width of the objects (four standard deviations across their long axes, mean over mass)",
+        |answer| Some(answer.blurring?.per_width),
+    );
+    all.maybe(
+        "mass_change",
+        "",
+        "mass_tgt / mass_src - 1; created and destroyed are relative to normalised mass unless --no-normalize is given",
+        |answer| {
+            let solution = &answer.solution;
+            (solution.mass_src > 0.0).then(|| solution.mass_tgt / solution.mass_src - 1.0)
+        },
+    );
+    for (axis, name) in ["y", "x"].into_iter().enumerate() {
+        all.maybe_boxed(
+            &format!("velocity_mean_{name}_px"),
+            "px",
+            &format!("mean of the displacement along {name} over the source's mass"),
+            Box::new(move |answer, _| Some(answer.velocity_mean_yx_px?[axis])),
+        );
+    }
+    for (axis, name) in ["y", "x"].into_iter().enumerate() {
+        all.maybe_boxed(
+            &format!("translation_{name}_px"),
+            "px",
+            &format!("affine fit of each object: motion of its centre along {name}, mean of the objects over mass; an object is a connected set of twelve pixels or more"),
+            Box::new(move |answer, _| Some(answer.fit?.translation_yx_px[axis])),
+        );
+    }
+    all.maybe(
+        "rotation_deg",
+        "degree",
+        "affine fit of each object: turn of its long axis, from x towards y (clockwise where y points down), mean of the objects over mass; null if all are nearly round",
+        |answer| Some(answer.fit?.rotation_deg),
+    );
+    all.maybe(
+        "strain_major",
+        "",
+        "affine fit of each object: relative change of length along its long axis, mean of the objects over mass",
+        |answer| Some(answer.fit?.strain_major),
+    );
+    all.maybe(
+        "strain_minor",
+        "",
+        "affine fit of each object: relative change of length across its long axis, mean of the objects over mass",
+        |answer| Some(answer.fit?.strain_minor),
+    );
     all.spread("div", "divergence of the displacement", |summary| {
         summary.div
     });
-    all.spread("curl", "curl of the displacement", |summary| summary.curl);
+    all.spread(
+        "curl",
+        "curl of the displacement (near zero for a gradient field: it shows differencing and tearing, not rotation; see rotation_deg)",
+        |summary| summary.curl,
+    );
     all.bands("vx", "px^2", |summary| &summary.dct_vx);
     all.bands("vy", "px^2", |summary| &summary.dct_vy);
     all.bands("div", "per step^2", |summary| &summary.dct_div);
@@ -216,6 +306,47 @@ impl Columns {
         self.add(name, unit, description, Value::Number(Box::new(value)));
     }
 
+    /// A number that some pairs do not have.
+    fn maybe(
+        &mut self,
+        name: &str,
+        unit: &'static str,
+        description: &str,
+        value: fn(&PairAnswer) -> Option<f64>,
+    ) {
+        self.maybe_boxed(
+            name,
+            unit,
+            description,
+            Box::new(move |answer, _| value(answer)),
+        );
+    }
+
+    fn maybe_boxed(
+        &mut self,
+        name: &str,
+        unit: &'static str,
+        description: &str,
+        value: Box<NumberOf>,
+    ) {
+        self.add(name, unit, description, Value::Number(value));
+    }
+
+    /// Adds the columns of the plan's own displacement.
+    fn raw_displacement(&mut self) {
+        for (statistic, words, value) in STATISTICS {
+            let value = move |answer: &PairAnswer, _: &Settings| {
+                Some(value(&answer.summary.as_ref()?.displacement_raw_px))
+            };
+            self.add(
+                &format!("displacement_raw_{statistic}_px"),
+                "px",
+                &format!("{words} of the length of the plan's own displacement, which entropy pulls inward, over the source's pixels"),
+                Value::Number(Box::new(value)),
+            );
+        }
+    }
+
     fn pixels(&mut self, name: &str, description: &str, value: fn(&PairAnswer) -> usize) {
         self.0.push(Column {
             name: name.to_owned(),
@@ -239,7 +370,7 @@ impl Columns {
                 self.add(
                     &format!("displacement_{statistic}_{suffix}"),
                     unit,
-                    &format!("{words} of the displacement's length over the source's pixels"),
+                    &format!("{words} of the length of the displacement (v_ab - v_aa: without the pull of entropy, unless --raw-velocity is given) over the source's pixels"),
                     Value::Number(Box::new(value)),
                 );
             }

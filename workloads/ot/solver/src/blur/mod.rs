@@ -13,7 +13,7 @@ mod source;
 mod tile;
 
 pub(crate) use moments::{MomentRows, moment_sums};
-pub(crate) use panel::{GridSide, ReferenceMass, Span, fit, refill};
+pub(crate) use panel::{GridSide, ReferenceMass, Span, fit, refill, turn};
 pub(crate) use real::{Real, exp_row};
 pub(crate) use separable::{Between, Blur, BlurScratch, blur, first_half, second_half};
 

@@ -261,7 +261,7 @@ fn first(problem: &Problem) -> LaneWords {
 /// The cost of every distance d along an axis, in bits of the last ε, and its slope there: the cost
 /// of d + k is cost(d) + cost(k) + k·slope(d).
 fn costs_of(problem: &Problem, n_costs: usize) -> impl Iterator<Item = [Packed; 2]> {
-    let c = Regime::new(problem.epsilon, problem.relaxation).sharpness(problem.work_px);
+    let c = Regime::new(problem.epsilon, problem.relaxations).sharpness(problem.work_px);
     let n_own = problem.shape.h_px.max(problem.shape.w_px);
     (0..n_costs).map(move |d| {
         if d < n_own {
@@ -339,7 +339,7 @@ impl Parameters {
         ]);
         for stage in 0..N_STAGES_MAX {
             let epsilon = settings.epsilon * (1_u64 << stage) as f64;
-            let regime = Regime::new(epsilon, settings.relaxation);
+            let regime = Regime::new(epsilon, settings.relaxations());
             let slack = 1.0 - regime.tau;
             // Few enough bits for an exact product with an integer of up to 13 bits.
             let high = f32::from_bits((slack as f32).to_bits() & !0x1FFF);
@@ -463,7 +463,7 @@ mod tests {
             on_device.record_gamma(&mut recording).unwrap();
             recording.run(&Stop::new()).unwrap();
             let gamma: Vec<Packed> = gpu.read(&on_device.gamma, phi.len(), &Stop::new()).unwrap();
-            let regime = Regime::new(epsilon, relaxation);
+            let regime = Regime::new(epsilon, [relaxation; 2]);
             let mut worst = 0.0_f64;
             for (n, (pair, problem)) in pairs.iter().zip(&problems).enumerate() {
                 let w = problem.shape.w_px;
@@ -509,7 +509,7 @@ mod tests {
             recording.run(&Stop::new()).unwrap();
             let gamma: Vec<Packed> = gpu.read(&lanes.gamma, phi.len(), &Stop::new()).unwrap();
             let epsilon = settings.epsilon * f64::from(1 << stage);
-            let regime = Regime::new(epsilon, settings.relaxation);
+            let regime = Regime::new(epsilon, settings.relaxations());
             let own: Vec<f64> = phi.iter().map(|packed| unpack(*packed)).collect();
             for q in (0..shape.n_px()).filter(|q| pair.target.density[*q] > 0.0) {
                 let (found, wanted) =

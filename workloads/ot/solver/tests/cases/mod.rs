@@ -57,6 +57,7 @@ impl Case {
             normalize: self.json["normalize"].as_bool().unwrap(),
             tolerance,
             precision,
+            raw_velocity: true,
             ..Settings::default()
         }
     }

@@ -48,7 +48,7 @@
         { name: "pair", key: "pair_id", cell: (row) => nameCell(data, row), help: "Its name in the input" },
         { name: "status", value: statusText, cell: statusCell, help: "How the solve ended; why, if it failed" },
         { name: "iterations", key: "iterations", numeric: true, format: S.format.count, help: "Sweeps at full resolution" },
-        number("residual", "residual", "L1 residual of both marginals divided by the larger mass"),
+        number("residual", "residual", "L1 residual of both marginals divided by the smaller mass"),
         number("cost", "cost", "Transport cost ⟨P, C⟩ in scaled px²"),
         number("transported", "mass_transported", `Mass of the plan, ${mass}`),
         number("created", "mass_created", `Target minus what arrives, ${mass}`),
