@@ -15,11 +15,13 @@ use crate::submission::write_submission;
 use crate::task_input::{TaskInput, TaskInputError, read_tasks};
 use serde_json::{Value, json};
 use swathe::{AsSolved, Source};
-use swathe_arc::{GridPrograms, Library, Limits, Order, Pairing, Problem};
+use swathe_arc::{Dialect, GridPrograms, Library, Limits, Order, Pairing, Problem};
 use swathe_run::kind::Extent;
 use swathe_run::store::run_folder::{FolderError, RunJson, write_file};
 
-use crate::flags::{ArcAskedFlags, ArcFlags, ArcVerb, OrderName, OutputsName, PairingName};
+use crate::flags::{
+    ArcAskedFlags, ArcFlags, ArcVerb, DialectName, OrderName, OutputsName, PairingName,
+};
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::interrupt;
 use swathe_command::run_command::{Provenance, run_command};
@@ -67,7 +69,8 @@ fn run_programs(flags: &ArcAskedFlags, run: &RunFlags) -> Result<Code, CliError>
             ),
         );
     }
-    let programs = interrupt::while_reading(|| programs(&flags.programs))?;
+    let programs = interrupt::while_reading(|| programs(&flags.programs, flags.dialect))?;
+    print_dialects(&programs.dialects, flags.dialect);
     let mut tasks = interrupt::while_reading(|| tasks(&flags.tasks))?;
     let names = tasks.tasks.iter().map(|task| task.name.as_str());
     if let Some(chosen) = run.selection.choose("task", names)? {
@@ -174,8 +177,8 @@ fn limits(flags: &ArcAskedFlags) -> Result<Limits, CliError> {
 const WORK_MAX: u64 = 1_000_000_000_000;
 const CALL_BYTES_MAX: u64 = 1 << 40;
 
-fn programs(paths: &[PathBuf]) -> Result<ProgramInput, CliError> {
-    read_programs(paths).map_err(|error| {
+fn programs(paths: &[PathBuf], dialect: DialectName) -> Result<ProgramInput, CliError> {
+    read_programs(paths, dialect.dialect()).map_err(|error| {
         CliError::usage(error.to_string()).hint(match error {
             ProgramInputError::Read { .. } => UNREADABLE_HINT,
             ProgramInputError::Json { .. } => "give tasks with --tasks, and Python files here",
@@ -184,6 +187,20 @@ fn programs(paths: &[PathBuf]) -> Result<ProgramInput, CliError> {
             }
         })
     })
+}
+
+/// Says once which dialects the files were found to be in, unless all are in arc-dsl or the flags chose one.
+fn print_dialects(dialects: &[Dialect], asked: DialectName) {
+    if asked != DialectName::Auto || dialects.iter().all(|&d| d == Dialect::default()) {
+        return;
+    }
+    let found = Dialect::ALL.into_iter().filter_map(|dialect| {
+        let n_files = dialects.iter().filter(|&&d| d == dialect).count() as u64;
+        let files = counted(n_files, "file", "files");
+        (n_files > 0).then(|| format!("{} ({files})", dialect.name()))
+    });
+    let found: Vec<String> = found.collect();
+    status!("dialect by imports: {}", found.join(", "));
 }
 
 fn tasks(paths: &[PathBuf]) -> Result<TaskInput, CliError> {
@@ -329,6 +346,9 @@ impl ArcJob {
 /// The settings that results depend on.
 fn settings(flags: &ArcAskedFlags, limits: &Limits) -> BTreeMap<String, Value> {
     let name = |value: &dyn std::fmt::Debug| json!(format!("{value:?}").to_lowercase());
+    // A dialect that each file decides follows from the files, whose contents are recorded.
+    let dialect = flags.dialect.dialect();
+    let dialect = dialect.map(|dialect| ("dialect", json!(dialect.name())));
     [
         ("pairing", name(&flags.pairing)),
         ("order", name(&flags.order)),
@@ -337,6 +357,7 @@ fn settings(flags: &ArcAskedFlags, limits: &Limits) -> BTreeMap<String, Value> {
         ("call-memory", json!(limits.bytes_max)),
     ]
     .into_iter()
+    .chain(dialect)
     .map(|(name, value)| (name.to_owned(), value))
     .collect()
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use swathe_arc::Dialect;
 use swathe_command::run_flags::RunFlags;
 
 /// Runs grid programs in the ARC DSL on tasks, and says which program solves what.
@@ -35,6 +36,7 @@ Examples:
                                     how much of the programs is shared
 
 Programs are functions `solve_<task>(I)`, or the candidates of one function `batt(task_id, S, I, C, log_path)`.
+Candidates never see the expected output: `C` is None.
 
 RUN/results.parquet has a row for every call, RUN/tasks.parquet the programs that solve each task.";
 
@@ -82,6 +84,16 @@ pub(crate) struct ArcAskedFlags {
     /// Python files of programs: functions of one grid, lines that call primitives, a return
     #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
     pub(crate) programs: Vec<PathBuf>,
+    /// What the programs are written in: auto (each file by its imports and names), arc-dsl, batt
+    /// (generated files, and solvers of S, I and C) or re-arc (verifiers)
+    #[arg(
+        long,
+        value_enum,
+        value_name = "DIALECT",
+        default_value = "auto",
+        hide_possible_values = true
+    )]
+    pub(crate) dialect: DialectName,
     /// A folder of tasks, a *_challenges.json file (its *_solutions.json beside it is used too),
     /// or a JSON file of tasks by name
     #[arg(long, value_name = "PATH", required = true, num_args = 1..)]
@@ -134,6 +146,30 @@ pub(crate) struct ArcAskedFlags {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DialectName {
+    /// Each file by its imports
+    Auto,
+    /// The public arc-dsl
+    ArcDsl,
+    /// Generated batt files, and solvers of S, I and C
+    Batt,
+    /// The verifiers of re-arc
+    ReArc,
+}
+
+impl DialectName {
+    /// The dialect; None if each file decides.
+    pub(crate) fn dialect(self) -> Option<Dialect> {
+        match self {
+            DialectName::Auto => None,
+            DialectName::ArcDsl => Some(Dialect::ArcDsl),
+            DialectName::Batt => Some(Dialect::Batt),
+            DialectName::ReArc => Some(Dialect::ReArc),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PairingName {
     /// Every program on every task
     All,
@@ -162,6 +198,16 @@ pub(crate) struct ArcExplainFlags {
     /// Python files of programs
     #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
     pub(crate) programs: Vec<PathBuf>,
+    /// What the programs are written in: auto (each file by its imports and names), arc-dsl, batt
+    /// (generated files, and solvers of S, I and C) or re-arc (verifiers)
+    #[arg(
+        long,
+        value_enum,
+        value_name = "DIALECT",
+        default_value = "auto",
+        hide_possible_values = true
+    )]
+    pub(crate) dialect: DialectName,
     /// Print this program's graph instead of the figures
     #[arg(long, value_name = "NAME")]
     pub(crate) program: Option<String>,

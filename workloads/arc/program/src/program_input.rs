@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use swathe_arc::{Excerpt, ParseError, Parsed, Program, Reason, parse};
+use swathe_arc::{Dialect, Excerpt, ParseError, Program, Reason, parse, parse_in};
 use swathe_formats::regular_file;
 
 use swathe_run::store::run_folder::InputFile;
@@ -14,6 +14,8 @@ use swathe_run::store::run_folder::InputFile;
 pub struct ProgramInput {
     /// The programs in the order of the files, all of different names.
     pub programs: Vec<Program>,
+    /// The dialect of each file, in the order of the files.
+    pub dialects: Vec<Dialect>,
     /// The file of each program.
     pub files_of_programs: Vec<PathBuf>,
     /// Why others were rejected.
@@ -55,11 +57,15 @@ pub enum ProgramInputError {
     },
 }
 
-/// Reads files of programs. A program with an error, or with the name of an earlier program, is rejected alone.
+/// Reads files of programs, in this dialect or in the one that each file's imports ask for. A program with an error, or
+/// with the name of an earlier program, is rejected alone.
 ///
 /// # Errors
 /// If a file cannot be read, is not UTF-8 text, is JSON, or has no programs.
-pub fn read_programs(paths: &[PathBuf]) -> Result<ProgramInput, ProgramInputError> {
+pub fn read_programs(
+    paths: &[PathBuf],
+    dialect: Option<Dialect>,
+) -> Result<ProgramInput, ProgramInputError> {
     let mut input = ProgramInput::default();
     let mut first_by_name: HashMap<String, (PathBuf, usize)> = HashMap::new();
     for path in paths {
@@ -68,10 +74,16 @@ pub fn read_programs(paths: &[PathBuf]) -> Result<ProgramInput, ProgramInputErro
         if text.trim_start().starts_with(['{', '[']) {
             return Err(ProgramInputError::Json { path: path.clone() });
         }
-        let Parsed { programs, errors, .. } = parse(&path.display().to_string(), &text);
+        let name = path.display().to_string();
+        let parsed = match dialect {
+            Some(dialect) => parse_in(&name, &text, dialect),
+            None => parse(&name, &text),
+        };
+        let (programs, errors) = (parsed.programs, parsed.errors);
         if programs.is_empty() && errors.is_empty() {
             return Err(ProgramInputError::Empty { path: path.clone() });
         }
+        input.dialects.push(parsed.dialect);
         input.rejected.extend(errors);
         let mut starts: Vec<usize> = Vec::new();
         for program in programs {
@@ -130,5 +142,40 @@ fn defined_elsewhere(
             file: first.display().to_string(),
             line: first_line,
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_file_is_read_in_its_own_dialect() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).expect("a file");
+            path
+        };
+        let paths = [
+            write("arc.py", "def a(I):\n    return vmirror(I)\n"),
+            write("batt.py", "def b(S, I, C):\n    return vmirror_t(I)\n"),
+            write(
+                "re.py",
+                "from dsl import *\ndef verify_c(I: Grid) -> Grid:\n    return vmirror(I)\n",
+            ),
+        ];
+        let input = read_programs(&paths, None).expect("programs");
+        assert_eq!(input.rejected, []);
+        assert_eq!(
+            input.dialects,
+            [Dialect::ArcDsl, Dialect::Batt, Dialect::ReArc]
+        );
+        let dialects: Vec<Dialect> = input.programs.iter().map(|p| p.dialect).collect();
+        assert_eq!(dialects, input.dialects);
+        // One dialect for all: the names of another are unknown.
+        let input = read_programs(&paths, Some(Dialect::ReArc)).expect("programs");
+        assert_eq!((input.programs.len(), input.rejected.len()), (2, 1));
+        assert_eq!(input.rejected[0].line, 2);
     }
 }

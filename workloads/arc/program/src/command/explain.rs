@@ -8,7 +8,7 @@ use swathe_command::cli_error::{CliError, Code};
 use swathe_command::error;
 
 pub(super) fn explain(flags: &ArcExplainFlags) -> Result<Code, CliError> {
-    let input = programs(&flags.programs)?;
+    let input = programs(&flags.programs, flags.dialect)?;
     for error in &input.rejected {
         error!("{error}");
     }
