@@ -33,7 +33,9 @@ __all__ = [
     "Geometry",
     "Solution",
     "Solutions",
+    "auto_epsilon",
     "buckets",
+    "check",
     "pad",
     "pair_geometry",
     "solve",
@@ -42,10 +44,11 @@ __all__ = [
     "unpad",
 ]
 
-_FIELDS = ("velocity", "created", "destroyed", "cost")
+_FIELDS = ("velocity", "created", "destroyed", "cost", "velocity_raw")
 _SETTINGS = (
     "epsilon",
     "relaxation",
+    "raw_velocity",
     "reference",
     "coord_scale",
     "normalize",
@@ -161,8 +164,30 @@ class Solution:
 
     @property
     def velocity(self) -> NDArray[np.float64]:
-        """Mean displacement (y, x) of the mass of each source pixel, in px: (height, width, 2)."""
+        """Displacement (y, x) of the mass of each source pixel, in px: (height, width, 2). The pull
+        of entropy towards the middle of neighbours is taken out (unless ``raw_velocity=True``)."""
         return self._map(0)
+
+    @property
+    def velocity_raw(self) -> NDArray[np.float64]:
+        """The plan's mean displacement of each source pixel, as other programs report it."""
+        return self._map(4)
+
+    @property
+    def displacement_err_px(self) -> float | None:
+        """The error bar of the displacement, in px; ``None`` with ``raw_velocity=True``."""
+        return self._figures["displacement_err_px"]
+
+    @property
+    def sinkhorn_divergence(self) -> float | None:
+        """OT(a, b) - OT(a, a) / 2 - OT(b, b) / 2: 0 for equal frames."""
+        divergence = self._figures["sinkhorn_divergence"]
+        return None if divergence is None else divergence * self._scale
+
+    @property
+    def gap(self) -> float:
+        """How far the objective can be above the minimum, in cost units."""
+        return self._figures["gap"] * self._scale
 
     @property
     def created(self) -> NDArray[np.float64]:
@@ -286,8 +311,9 @@ def solve(
 ) -> Solution:
     """Solve one pair of frames of the same shape.
 
-    Settings, with the command's defaults: ``epsilon`` (entropic blur, 1e-3), ``relaxation`` (price
-    of creating and destroying mass, 1; ``inf`` is balanced) or ``tau`` instead of it as in OTT-JAX,
+    Settings: ``epsilon`` (entropic blur, 1e-3; ``"auto"`` chooses it as :func:`auto_epsilon` does),
+    ``relaxation`` (price of creating and destroying mass, 10; ``inf`` is balanced; ``(a, b)`` sets
+    source and target apart) or ``tau`` instead of it as in OTT-JAX, ``raw_velocity`` (False),
     ``reference`` (``"product"`` or ``"counting"``), ``coord_scale`` (``"auto"``: 1 / longer side),
     ``normalize`` (True), ``crop`` (``"union"``, ``"fixed"``, ``"bucketed"``), ``padding``,
     ``buckets``, ``pool``, ``tolerance`` (1e-5), ``max_iterations``, ``precision``.
@@ -349,6 +375,7 @@ def solve_batch(
     same call with ``resume=True`` goes on. ``ids`` names the pairs there. Pairs that fail stand in
     its ``failures``.
     """
+    problems = _chosen_epsilon(problems, settings)
     ot, engine = _split(settings)
     keeps = _check(mode, fields, units, on_error)
     if out is not None:
@@ -373,6 +400,64 @@ def solve_batch(
         raise SolveError("pair", failures)
     solutions = [None if one is None else Solution(one, units, um_per_px) for one in raw]
     return Solutions(solutions, failures, None if report is None else json.loads(report))
+
+
+def auto_epsilon(
+    problems: Iterable[Sequence[ArrayLike | None]], *, seed: int = 0, **settings: Any
+) -> float:
+    """The ``epsilon`` that suits some pairs: the largest of 1e-3, 3e-4, 1e-4 and 3e-5 from which the
+    next smaller one hardly changes the displacement, on a sample of the pairs chosen by ``seed``."""
+    ot, _ = _split(settings)
+    return _swathe.ot.auto_epsilon(problems, ot, seed)
+
+
+def _chosen_epsilon(problems: Iterable[Any], settings: dict[str, Any]) -> Iterable[Any]:
+    """Replace ``epsilon="auto"`` by the number; the pairs, which an iterator gives only once."""
+    if settings.get("epsilon") != "auto":
+        return problems
+    problems = list(problems)
+    others = {name: value for name, value in settings.items() if name in _SETTINGS}
+    del others["epsilon"]
+    settings["epsilon"] = auto_epsilon(problems, seed=settings.get("seed") or 0, **others)
+    return problems
+
+
+def check(
+    src: ArrayLike,
+    tgt: ArrayLike,
+    f: ArrayLike | None = None,
+    g: ArrayLike | None = None,
+    *,
+    plan: Any = None,
+    **settings: Any,
+) -> dict[str, float]:
+    """What anybody's answer is worth: residuals of both marginals, gap and true cost.
+
+    The answer is potentials ``f`` and ``g`` on the frame in cost units (OTT-JAX's are, with
+    ``reference="counting"``), or a ``plan``: a SciPy sparse matrix or an array over flattened
+    pixels, in problem units. Settings as for :func:`solve`.
+
+    >>> import numpy as np
+    >>> a = np.zeros((8, 12)); a[3:5, 3:6] = 1
+    >>> b = np.roll(a, 2, axis=1)
+    >>> solution = solve(a, b, potentials=True)
+    >>> f, g = np.nan_to_num(solution.potentials)
+    >>> good, bad = check(a, b, f, g), check(a, b, f * 0, g * 0)
+    >>> good["gap"] < 1e-6 < bad["gap"]
+    True
+    """
+    ot, _ = _split(settings)
+    if (plan is None) == (f is None or g is None):
+        raise ValueError("give either f and g, or plan")
+    if plan is None:
+        return _swathe.ot.check((src, tgt), ot, (np.asarray(f), np.asarray(g)), None)
+    if not hasattr(plan, "tocoo"):
+        from scipy.sparse import coo_array
+
+        plan = coo_array(np.asarray(plan))
+    entries = plan.tocoo()
+    rows, columns = entries.row.tolist(), entries.col.tolist()
+    return _swathe.ot.check((src, tgt), ot, None, (rows, columns, entries.data.tolist()))
 
 
 def _solve_into(
@@ -425,6 +510,8 @@ def stream(
     """
     if window < 1:
         raise ValueError(f"window is {window}; it is 1 or more")
+    if settings.get("epsilon") == "auto":
+        raise ValueError("a stream has no sample of its pairs: take epsilon from auto_epsilon")
     ot, engine = _split(settings)
     keeps = _check(mode, fields, units, on_error)
     ot["potentials"] = potentials

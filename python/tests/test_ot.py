@@ -45,7 +45,7 @@ def test_a_small_pair_is_the_dense_solution(rho):
     assert solution.converged
     assert solution.cost == pytest.approx(cost, rel=1e-6)
     assert solution.mass_transported == pytest.approx(plan.sum(), rel=1e-6)
-    np.testing.assert_allclose(solution.velocity[ys, xs], velocity, atol=1e-5)
+    np.testing.assert_allclose(solution.velocity_raw[ys, xs], velocity, atol=1e-5)
     assert np.isnan(solution.velocity[a == 0]).all()
     coupling = solution.coupling(threshold=1e-12)
     assert coupling.sum() == pytest.approx(plan.sum(), rel=1e-6)
@@ -319,3 +319,60 @@ def test_empty_frames_are_answers():
     assert batch[0].mass_destroyed == pytest.approx(1.0)
     assert len(swathe.ot.solve_batch([])) == 0
     assert math.isnan(swathe.ot.solve(nothing, nothing).velocity[0, 0, 0])
+
+
+def test_the_pull_of_entropy_is_taken_out():
+    """A disc that moves by a known way: the plan's own displacement points inward."""
+    a, b = disc((60, 90), (30, 35), 10), disc((60, 90), (32, 39), 10)
+    solution = swathe.ot.solve(a, b, epsilon=1e-3)
+    error, raw_error = (
+        np.nanmean(np.hypot(*np.moveaxis(velocity - [2, 4], 2, 0)))
+        for velocity in (solution.velocity, solution.velocity_raw)
+    )
+    assert error < 0.05 < 5 * error < raw_error
+    assert error <= solution.displacement_err_px
+    raw = swathe.ot.solve(a, b, epsilon=1e-3, raw_velocity=True)
+    np.testing.assert_array_equal(raw.velocity, solution.velocity_raw)
+    assert raw.displacement_err_px is None and raw.sinkhorn_divergence is None
+    assert solution.sinkhorn_divergence > 0 and 0 <= solution.gap < 1e-4
+    same = swathe.ot.solve(a, a)
+    assert abs(same.sinkhorn_divergence) < 1e-6
+
+
+def test_epsilon_is_chosen_for_the_call(pairs):
+    epsilon = swathe.ot.auto_epsilon(pairs)
+    assert epsilon in (1e-3, 3e-4, 1e-4, 3e-5)
+    chosen = swathe.ot.solve_batch(pairs, epsilon="auto")
+    given = swathe.ot.solve_batch(pairs, epsilon=epsilon)
+    assert [one.cost for one in chosen] == [one.cost for one in given]
+    with pytest.raises(ValueError, match="auto_epsilon"):
+        swathe.ot.stream(pairs, epsilon="auto")
+
+
+def test_prices_apart(pairs):
+    """Growth without loss: nothing of the source is destroyed."""
+    a, b = disc((40, 50), (20, 25), 6), disc((40, 50), (20, 25), 8)
+    apart = swathe.ot.solve(a, b, relaxation=(math.inf, 0.05), normalize=False)
+    assert abs(apart.mass_destroyed) < 1e-3 * a.sum() and apart.mass_created > 0.5 * (b - a).sum()
+
+
+def test_answers_of_others_are_judged():
+    a, b = disc((14, 18), (6, 7), 4), disc((14, 18), (7, 9), 4)
+    settings = {"epsilon": 5e-3, "relaxation": 1, "reference": "counting"}
+    solution = swathe.ot.solve(a, b, potentials=True, **settings)
+    f, g = np.nan_to_num(solution.potentials)
+    good = swathe.ot.check(a, b, f, g, **settings)
+    assert good["residual_src"] < 1e-4 and good["residual_tgt"] < 1e-4 and good["gap"] < 1e-5
+    assert abs(good["cost"] - solution.cost) < 1e-6
+    bad = swathe.ot.check(a, b, f + 0.05, g, **settings)
+    assert bad["residual_src"] > 0.01 and bad["gap"] > good["gap"]
+    plan, cost, _, (ys, xs) = dense(a / a.sum(), b / b.sum(), 5e-3, 1)
+    whole = np.zeros((a.size, b.size))
+    yb, xb = np.nonzero(b)
+    whole[np.ix_(ys * 18 + xs, yb * 18 + xb)] = plan
+    judged = swathe.ot.check(a, b, plan=whole, epsilon=5e-3, relaxation=1)
+    assert abs(judged["cost"] - cost) < 1e-9 and judged["gap"] < 1e-4
+    with pytest.raises(ValueError, match="either f and g, or plan"):
+        swathe.ot.check(a, b)
+    with pytest.raises(ValueError, match="potential f: its shape"):
+        swathe.ot.check(a, b, f[:3], g)

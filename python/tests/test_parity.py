@@ -35,7 +35,7 @@ def compare(plan, reference):
     assert ours.cost == pytest.approx((plan * cost).sum(), rel=1e-6)
     ya, xs = np.nonzero(a)
     velocity = (plan @ xb / plan.sum(1, keepdims=True) - xa) * max(SHAPE)
-    np.testing.assert_allclose(ours.velocity[ya, xs], velocity, atol=1e-5)
+    np.testing.assert_allclose(ours.velocity_raw[ya, xs], velocity, atol=1e-5)
     np.testing.assert_allclose(ours.destroyed[ya, xs], p - plan.sum(1), atol=1e-8)
     yb, xt = np.nonzero(b)
     np.testing.assert_allclose(ours.created[yb, xt], q - plan.sum(0), atol=1e-8)

@@ -38,6 +38,15 @@ def solve_into(
     ids: list[str] | None,
     um_per_px: float | None,
 ) -> None: ...
+def auto_epsilon(
+    pairs: Iterable[Sequence[ArrayLike | None]], ot: dict[str, Any], seed: int
+) -> float: ...
+def check(
+    pair: tuple[ArrayLike, ArrayLike],
+    ot: dict[str, Any],
+    potentials: tuple[ArrayLike, ArrayLike] | None,
+    plan: tuple[list[int], list[int], list[float]] | None,
+) -> dict[str, float]: ...
 def buckets(shapes: list[tuple[int, int]], n: int) -> list[tuple[int, int]]: ...
 def pair_geometry(
     pair: tuple[ArrayLike, ArrayLike],

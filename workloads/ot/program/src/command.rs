@@ -22,6 +22,7 @@ use swathe_ot::{Crop, Precision};
 use crate::flags::{OtFlags, OtRunFlags, OtVerb};
 use problem::Problem;
 pub use problem::provenance;
+pub use sampled_epsilon::auto_epsilon;
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::interrupt;
 use swathe_command::run_command::{Provenance, run_command};

@@ -18,7 +18,7 @@ pub mod pair_workload;
 pub mod series_files;
 
 use clap::{Args as _, FromArgMatches as _};
-pub use command::provenance;
+pub use command::{auto_epsilon, provenance};
 use swathe_command::program::Program;
 use swathe_run::kind::RunKind;
 

@@ -166,6 +166,15 @@ impl FrameView {
         }))
     }
 
+    /// All pixels of the frame.
+    pub(crate) fn whole(&self) -> Result<Frame, Failure> {
+        self.cut(PixelBox {
+            y0_px: 0,
+            x0_px: 0,
+            shape: self.shape(),
+        })
+    }
+
     fn cut(&self, live: PixelBox) -> Result<Frame, Failure> {
         let Shape { h_px, w_px } = live.shape;
         let mut density = vec![0.0; h_px * w_px];

@@ -5,6 +5,7 @@
 
 mod frame_view;
 mod geometry;
+mod judge;
 mod run;
 mod run_folder;
 mod settings;
@@ -23,6 +24,8 @@ pub fn register(parent: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_class::<solution::RawSolution>()?;
         module.add_function(wrap_pyfunction!(run::solve_pairs, module)?)?;
         module.add_function(wrap_pyfunction!(run_folder::solve_into, module)?)?;
+        module.add_function(wrap_pyfunction!(judge::auto_epsilon, module)?)?;
+        module.add_function(wrap_pyfunction!(judge::check, module)?)?;
         module.add_function(wrap_pyfunction!(geometry::buckets, module)?)?;
         module.add_function(wrap_pyfunction!(geometry::pair_geometry, module)?)
     })

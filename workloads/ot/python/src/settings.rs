@@ -9,7 +9,6 @@ use swathe_ot::{CoordScale, Crop, Precision, Reference, Settings, Shape};
 pub(crate) fn settings(arguments: &Bound<'_, PyDict>) -> PyResult<Settings> {
     let mut settings = Settings {
         fields: true,
-        raw_velocity: true,
         ..Settings::default()
     };
     let mut padding_px = 16;
@@ -42,7 +41,14 @@ pub(crate) fn settings(arguments: &Bound<'_, PyDict>) -> PyResult<Settings> {
         };
         match name.as_str() {
             "epsilon" => settings.epsilon = number()?,
-            "relaxation" => settings.relaxation = number()?,
+            "relaxation" => match value.extract::<(f64, f64)>() {
+                Ok((source, target)) => {
+                    settings.relaxation = source;
+                    settings.relaxation_tgt = (target != source).then_some(target);
+                }
+                Err(_) => settings.relaxation = number()?,
+            },
+            "raw_velocity" => settings.raw_velocity = value.extract()?,
             "tolerance" => settings.tolerance = number()?,
             "max_iterations" => settings.max_iterations = count()?,
             "pool" => settings.pool = count()?,
@@ -93,6 +99,7 @@ pub(crate) fn settings(arguments: &Bound<'_, PyDict>) -> PyResult<Settings> {
             )));
         }
     };
+    settings.error_bar = !settings.raw_velocity;
     settings
         .check()
         .map_err(|error| PyValueError::new_err(error.to_string()))?;

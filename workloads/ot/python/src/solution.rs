@@ -42,12 +42,13 @@ impl RawSolution {
     }
 }
 
-/// The three maps and the velocity, on the frame.
+/// The velocity, the three maps and the raw velocity, on the frame.
 type Maps<'py> = (
     Bound<'py, PyArray3<f64>>,
     Bound<'py, PyArray2<f64>>,
     Bound<'py, PyArray2<f64>>,
     Bound<'py, PyArray2<f64>>,
+    Bound<'py, PyArray3<f64>>,
 );
 
 /// The crop, the work grid, where the crop lies in it, and the pool.
@@ -91,15 +92,20 @@ impl RawSolution {
             ("mass_created_clamped", solution.mass_created_clamped),
             ("mass_destroyed_clamped", solution.mass_destroyed_clamped),
             ("coord_scale", solution.coord_scale),
+            ("gap", solution.gap),
             ("epsilon", self.settings.epsilon),
             ("relaxation", self.settings.relaxation),
         ];
         for (name, value) in numbers {
             figures.set_item(name, value)?;
         }
+        figures.set_item("sinkhorn_divergence", solution.sinkhorn_divergence)?;
+        let error_bar = solution.error_bar.map(|bar| bar.total_px());
+        figures.set_item("displacement_err_px", error_bar)?;
         if let Some(summary) = &self.summary {
             for (name, suffix, spread) in [
                 ("displacement", "_px", &summary.displacement_px),
+                ("displacement_raw", "_px", &summary.displacement_raw_px),
                 ("div", "", &summary.div),
                 ("curl", "", &summary.curl),
             ] {
@@ -127,7 +133,7 @@ impl RawSolution {
         self.solution.fields.is_some()
     }
 
-    /// Velocity, created, destroyed and cost on the frame; NaN off the support.
+    /// Velocity, created, destroyed, cost and raw velocity on the frame; NaN off the support.
     fn fields<'py>(&self, py: Python<'py>) -> PyResult<Maps<'py>> {
         let whole = py.detach(|| self.fields_on_frame())?;
         let (h, w) = self.frame_shape();
@@ -135,13 +141,16 @@ impl RawSolution {
             let map = Array2::from_shape_vec((h, w), values);
             map.expect("a value for every pixel").to_pyarray(py)
         };
-        let velocity: Vec<f64> = whole.velocity_yx_px.into_iter().flatten().collect();
-        let velocity = Array3::from_shape_vec((h, w, 2), velocity);
+        let velocity = |values: Vec<[f64; 2]>| {
+            let map = Array3::from_shape_vec((h, w, 2), values.into_iter().flatten().collect());
+            map.expect("two values for every pixel").to_pyarray(py)
+        };
         Ok((
-            velocity.expect("two values for every pixel").to_pyarray(py),
+            velocity(whole.velocity_yx_px),
             map(whole.created),
             map(whole.destroyed),
             map(whole.cost_map),
+            velocity(whole.velocity_raw_yx_px),
         ))
     }
 
@@ -240,6 +249,7 @@ impl RawSolution {
         let (h, w) = self.frame_shape();
         let mut whole = Fields {
             velocity_yx_px: vec![[f64::NAN; 2]; h * w],
+            velocity_raw_yx_px: vec![[f64::NAN; 2]; h * w],
             created: vec![f64::NAN; h * w],
             destroyed: vec![f64::NAN; h * w],
             cost_map: vec![f64::NAN; h * w],
@@ -257,6 +267,7 @@ impl RawSolution {
                 let from = y * live.shape.w_px + x;
                 let to = (live.y0_px + y) * w + live.x0_px + x;
                 whole.velocity_yx_px[to] = cut.velocity_yx_px[from];
+                whole.velocity_raw_yx_px[to] = cut.raw_velocity()[from];
                 whole.created[to] = cut.created[from];
                 whole.destroyed[to] = cut.destroyed[from];
                 whole.cost_map[to] = cut.cost_map[from];

@@ -24,13 +24,26 @@ pub(super) fn sampled_epsilon(
     seed: u64,
     stop: &Stop,
 ) -> Option<f64> {
-    let sample = sample_of(pairs.len(), seed);
+    let load = |index: usize| load(&pairs[index], cache, settings);
+    auto_epsilon(pairs.len(), load, settings, seed, stop)
+}
+
+/// The ε for `n` pairs, decided on some of them. `load` returns a pair cut to its live box, or
+/// `None` if it cannot be used. `None` if the search was stopped.
+pub fn auto_epsilon(
+    n: usize,
+    load: impl Fn(usize) -> Option<Pair> + Sync,
+    settings: &Settings,
+    seed: u64,
+    stop: &Stop,
+) -> Option<f64> {
+    let sample = sample_of(n, seed);
     let next = AtomicUsize::new(0);
     let work = || {
         let mut scratch = Scratch::new();
         let mut found = Vec::new();
         while let Some(index) = sample.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let Some(pair) = load(&pairs[*index], cache, settings) else {
+            let Some(pair) = load(*index) else {
                 continue;
             };
             let epsilon = sharp_epsilon(&pair, settings, &mut scratch, &|| stop.requested());
