@@ -92,7 +92,7 @@ pub(crate) enum Command {
     Demo(DemoFlags),
     /// Put the shards of a run together into one table
     Merge(MergeFlags),
-    /// List the shards of a run: finished, running, dead or missing, and how to solve the rest
+    /// List the shards of a run, and how to solve those that are not finished
     Shards(ShardsFlags),
     /// Explain a finished run: its page, as text, as a picture, or beside another run
     Report(ReportFlags),

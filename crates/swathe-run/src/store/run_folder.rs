@@ -52,6 +52,8 @@ pub struct RunFolder {
     manifest: Arc<Mutex<Manifest>>,
     faults: Faults,
     warnings: Vec<String>,
+    /// Lines of the manifest that an earlier process wrote.
+    n_lines_found: usize,
     /// The part that is being written.
     committing: Option<JoinHandle<Result<(), FolderError>>>,
     _lock: FolderLock,
@@ -268,9 +270,11 @@ impl RunFolder {
         part::remove_unannounced(path, manifest.lines())?;
         let base = part::files_folder(path, &run.identity);
         part::check_files(&base, manifest.lines())?;
+        let n_lines_found = manifest.lines().len();
         Ok(RunFolder {
             path: path.to_owned(),
             run,
+            n_lines_found,
             manifest: Arc::new(Mutex::new(manifest)),
             faults: faults.clone(),
             warnings,
@@ -420,7 +424,7 @@ impl RunFolder {
                     self.run.identity.problems(),
                     (rows.table(), &part::table_schema(&rows.schema())),
                     self.run.made.as_ref(),
-                    n_threads,
+                    (self.n_lines_found, n_threads),
                 )
             });
             merged.map_err(FolderError::vanished)?

@@ -17,7 +17,7 @@ use super::manifest::{self, Checksum, Manifest, ManifestLine, Spans};
 use super::on_threads::on_threads;
 use super::own_files::{refuse_link, remove_temporary};
 use super::part::{FOLDER_NAME, check_line, outcomes_name, outcomes_schema};
-use super::table_file::check;
+use super::table_file::{check, check_length};
 use crate::store::table_reader::TableReader;
 
 /// The result of a merge.
@@ -116,7 +116,8 @@ pub fn merge_shards(run: &Path, n_threads: usize) -> Result<Merged, FolderError>
         .collect();
     let problems = 0..first.identity.n_problems;
     let made = first.made.as_ref();
-    let tables = merge(run, &borrowed, problems, (&table, &schema), made, n_threads)?;
+    let threads = (usize::MAX, n_threads);
+    let tables = merge(run, &borrowed, problems, (&table, &schema), made, threads)?;
     let merged = Merged {
         simd: simd.into_iter().cloned().collect(),
         ..tables.merged(table_hashes(&tables.table, n_threads)?)
@@ -157,14 +158,15 @@ impl Tables {
 }
 
 /// Merges the announced parts of some folders into the tables of `out`. Each of `problems` must
-/// have exactly one outcome in the part files; the manifests alone are not trusted.
+/// have exactly one outcome in the part files; the manifests alone are not trusted. Parts from the
+/// line `n_own_from` on were written by this process.
 pub(super) fn merge(
     out: &Path,
     folders: &[(PathBuf, &[ManifestLine])],
     problems: Range<u64>,
     (table, schema): (&str, &Schema),
     made: Option<&RunOrigin>,
-    n_threads: usize,
+    (n_own_from, n_threads): (usize, usize),
 ) -> Result<Tables, FolderError> {
     debug_assert!(schema.fields().iter().all(|field| is_supported(field)));
     let parts = folders.iter().flat_map(|(folder, lines)| {
@@ -176,6 +178,12 @@ pub(super) fn merge(
         let (folder, at, line) = parts[number];
         let path = folder.join(FOLDER_NAME).join(&line.part);
         let outcomes_path = path.with_file_name(outcomes_name(&line.part));
+        // What this process wrote moments ago is read from the system's cache, which would hide
+        // damage on disk.
+        let check = match at < n_own_from {
+            true => check,
+            false => check_length,
+        };
         check(&path, &line.rows)?;
         check(&outcomes_path, &line.outcomes)?;
         check_line(folder, at, line)?;
