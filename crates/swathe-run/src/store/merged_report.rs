@@ -36,9 +36,16 @@ pub fn write_merged_report(
         for (name, n) in &file.figures {
             *figures.entry(name.clone()).or_default() += n;
         }
+    }
+    // What all shards say is said once; the rest names its shard.
+    for (file, shard) in files.iter().zip(&shards) {
         for warning in &file.warnings {
-            if !warnings.contains(warning) {
-                warnings.push(warning.clone());
+            let warning = match files.iter().all(|other| other.warnings.contains(warning)) {
+                true => warning.clone(),
+                false => format!("shard {}/{}: {warning}", shard.number, shard.n_shards),
+            };
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
             }
         }
     }

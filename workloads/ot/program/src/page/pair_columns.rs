@@ -22,7 +22,7 @@ const FAILURES: &str = "failures.parquet";
 const FRAMES: [&str; 2] = ["src", "tgt"];
 
 /// Figures of a pair that the page shows besides its name and status.
-const NUMBERS: [&str; 14] = [
+const NUMBERS: [&str; 15] = [
     "iterations",
     "residual",
     "cost",
@@ -33,6 +33,7 @@ const NUMBERS: [&str; 14] = [
     "mass_created",
     "mass_destroyed",
     "displacement_mean_px",
+    "displacement_err_px",
     "displacement_p95_px",
     "displacement_max_px",
     "displacement_mean_um",

@@ -37,6 +37,7 @@
     const number = (name, key, help) => ({ name, key, help, numeric: true, format: S.format.aligned });
     const lengths = (unit, word) => !has(`displacement_mean_${unit}`) ? [] : [
       number(`mean, ${word}`, `displacement_mean_${unit}`, `Mean length of the displacement over the source's pixels, ${word}`),
+      ...(has(`displacement_err_${unit}`) ? [number(`± ${word}`, `displacement_err_${unit}`, `Error bar of the displacement: what blur and prices of mass may still change, ${word}`)] : []),
       number(`p95, ${word}`, `displacement_p95_${unit}`, `95th percentile of the displacement's length, ${word}`),
       number(`max, ${word}`, `displacement_max_${unit}`, `Largest displacement, ${word}`),
     ];
@@ -47,14 +48,14 @@
       columns: [
         { name: "pair", key: "pair_id", cell: (row) => nameCell(data, row), help: "Its name in the input" },
         { name: "status", value: statusText, cell: statusCell, help: "How the solve ended; why, if it failed" },
-        { name: "iterations", key: "iterations", numeric: true, format: S.format.count, help: "Sweeps at full resolution" },
-        number("residual", "residual", "L1 residual of both marginals divided by the smaller mass"),
-        number("cost", "cost", "Transport cost ⟨P, C⟩ in scaled px²"),
+        ...lengths("px", "px"),
+        ...lengths("um", "µm"),
         number("transported", "mass_transported", `Mass of the plan, ${mass}`),
         number("created", "mass_created", `Target minus what arrives, ${mass}`),
         number("destroyed", "mass_destroyed", `Source minus what leaves, ${mass}`),
-        ...lengths("px", "px"),
-        ...lengths("um", "µm"),
+        number("residual", "residual", "L1 residual of both marginals divided by the smaller mass"),
+        number("cost", "cost", "Transport cost ⟨P, C⟩ in scaled px²"),
+        { name: "iterations", key: "iterations", numeric: true, format: S.format.count, help: "Sweeps at full resolution" },
         { name: "time", key: "milliseconds", numeric: true, format: S.format.ms, help: "Of loading and solving this pair; from timing.parquet" },
       ],
       onRow: (row) => show(row, true),
@@ -179,7 +180,7 @@
       ["mass created", f("mass_created")],
       ["mass destroyed", f("mass_destroyed")],
       ["frames' mass", [f("mass_src"), " → ", f("mass_tgt"), " input units"]],
-      ["displacement, mean", both("displacement_mean")],
+      ["displacement, mean", [both("displacement_mean"), row.displacement_err_px === undefined || row.displacement_err_px === null ? null : [" ± ", f("displacement_err_px"), " px"]]],
       ["displacement, p95", both("displacement_p95")],
       ["displacement, max", both("displacement_max")],
       ["time", f("milliseconds", S.format.ms)],
