@@ -21,31 +21,42 @@ const CHANGE_PX: f64 = 0.05;
 const PAIRS_SHARE: f64 = 0.75;
 
 /// The ε for all of these pairs: the largest of [`EPSILONS`] that is small enough
-/// ([`sharp_epsilon`]) for three quarters of them. Pairs that fail or have an empty side do not
-/// count; without any that counts it is the largest. Uses all cores; the answer depends on the
-/// pairs and the settings alone.
+/// ([`sharp_epsilon`]) for three quarters of them. `load` returns a pair by its number, or `None` if
+/// it cannot be used. Such pairs, pairs that fail and pairs with an empty side do not count; without
+/// any that counts it is the largest. Uses all cores; the answer depends on the pairs and the
+/// settings alone, unless `stop` ends the search early.
 ///
 /// ```
 /// use swathe_ot::{Pair, Settings, Shape, auto_epsilon, synth};
 /// let pair = synth::embryo_pair(Shape::new(48, 64), 1, synth::Change::default());
 /// let settings = Settings { relaxation: 10.0, ..Settings::default() };
-/// let epsilon = auto_epsilon(&[pair], &settings);
+/// let epsilon = auto_epsilon(1, |_| Some(pair.clone()), &settings, &|| false);
 /// assert!(swathe_ot::EPSILONS.contains(&epsilon));
 /// ```
-pub fn auto_epsilon(pairs: &[Pair], settings: &Settings) -> f64 {
+pub fn auto_epsilon(
+    n_pairs: usize,
+    load: impl Fn(usize) -> Option<Pair> + Sync,
+    settings: &Settings,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> f64 {
     let n_threads = std::thread::available_parallelism().map_or(1, |n| n.get());
     let next = AtomicUsize::new(0);
     let work = || {
         let mut scratch = Scratch::new();
         let mut found = Vec::new();
-        while let Some(pair) = pairs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let epsilon = sharp_epsilon(pair, settings, &mut scratch, &|| false);
-            found.extend(epsilon.ok().flatten());
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= n_pairs || stop() {
+                return found;
+            }
+            if let Some(pair) = load(number) {
+                let epsilon = sharp_epsilon(&pair, settings, &mut scratch, &|| stop());
+                found.extend(epsilon.ok().flatten());
+            }
         }
-        found
     };
     let found = std::thread::scope(|scope| {
-        let threads: Vec<_> = (1..n_threads.min(pairs.len()))
+        let threads: Vec<_> = (1..n_threads.min(n_pairs))
             .map_while(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok())
             .collect();
         let mut found = work();
@@ -55,8 +66,7 @@ pub fn auto_epsilon(pairs: &[Pair], settings: &Settings) -> f64 {
         }
         found
     });
-    let largest = pairs.first().map_or(1.0, |pair| unit(pair, settings)) * EPSILONS[0];
-    choose_epsilon(&found).unwrap_or(largest)
+    choose_epsilon(&found).unwrap_or(EPSILONS[0])
 }
 
 /// The largest ε that is small enough for three quarters of the pairs, given the largest one for

@@ -1,4 +1,4 @@
-//! Checks of answers, whoever computed them: residuals, gap and true cost.
+//! Checks of answers from any solver: residuals, gap and true cost.
 
 use crate::failure::Failure;
 use crate::frame::Pair;

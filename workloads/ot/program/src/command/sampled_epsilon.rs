@@ -1,15 +1,12 @@
 //! `--epsilon auto`: one ε for the whole input, decided on a sample of its pairs.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::frame_cache::FrameCache;
 use crate::pair_input::NamedPair;
 use swathe::Stop;
 use swathe_ot::synth::Rng;
-use swathe_ot::{
-    Crop, EPSILONS, Pair, PixelBox, Scratch, Settings, choose_epsilon, place_live, sharp_epsilon,
-};
+use swathe_ot::{Crop, Pair, PixelBox, Settings, place_live};
 
 /// The most pairs that are tried.
 const N_SAMPLE: usize = 8;
@@ -38,35 +35,10 @@ pub fn auto_epsilon(
     stop: &Stop,
 ) -> Option<f64> {
     let sample = sample_of(n, seed);
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut scratch = Scratch::new();
-        let mut found = Vec::new();
-        while let Some(index) = sample.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let Some(pair) = load(*index) else {
-                continue;
-            };
-            let epsilon = sharp_epsilon(&pair, settings, &mut scratch, &|| stop.requested());
-            found.extend(epsilon.ok().flatten());
-        }
-        found
-    };
-    let n_threads = std::thread::available_parallelism().map_or(1, |n| n.get());
-    let found = std::thread::scope(|scope| {
-        let threads: Vec<_> = (1..n_threads.min(sample.len()))
-            .map_while(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok())
-            .collect();
-        let mut found = work();
-        for thread in threads {
-            let joined = thread.join();
-            found.extend(joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        }
-        found
-    });
-    if stop.requested() {
-        return None;
-    }
-    Some(choose_epsilon(&found).unwrap_or(EPSILONS[0]))
+    let load = |at: usize| load(sample[at]);
+    let is_stopped = || stop.requested();
+    let epsilon = swathe_ot::auto_epsilon(sample.len(), load, settings, &is_stopped);
+    (!stop.requested()).then_some(epsilon)
 }
 
 /// Different numbers below `n`, ascending; all of them if there are few.
