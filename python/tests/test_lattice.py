@@ -1,6 +1,11 @@
 """Lattices: a plain search is the oracle."""
 
 import random
+import signal
+import subprocess
+import sys
+import textwrap
+import time
 from collections import deque
 
 import pytest
@@ -66,3 +71,24 @@ def test_errors():
         swathe.lattice.batch([lattice] * 2).path([(0, 8), (0, 4)])
     with pytest.raises(ValueError, match="2 lattices and 1 questions"):
         swathe.lattice.batch([lattice] * 2).path([(0, 8)])
+
+
+def test_ctrl_c_ends_a_batch():
+    """All these searches together would take minutes."""
+    code = textwrap.dedent(
+        """
+        import swathe
+        maze = swathe.Lattice((2000, 2000), blocked=[(5, 5)])
+        print("ready", flush=True)
+        try:
+            swathe.lattice.batch([maze] * 5000).layers([(0, 0)] * 5000)
+        except KeyboardInterrupt:
+            print("interrupted")
+        """
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert out == "interrupted\n"

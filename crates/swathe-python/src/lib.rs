@@ -14,7 +14,7 @@ mod progress;
 pub use array_view::{ArrayView, ElementType};
 pub use engine_settings::engine_settings;
 pub use folder_run::FolderRun;
-pub use interrupt::Interrupt;
+pub use interrupt::{Interrupt, interruptible};
 pub use progress::Progress;
 
 use pyo3::prelude::*;

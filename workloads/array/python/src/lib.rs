@@ -2,13 +2,14 @@
 
 mod small_products;
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyModule;
+use swathe::{Outcome, Stop, solve_slice};
 use swathe_array::{
-    Answer, Array, ArrayFailure, Elements, Key, MapKind, MapOperand, map_pairs, matmul, xor,
+    Array, ArrayFailure, ArrayWorkload, Elements, Item, Key, MapKind, MapOperand, Operation, volume,
 };
-use swathe_python::{ArrayView, ElementType, submodule};
+use swathe_python::{ArrayView, ElementType, interruptible, submodule};
 
 /// Adds `swathe._swathe.array`.
 ///
@@ -37,8 +38,7 @@ fn products<'py>(
         return Ok((products, Vec::new()));
     }
     let (first, second) = (arrays_of(&first, "a")?, arrays_of(&second, "b")?);
-    let pairs = paired(&first, &second)?;
-    let products = py.detach(|| matmul(&pairs));
+    let products = solved(py, Operation::Matmul, paired(&first, &second)?)?;
     results(py, products)
 }
 
@@ -57,7 +57,7 @@ fn hidden<'py>(
         (None, Some(seed)) => Key::Seed(seed),
         _ => return Err(PyValueError::new_err("give either key or seed")),
     };
-    let hidden = py.detach(|| xor(&items, &key));
+    let hidden = solved(py, Operation::Xor(key), alone(&items))?;
     results(py, hidden)
 }
 
@@ -81,21 +81,48 @@ fn mapped<'py>(
         (None, None) => None,
     };
     let kind = map_kind(name, operand)?;
-    let answers = match &second {
-        Some(second) => {
-            let pairs = paired(&items, second)?;
-            py.detach(|| map_pairs(&pairs, kind))
-        }
-        None => py.detach(|| swathe_array::map(&items, kind)),
+    let items = match &second {
+        Some(second) => paired(&items, second)?,
+        None => alone(&items),
     };
-    let array = |answer: Answer| answer.array;
-    results(
-        py,
-        answers
-            .into_iter()
-            .map(|answer| answer.map(array))
-            .collect(),
-    )
+    let mapped = solved(py, Operation::Map(kind), items)?;
+    results(py, mapped)
+}
+
+/// Solves items on all cores. Ctrl-C ends what takes long between two items.
+fn solved(
+    py: Python<'_>,
+    operation: Operation,
+    items: Vec<Item<&Array>>,
+) -> PyResult<Vec<Result<Array, ArrayFailure>>> {
+    /// Fewer elements take less time than starting a thread.
+    const N_ELEMENTS_QUICK: usize = 1 << 20;
+    let n_elements = items.iter().map(|item| {
+        let n_of = |array: &Array| volume(array.shape()).unwrap_or(0);
+        n_of(item.first) + item.second.map_or(0, n_of)
+    });
+    let is_quick = n_elements.sum::<usize>() < N_ELEMENTS_QUICK;
+    let workload: ArrayWorkload<&Array> = ArrayWorkload::new(operation);
+    let work = |stop: &Stop| solve_slice(&workload, &items, 0, stop);
+    let outcomes = match is_quick {
+        true => py.detach(|| work(&Stop::new())),
+        false => interruptible(py, work)?,
+    };
+    let answers = outcomes.into_iter().map(|outcome| match outcome {
+        Outcome::Solved(answer) => Ok(Ok(answer.array)),
+        Outcome::Failed(failure) => Ok(Err(failure)),
+        other => Err(PyRuntimeError::new_err(other.message().unwrap_or_default())),
+    });
+    answers.collect()
+}
+
+/// Items of one operand.
+fn alone(items: &[Array]) -> Vec<Item<&Array>> {
+    let item = |first| Item {
+        first,
+        second: None,
+    };
+    items.iter().map(item).collect()
 }
 
 fn map_kind(name: &str, operand: Option<MapOperand>) -> PyResult<MapKind> {
@@ -126,10 +153,14 @@ fn map_kind(name: &str, operand: Option<MapOperand>) -> PyResult<MapKind> {
 }
 
 /// Pairs of equal places; a list of one serves for all.
-fn paired<'a>(first: &'a [Array], second: &'a [Array]) -> PyResult<Vec<(&'a Array, &'a Array)>> {
+fn paired<'a>(first: &'a [Array], second: &'a [Array]) -> PyResult<Vec<Item<&'a Array>>> {
+    let item = |(first, second)| Item {
+        first,
+        second: Some(second),
+    };
     match (first, second) {
-        (_, [only]) => Ok(first.iter().map(|a| (a, only)).collect()),
-        _ if first.len() == second.len() => Ok(first.iter().zip(second).collect()),
+        (_, [only]) => Ok(first.iter().map(|a| item((a, only))).collect()),
+        _ if first.len() == second.len() => Ok(first.iter().zip(second).map(item).collect()),
         _ => Err(PyValueError::new_err(format!(
             "there are {} arrays on the left and {} on the right",
             first.len(),

@@ -9,7 +9,7 @@ use swathe::{Outcome, Stop, solve_slice};
 use swathe_lattice::{
     Answer, Lattice, LatticeError, LatticeWorkload, Operation, PathAnswer, Query,
 };
-use swathe_python::submodule;
+use swathe_python::{interruptible, submodule};
 
 /// Adds `swathe._swathe.lattice`.
 ///
@@ -110,8 +110,15 @@ fn answers<'py>(
         })
         .collect::<PyResult<_>>()?;
     drop(lattices);
-    let outcomes = py.detach(|| solve_slice(&LatticeWorkload, &queries, threads, &Stop::new()));
-    py.check_signals()?;
+    /// Fewer vertices take less time than starting a thread.
+    const N_VERTICES_QUICK: u128 = 1 << 16;
+    let n_vertices = queries.iter().map(|query| query.lattice.n_vertices());
+    let is_quick = n_vertices.fold(0, u128::saturating_add) < N_VERTICES_QUICK;
+    let work = |stop: &Stop| solve_slice(&LatticeWorkload, &queries, threads, stop);
+    let outcomes = match is_quick {
+        true => py.detach(|| work(&Stop::new())),
+        false => interruptible(py, work)?,
+    };
     let answers = outcomes.into_iter().map(|outcome| match outcome {
         Outcome::Solved(answer) => Ok((Some(described(py, &answer)?), None)),
         Outcome::Panicked { message } => Err(PyRuntimeError::new_err(message)),
