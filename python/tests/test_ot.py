@@ -329,7 +329,7 @@ def test_the_pull_of_entropy_is_taken_out():
         np.nanmean(np.hypot(*np.moveaxis(velocity - [2, 4], 2, 0)))
         for velocity in (solution.velocity, solution.velocity_raw)
     )
-    assert error < 0.05 < 5 * error < raw_error
+    assert error < 0.05 and 5 * error < raw_error
     assert error <= solution.displacement_err_px
     raw = swathe.ot.solve(a, b, epsilon=1e-3, raw_velocity=True)
     np.testing.assert_array_equal(raw.velocity, solution.velocity_raw)
