@@ -401,7 +401,11 @@ fn a_lost_manifest_is_made_again_from_the_parts() {
     for name in ["000001.outcomes.parquet", "000001.parquet"] {
         let path = run.join("parts").join(name);
         let whole = fs::read(&path).unwrap();
-        flip(&path);
+        let mut changed = whole.clone();
+        // The contents of the first column: the outcomes' own checksum covers contents alone, so that
+        // a single byte of the file's metadata might not matter.
+        changed[32..96].iter_mut().for_each(|byte| *byte ^= 0xff);
+        fs::write(&path, changed).unwrap();
         fs::remove_file(&manifest).unwrap();
         let ended = swathe(folder.path(), &format!("{line} --resume")).expect(2);
         assert!(ended.stderr.contains(name), "{}", ended.stderr);
