@@ -366,8 +366,8 @@ def solve_batch(
     ``time_limit`` (seconds a pair), ``verify``, ``seed``. ``mode="sequential"`` solves one by one in
     order, with the same bits.
 
-    Maps are kept only on request: ``fields=True`` or some of ``"velocity"``, ``"created"``,
-    ``"destroyed"``, ``"cost"``. With ``on_error="return"`` a pair that fails gives ``None`` and
+    Maps are kept only on request: ``fields=True`` or some of ``"velocity"``, ``"velocity_raw"``,
+    ``"created"``, ``"destroyed"``, ``"cost"``. With ``on_error="return"`` a pair that fails gives ``None`` and
     stands in ``failures``.
 
     ``out="RUN"`` writes a run folder instead, with its table and page, and returns it as

@@ -131,7 +131,8 @@ def run(  # type: ignore[misc]  # the overloads only say what out does to the re
 
     ``out="RUN"`` writes a run folder instead, and returns it as :func:`swathe.open_run` does: its
     ``values`` are the results, read back. Finished items survive a crash, and the same call with
-    ``resume=True`` goes on. Results must be what ``pickle`` takes.
+    ``resume=True`` goes on. Results must be what ``pickle`` takes; items that fail stand in its
+    ``failures``, whatever ``on_error`` says.
     """
     check_on_error(on_error)
     items = list(items)
