@@ -7,7 +7,7 @@ array([[3.]])
 
 from __future__ import annotations
 
-from . import arc, array, lattice, ot, own
+from . import arc, array, lattice, ot, own, ray
 from ._errors import SolveError
 from ._swathe import __version__, devices
 from .lattice import Lattice
@@ -26,6 +26,7 @@ __all__ = [
     "open_run",
     "ot",
     "own",
+    "ray",
     "run",
     "stream",
     "submit",

@@ -110,8 +110,10 @@ def run(  # type: ignore[misc]  # the overloads only say what out does to the re
     progress: bool | Callable[[int, int], object] = False,
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
+    ids: Sequence[str] | None = None,
     _stop: Any = None,
     _deliver: Any = None,
+    _block: _Block | None = None,
 ) -> Result | Run:
     """Solve items with a function of your own (NumPy, torch, JAX, CuPy …).
 
@@ -132,10 +134,13 @@ def run(  # type: ignore[misc]  # the overloads only say what out does to the re
     ``out="RUN"`` writes a run folder instead, and returns it as :func:`swathe.open_run` does: its
     ``values`` are the results, read back. Finished items survive a crash, and the same call with
     ``resume=True`` goes on. Results must be what ``pickle`` takes; items that fail stand in its
-    ``failures``, whatever ``on_error`` says.
+    ``failures``, whatever ``on_error`` says. ``ids`` names the items there; otherwise an item is
+    named by its number.
     """
     check_on_error(on_error)
     items = list(items)
+    if ids is not None:
+        ids = _checked_ids(ids, len(items), out)
     if workers not in ("thread", "process"):
         raise ValueError(f"workers is {workers!r}; it is 'thread' or 'process'")
     if time_limit is not None and workers == "thread":
@@ -176,12 +181,15 @@ def run(  # type: ignore[misc]  # the overloads only say what out does to the re
                 out=os.fspath(out),
                 resume=resume,
                 recorded={"solve": _name_of(solve), "batched": str(batched)},
-                items=_fingerprint(items),
+                items=_fingerprint(items, ids) if _block is None else _block.items,
+                ids=ids,
+                shard=None if _block is None else _block.shard,
+                gives_up=None if _block is None else _block.gives_up,
             )
         finally:
             close()
             caller.end_processes()
-        return open_run(out)
+        return open_run(out if _block is None else _block.folder(out))
     try:
         values, failed, times_ms, report = _swathe.run_callable(
             caller, padded, needs, batched, engine, callback, stop, _deliver
@@ -235,19 +243,61 @@ def _name_of(solve: Callable[..., Any]) -> str:
     return f"{getattr(solve, '__module__', None)}.{name}"
 
 
-def _fingerprint(items: list[Any]) -> _swathe.Fingerprint:
+@dataclass(frozen=True)
+class _Block:
+    """The shard of a run that a call solves: its items are those of the shard alone."""
+
+    number: int
+    n_blocks: int
+    n_items: int
+    items: _swathe.Fingerprint
+    """The fingerprint of the items of all shards."""
+    gives_up: str | None = None
+    """Solve nothing: the items without an outcome fail with this reason."""
+
+    @property
+    def shard(self) -> tuple[int, int, int]:
+        return self.number, self.n_blocks, self.n_items
+
+    def folder(self, out: str | os.PathLike[str]) -> str:
+        return os.path.join(out, "shards", f"{self.number}-of-{self.n_blocks}")
+
+
+def _checked_ids(ids: Sequence[str], n: int, out: object) -> list[str]:
+    ids = [str(one) for one in ids]
+    if out is None:
+        raise ValueError("ids go with out: without a folder, results are in the order of the items")
+    if len(ids) != n:
+        raise ValueError(f"there are {len(ids)} ids for {n} items")
+    if len(set(ids)) < n:
+        seen: set[str] = set()
+        twice = next(one for one in ids if one in seen or seen.add(one))  # type: ignore[func-returns-value]
+        raise ValueError(f"the id {twice!r} names two items")
+    return ids
+
+
+def _fingerprint(items: list[Any], ids: Sequence[str] | None) -> _swathe.Fingerprint:
     """The hash of all items: arrays by their elements, anything else pickled."""
     fingerprint = _swathe.Fingerprint()
     for number, item in enumerate(items):
-        if isinstance(item, np.ndarray) and item.dtype != object:
-            fingerprint.update(f"{item.dtype.str}{item.shape}".encode())
-            fingerprint.update(item.tobytes())
-            continue
-        try:
-            fingerprint.update(pickle.dumps(item, 5))
-        except Exception as error:
-            raise TypeError(f"item {number}: it cannot be pickled, which out needs: {error}") from None
+        add_to_fingerprint(fingerprint, number, item, None if ids is None else ids[number])
     return fingerprint
+
+
+def add_to_fingerprint(
+    fingerprint: _swathe.Fingerprint, number: int, item: Any, name: str | None
+) -> None:
+    """Add an item and its id to the hash of all items."""
+    if name is not None:
+        fingerprint.update(name.encode())
+    if isinstance(item, np.ndarray) and item.dtype != object:
+        fingerprint.update(f"{item.dtype.str}{item.shape}".encode())
+        fingerprint.update(item.tobytes())
+        return
+    try:
+        fingerprint.update(pickle.dumps(item, 5))
+    except Exception as error:
+        raise TypeError(f"item {number}: it cannot be pickled, which out needs: {error}") from None
 
 
 class Handle:

@@ -14,6 +14,7 @@ use clap::{ArgMatches, FromArgMatches as _};
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::program::{self, programs};
 use swathe_command::{stderr, stdout};
+use swathe_run::store::run_folder::remember_input_files;
 
 use crate::flags::Command;
 
@@ -34,6 +35,17 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
     program::execute(arguments, flags::command(&words), dispatch) as u8
+}
+
+/// As [`run`], without output: returns the exit status, and the warnings and errors as text.
+pub fn run_quietly(arguments: Vec<OsString>) -> (u8, String) {
+    stderr::captured(|| stderr::quietly(|| stdout::discarded(|| run(arguments))))
+}
+
+/// Prepares the process for many commands on the same inputs: a file that several of them need is
+/// read once.
+pub fn stay_warm() {
+    remember_input_files();
 }
 
 /// Executes one command.

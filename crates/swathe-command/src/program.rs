@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::OnceLock;
+use std::sync::{Once, OnceLock};
 
 use clap::ArgMatches;
 use swathe::Gpu;
@@ -164,14 +164,18 @@ pub fn help_or_fault(error: &clap::Error) -> Result<Code, CliError> {
 /// outcomes, and registers the programs.
 pub fn prepare(programs: &'static [&'static Program]) {
     interrupt::install();
-    let usual = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |info| {
-        // A guarded panic becomes an outcome or an error; a message would only break the progress
-        // bar.
-        if !swathe::is_guarded() {
-            usual(info);
-        }
-    }));
+    // A process of Python runs many commands, and one hook is enough.
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            // A guarded panic becomes an outcome or an error; a message would only break the
+            // progress bar.
+            if !swathe::is_guarded() {
+                usual(info);
+            }
+        }));
+    });
     register(programs);
 }
 

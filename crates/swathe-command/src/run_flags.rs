@@ -54,6 +54,9 @@ pub struct RunFlags {
     /// Only the i-th of n parts of the input (from 1); put together by `swathe merge`
     #[arg(long, value_name = "i/n")]
     pub shard: Option<String>,
+    /// Solve nothing: record the problems without an outcome as failed, with this reason
+    #[arg(long, value_name = "REASON", hide = true, require_equals = true)]
+    pub give_up: Option<String>,
     /// Seed of every random choice [default: 0]
     #[arg(long, value_name = "N")]
     pub seed: Option<String>,

@@ -140,6 +140,7 @@ pub fn resolve(flags: &RunFlags, out: &Path, program: &Program) -> Result<RunSet
         resume: flags.resume,
         shard,
         command: command_line(),
+        gives_up: flags.give_up.clone(),
     };
     // Devices are opened last, because that is slow and all other settings should be checked first.
     let (gpus, routing) = device.open(program.has_kernels, engine.memory.faults())?;
@@ -526,10 +527,12 @@ pub fn set_words(words: Vec<String>) {
     *WORDS.lock().unwrap_or_else(PoisonError::into_inner) = words;
 }
 
-/// The command with shell quoting, so that it can be pasted into a shell.
+/// The command with shell quoting, so that it can be pasted into a shell. `--give-up=REASON` is not
+/// part of it: the command is shown as the one that solves the rest.
 fn command_line() -> String {
     let words = WORDS.lock().unwrap_or_else(PoisonError::into_inner);
-    let quoted = words.iter().skip(1).map(|word| {
+    let solves = |word: &&String| !word.starts_with("--give-up=");
+    let quoted = words.iter().skip(1).filter(solves).map(|word| {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=@%+".contains(c);
         if !word.is_empty() && word.chars().all(plain) {
             word.clone()

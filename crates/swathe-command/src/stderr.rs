@@ -5,8 +5,8 @@
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use serde_json::json;
 
@@ -33,10 +33,20 @@ macro_rules! error {
 
 static IS_QUIET: AtomicBool = AtomicBool::new(false);
 static IS_JSON: AtomicBool = AtomicBool::new(false);
+/// What was printed since it is captured.
+static CAPTURED: Mutex<Option<String>> = Mutex::new(None);
 
 /// From now on, status messages are not printed.
 pub fn set_quiet() {
     IS_QUIET.store(true, Ordering::Relaxed);
+}
+
+/// Calls `work`, and returns what it printed to stderr instead of printing it.
+pub fn captured<T>(work: impl FnOnce() -> T) -> (T, String) {
+    let captured = || CAPTURED.lock().unwrap_or_else(PoisonError::into_inner);
+    *captured() = Some(String::new());
+    let done = work();
+    (done, captured().take().unwrap_or_default())
 }
 
 /// Calls `work` without printing status messages.
@@ -143,6 +153,10 @@ fn is_colored() -> bool {
 
 /// The only function that writes. A write error is ignored, because there is nowhere to report it.
 fn write(text: &str) {
+    if let Some(captured) = &mut *CAPTURED.lock().unwrap_or_else(PoisonError::into_inner) {
+        captured.push_str(text);
+        return;
+    }
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 

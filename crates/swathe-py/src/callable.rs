@@ -2,11 +2,11 @@
 //! that do not fit in memory, isolates what fails, and keeps to the budget.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pyo3::exceptions::PyMemoryError;
+use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::Value;
@@ -14,7 +14,7 @@ use swathe::{
     Delivery, Device, DeviceKind, GpuError, Host, Lane, Need, Outcome, Padding, Routing, Settings,
     Shape, Size, Source, Stop, Workload,
 };
-use swathe_python::{FolderRun, Interrupt, Progress, engine_settings};
+use swathe_python::{FolderRun, Interrupt, Progress, Shard, engine_settings};
 
 use crate::callable_rows::{Fingerprint, KIND, Pickling, ValueRows};
 
@@ -45,6 +45,8 @@ pub(crate) struct Callable {
     /// The most that an item of each shape takes: the engine asks for every item.
     bytes_by_shape: BTreeMap<Shape, u64>,
     is_batched: bool,
+    /// The number of the first item: not 0 in a shard. Numbers of problems are those of the whole.
+    first: usize,
 }
 
 /// Why an item has no result: the exception as text.
@@ -70,6 +72,7 @@ enum CallError {
 
 impl Callable {
     fn call(&self, numbers: &[usize]) -> Result<Vec<Py<PyAny>>, CallError> {
+        let own: Vec<usize> = numbers.iter().map(|number| number - self.first).collect();
         Python::attach(|py| {
             let raised = |error: PyErr| {
                 let is_memory = error.is_instance_of::<PyMemoryError>(py)
@@ -89,7 +92,7 @@ impl Callable {
                     false => CallError::Raised(described(py, &error)),
                 }
             };
-            let results = self.solve.call1(py, (numbers.to_vec(),)).map_err(raised)?;
+            let results = self.solve.call1(py, (own,)).map_err(raised)?;
             let results: Vec<Py<PyAny>> = results.extract(py).map_err(raised)?;
             match results.len() == numbers.len() {
                 true => Ok(results),
@@ -144,7 +147,7 @@ impl Workload for Callable {
     const NAME: &'static str = "run";
 
     fn size(&self, number: &usize) -> Size {
-        Size::of(self.shapes[*number])
+        Size::of(self.shapes[*number - self.first])
     }
 
     fn need(&self, size: &Size, _: DeviceKind) -> Need {
@@ -184,7 +187,10 @@ impl Workload for Callable {
         match self.bisect(&numbers, &mut lanes) {
             Ok(()) => Ok(lanes),
             Err(()) => Err(GpuError::OutOfMemory {
-                wanted_bytes: numbers.iter().map(|&number| self.bytes[number]).sum(),
+                wanted_bytes: numbers
+                    .iter()
+                    .map(|&number| self.bytes[number - self.first])
+                    .sum(),
                 free_bytes: 0,
             }),
         }
@@ -221,7 +227,8 @@ type Ran = (Vec<Option<Py<PyAny>>>, Vec<FailedItem>, Vec<f64>, String);
 struct CallableRun {
     callable: Arc<Callable>,
     settings: Settings,
-    n_items: usize,
+    /// The items of this call, by their number in the whole.
+    items: Range<usize>,
 }
 
 impl CallableRun {
@@ -232,6 +239,7 @@ impl CallableRun {
         is_batched: bool,
         engine: &Bound<'_, PyDict>,
         stop: &StopHandle,
+        first: usize,
     ) -> PyResult<CallableRun> {
         let mut settings = engine_settings(engine)?;
         settings.stop = stop.0.clone();
@@ -249,29 +257,36 @@ impl CallableRun {
             let largest = bytes_by_shape.entry(*shape).or_default();
             *largest = (*largest).max(*bytes);
         }
-        let n_items = shapes.len();
+        let items = first..first + shapes.len();
         let callable = Arc::new(Callable {
             solve,
             shapes,
             bytes,
             bytes_by_shape,
             is_batched,
+            first,
         });
         Ok(CallableRun {
             callable,
             settings,
-            n_items,
+            items,
         })
     }
 
+    /// The problems by their number in the whole; only those of this call are asked for.
     fn source(&self) -> Source<usize, Raised> {
-        Source::from_vec(&self.callable, (0..self.n_items).collect())
+        let callable = Arc::clone(&self.callable);
+        Source::new(
+            self.items.end,
+            move |number| Ok(callable.size(&number)),
+            |number, _| Ok(number),
+        )
     }
 }
 
 /// Solves items with a function of the user's into a run folder.
 #[pyfunction]
-#[pyo3(signature = (solve, shapes, bytes, is_batched, engine, progress, stop, *, out, resume, recorded, items))]
+#[pyo3(signature = (solve, shapes, bytes, is_batched, engine, progress, stop, *, out, resume, recorded, items, ids, shard, gives_up))]
 #[expect(
     clippy::too_many_arguments,
     reason = "keyword arguments of a Python function"
@@ -289,8 +304,23 @@ pub(crate) fn run_callable_into(
     resume: bool,
     recorded: BTreeMap<String, String>,
     items: &Fingerprint,
+    ids: Option<Vec<String>>,
+    shard: Option<(usize, usize, usize)>,
+    gives_up: Option<String>,
 ) -> PyResult<()> {
-    let run = CallableRun::new(solve, &shapes, bytes, is_batched, engine, stop)?;
+    let shard = shard.map(|(number, n_shards, n_problems)| Shard {
+        number,
+        n_shards,
+        n_problems,
+    });
+    let first = shard.map_or(0, |shard| shard.problems().start);
+    let run = CallableRun::new(solve, &shapes, bytes, is_batched, engine, stop, first)?;
+    let n_items = run.items.len();
+    if shard.is_some_and(|shard| shard.problems() != run.items) {
+        return Err(PyValueError::new_err(
+            "these are not the items of the shard",
+        ));
+    }
     let recorded = recorded.into_iter();
     let folder = FolderRun {
         kind: &KIND,
@@ -301,20 +331,16 @@ pub(crate) fn run_callable_into(
             .map(|(name, text)| (name, Value::String(text)))
             .collect(),
         input: items.input(),
+        shard,
+        gives_up,
     };
     let finish = Arc::new(Pickling {
         callable: Arc::clone(&run.callable),
     });
     let source = run.source();
-    let progress = Progress::new(progress, run.n_items);
-    folder.execute(
-        py,
-        &finish,
-        &source,
-        run.settings,
-        ValueRows::default(),
-        progress,
-    )
+    let progress = Progress::new(progress, n_items);
+    let rows = ValueRows::new(ids, first);
+    folder.execute(py, &finish, &source, run.settings, rows, progress)
 }
 
 /// Solves items with a function of the user's. With `deliver`, each outcome is passed to this
@@ -337,8 +363,8 @@ pub(crate) fn run_callable(
     stop: &StopHandle,
     deliver: Option<Py<PyAny>>,
 ) -> PyResult<Ran> {
-    let run = CallableRun::new(solve, &shapes, bytes, is_batched, engine, stop)?;
-    let n_items = run.n_items;
+    let run = CallableRun::new(solve, &shapes, bytes, is_batched, engine, stop, 0)?;
+    let n_items = run.items.len();
     let mut progress = Progress::new(progress, n_items);
     py.detach(|| {
         let (callable, source, settings) = (&run.callable, run.source(), &run.settings);

@@ -1,9 +1,10 @@
 //! Results of a function of the user's as the table of a run folder.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use arrow::array::{ArrayRef, LargeBinaryBuilder};
+use arrow::array::{ArrayRef, LargeBinaryBuilder, StringBuilder};
 use arrow::datatypes::{DataType, Schema, SchemaRef};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use swathe::{Finish, Stop};
@@ -22,32 +23,74 @@ pub(crate) static KIND: RunKind = RunKind {
 
 /// The hash of a call's items, by which a resumed run recognises its input.
 #[pyclass(frozen, module = "swathe._swathe")]
-pub(crate) struct Fingerprint(Mutex<(blake3::Hasher, u64)>);
+pub(crate) struct Fingerprint(Mutex<FingerprintState>);
+
+enum FingerprintState {
+    Hashing {
+        hasher: Box<blake3::Hasher>,
+        n_bytes: u64,
+    },
+    Known(InputFile),
+}
 
 #[pymethods]
 impl Fingerprint {
     #[new]
     fn new() -> Fingerprint {
-        Fingerprint(Mutex::new((blake3::Hasher::new(), 0)))
+        Fingerprint(Mutex::new(FingerprintState::Hashing {
+            hasher: Box::new(blake3::Hasher::new()),
+            n_bytes: 0,
+        }))
+    }
+
+    /// The fingerprint of items that another process hashed: what its `digest` returned.
+    #[staticmethod]
+    fn known(n_bytes: u64, blake3: String) -> Fingerprint {
+        Fingerprint(Mutex::new(FingerprintState::Known(input(n_bytes, blake3))))
     }
 
     /// Adds bytes. Their number is added too, so that items cannot run into each other.
-    fn update(&self, bytes: &[u8]) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        state.0.update(&(bytes.len() as u64).to_le_bytes());
-        state.0.update(bytes);
-        state.1 += bytes.len() as u64;
+    fn update(&self, bytes: &[u8]) -> PyResult<()> {
+        match &mut *self.state() {
+            FingerprintState::Hashing { hasher, n_bytes } => {
+                hasher.update(&(bytes.len() as u64).to_le_bytes());
+                hasher.update(bytes);
+                *n_bytes += bytes.len() as u64;
+                Ok(())
+            }
+            FingerprintState::Known(_) => {
+                Err(PyValueError::new_err("this fingerprint is known already"))
+            }
+        }
+    }
+
+    /// The number of bytes and the hash.
+    fn digest(&self) -> (u64, String) {
+        let input = self.input();
+        (input.n_bytes, input.blake3)
     }
 }
 
 impl Fingerprint {
     pub(crate) fn input(&self) -> InputFile {
-        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        InputFile {
-            name: "(items)".to_owned(),
-            n_bytes: state.1,
-            blake3: state.0.finalize().to_hex().to_string(),
+        match &*self.state() {
+            FingerprintState::Hashing { hasher, n_bytes } => {
+                input(*n_bytes, hasher.finalize().to_hex().to_string())
+            }
+            FingerprintState::Known(known) => known.clone(),
         }
+    }
+
+    fn state(&self) -> MutexGuard<'_, FingerprintState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn input(n_bytes: u64, blake3: String) -> InputFile {
+    InputFile {
+        name: "(items)".to_owned(),
+        n_bytes,
+        blake3,
     }
 }
 
@@ -80,10 +123,26 @@ impl Finish for Pickling {
 }
 
 /// The table `values`: a row for each item with a result.
-#[derive(Default)]
 pub(crate) struct ValueRows {
+    /// The names of the items, if they have some.
+    ids: Option<Vec<String>>,
+    /// The number of the first item.
+    first: usize,
+    id_column: StringBuilder,
     values: LargeBinaryBuilder,
     n_bytes: usize,
+}
+
+impl ValueRows {
+    pub(crate) fn new(ids: Option<Vec<String>>, first: usize) -> ValueRows {
+        ValueRows {
+            ids,
+            first,
+            id_column: StringBuilder::new(),
+            values: LargeBinaryBuilder::new(),
+            n_bytes: 0,
+        }
+    }
 }
 
 impl Rows for ValueRows {
@@ -96,14 +155,26 @@ impl Rows for ValueRows {
     fn schema(&self) -> SchemaRef {
         let description = "the result, pickled: pickle.loads reads it";
         let value = described("value", DataType::LargeBinary, description);
-        Arc::new(Schema::new(vec![value]))
+        let id = || described("id", DataType::Utf8, "the item's id");
+        let ids = self.ids.as_ref().map(|_| id());
+        Arc::new(Schema::new(
+            ids.into_iter().chain([value]).collect::<Vec<_>>(),
+        ))
     }
 
     fn id(&self, index: usize) -> String {
-        index.to_string()
+        match &self.ids {
+            Some(ids) => ids[index - self.first].clone(),
+            None => index.to_string(),
+        }
     }
 
-    fn append(&mut self, _: usize, value: &Vec<u8>) -> usize {
+    fn append(&mut self, index: usize, value: &Vec<u8>) -> usize {
+        if let Some(ids) = &self.ids {
+            let id = &ids[index - self.first];
+            self.id_column.append_value(id);
+            self.n_bytes += id.len();
+        }
         self.values.append_value(value);
         self.n_bytes += value.len();
         1
@@ -115,6 +186,11 @@ impl Rows for ValueRows {
 
     fn take(&mut self) -> Vec<ArrayRef> {
         self.n_bytes = 0;
-        vec![Arc::new(self.values.finish())]
+        let mut columns: Vec<ArrayRef> = Vec::new();
+        if self.ids.is_some() {
+            columns.push(Arc::new(self.id_column.finish()));
+        }
+        columns.push(Arc::new(self.values.finish()));
+        columns
     }
 }

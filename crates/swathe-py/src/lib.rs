@@ -18,6 +18,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn _swathe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(command, module)?)?;
+    module.add_function(wrap_pyfunction!(quiet_command, module)?)?;
+    module.add_function(wrap_pyfunction!(stay_warm, module)?)?;
     module.add_function(wrap_pyfunction!(swathe_python::devices::devices, module)?)?;
     module.add_class::<callable::StopHandle>()?;
     module.add_class::<callable_rows::Fingerprint>()?;
@@ -31,4 +33,16 @@ fn _swathe(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyfunction]
 fn command(py: Python<'_>, words: Vec<OsString>) -> u8 {
     py.detach(|| swathe_cli::run(words))
+}
+
+/// Runs the program without printing; returns its exit status, and its warnings and errors.
+#[pyfunction]
+fn quiet_command(py: Python<'_>, words: Vec<OsString>) -> (u8, String) {
+    py.detach(|| swathe_cli::run_quietly(words))
+}
+
+/// Prepares the process for many blocks of one run: what they share is read once.
+#[pyfunction]
+fn stay_warm() {
+    swathe_cli::stay_warm();
 }

@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pyo3::exceptions::{PyFileExistsError, PyFileNotFoundError, PyOSError, PyValueError};
+use pyo3::exceptions::{
+    PyBlockingIOError, PyFileExistsError, PyFileNotFoundError, PyOSError, PyValueError,
+};
 use pyo3::prelude::*;
 use serde_json::Value;
 use swathe::{Event, Finish, Observer, Settings, Simd, Source, Workload};
 use swathe_run::kind::RunKind;
 use swathe_run::store::execute::{Output, execute};
 use swathe_run::store::rows::Rows;
-use swathe_run::store::run_folder::{FolderError, Identity, InputFile};
+use swathe_run::store::run_folder::{FolderError, Identity, InputFile, shard_problems};
 
 use crate::{Interrupt, Progress};
 
@@ -30,6 +32,29 @@ pub struct FolderRun {
     pub settings: BTreeMap<String, Value>,
     /// The arrays of the call, as one input file that has no path.
     pub input: InputFile,
+    /// The shard that the call solves, if it is one of several that make a run.
+    pub shard: Option<Shard>,
+    /// Solves nothing: the problems without an outcome fail with this reason.
+    pub gives_up: Option<String>,
+}
+
+/// A shard of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Shard {
+    /// Its number, from 1.
+    pub number: usize,
+    /// The number of shards.
+    pub n_shards: usize,
+    /// The problems of all shards together.
+    pub n_problems: usize,
+}
+
+impl Shard {
+    /// Its problems, by their number in the whole.
+    pub fn problems(self) -> std::ops::Range<usize> {
+        let its = shard_problems(self.n_problems as u64, Some((self.number, self.n_shards)));
+        its.start as usize..its.end as usize
+    }
 }
 
 impl FolderRun {
@@ -56,7 +81,10 @@ impl FolderRun {
             workload: F::Workload::NAME.to_owned(),
             settings: self.settings,
             inputs: vec![self.input],
-            n_problems: source.n_problems() as u64,
+            n_problems: self
+                .shard
+                .map_or(source.n_problems(), |shard| shard.n_problems)
+                as u64,
             shard: None,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             simd: Simd::detect().path().name().to_owned(),
@@ -65,8 +93,9 @@ impl FolderRun {
             kind: self.kind,
             out: self.out,
             resume: self.resume,
-            shard: None,
+            shard: self.shard.map(|shard| (shard.number, shard.n_shards)),
             command: self.call,
+            gives_up: self.gives_up,
         };
         let told = Arc::new(Mutex::new((Interrupt::new(), progress)));
         let (observed, stop) = (Arc::clone(&told), engine.stop.clone());
@@ -114,6 +143,7 @@ fn folder_error(error: FolderError) -> PyErr {
         }),
         FolderError::NotARun { .. } => PyFileExistsError::new_err(text),
         FolderError::NoRun { .. } => PyFileNotFoundError::new_err(text),
+        FolderError::InUse { .. } => PyBlockingIOError::new_err(text),
         FolderError::Write { .. } | FolderError::Read { .. } | FolderError::Vanished { .. } => {
             PyOSError::new_err(text)
         }

@@ -13,7 +13,7 @@ mod progress;
 
 pub use array_view::{ArrayView, ElementType};
 pub use engine_settings::engine_settings;
-pub use folder_run::FolderRun;
+pub use folder_run::{FolderRun, Shard};
 pub use interrupt::{Interrupt, interruptible};
 pub use progress::Progress;
 

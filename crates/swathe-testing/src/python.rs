@@ -3,25 +3,33 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// An interpreter that has NumPy: `SWATHE_PYTHON`, or the one in the repository's `.venv`. `None`
-/// if there is none: the caller then skips the test.
+/// An interpreter that has NumPy; see [`with`].
+///
+/// # Panics
+/// As for [`with`].
+pub fn with_numpy() -> Option<PathBuf> {
+    with("numpy")
+}
+
+/// An interpreter that has these modules, separated by commas: `SWATHE_PYTHON`, or the one in the
+/// repository's `.venv`. `None` if there is none: the caller then skips the test.
 ///
 /// # Panics
 /// If there is none and `CI` is set, where no test may be skipped.
 #[expect(clippy::print_stdout, reason = "a skipped test says so")]
-pub fn with_numpy() -> Option<PathBuf> {
+pub fn with(modules: &str) -> Option<PathBuf> {
     let python = std::env::var_os("SWATHE_PYTHON").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.venv/bin/python"),
         PathBuf::from,
     );
-    let has_numpy = Command::new(&python)
-        .args(["-c", "import numpy"])
+    let has_modules = Command::new(&python)
+        .args(["-c", &format!("import {modules}")])
         .output()
         .is_ok_and(|output| output.status.success());
-    if has_numpy {
+    if has_modules {
         return Some(python);
     }
-    let reason = format!("no NumPy with {}", python.display());
+    let reason = format!("no {modules} with {}", python.display());
     assert!(std::env::var_os("CI").is_none(), "{reason}");
     println!("SKIPPED: {reason}");
     None

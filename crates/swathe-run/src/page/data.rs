@@ -97,6 +97,7 @@ impl PageData {
             "warnings": self.file.warnings,
             "command": self.file.command,
             "result_hash": self.file.result_hash,
+            "places": self.file.places,
             "failures": self.failures,
             "workload_page": self.workload_page,
         })

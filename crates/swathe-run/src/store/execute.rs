@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 use swathe::{
-    Counts, Delivery, Done, Event, Finish, Need, Outcome, Report, Settings, Size, Source, Stop,
-    Workload,
+    Counts, Delivery, DeviceId, Done, Event, Finish, Need, Outcome, OutcomeKind, Report, Settings,
+    Size, Source, Stop, Workload,
 };
 
 use crate::explain::trace;
@@ -36,6 +36,9 @@ pub struct Output {
     pub shard: Option<(usize, usize)>,
     /// The command, to be shown in the report.
     pub command: String,
+    /// Solves nothing: the problems without an outcome fail with this reason. It closes a shard
+    /// whose process always dies, so that the others can be merged.
+    pub gives_up: Option<String>,
 }
 
 impl Output {
@@ -107,7 +110,10 @@ where
     let opened = folder.warnings().to_vec();
     let todo = Arc::new(RowNumbers::new(&todo));
     rows.begin(&todo)?;
-    let remaining = remaining(source, &todo);
+    let to_solve = match output.gives_up {
+        Some(_) => remaining(source, &Arc::default()),
+        None => remaining(source, &todo),
+    };
     let numbered = Arc::new(Numbered {
         finish: Arc::clone(finish),
         numbers: Arc::clone(&todo),
@@ -149,7 +155,10 @@ where
         observer: Some(live.observer(Arc::clone(&todo), observer.cloned())),
         ..settings.clone()
     };
-    let report = swathe::run_finishing(&numbered, &remaining, settings, &mut |delivery| {
+    if let Some(reason) = &output.gives_up {
+        fail_all(&mut part, &mut folder, &todo, reason)?;
+    }
+    let mut report = swathe::run_finishing(&numbered, &to_solve, settings, &mut |delivery| {
         if let Some(error) = part.rows().write_error() {
             trouble = Some(error);
             return ControlFlow::Break(());
@@ -173,6 +182,10 @@ where
     });
     if let Some(error) = trouble {
         return Err(error);
+    }
+    if output.gives_up.is_some() {
+        report.counts.n_problems = todo.len() as u64;
+        report.counts.n_failed = todo.len() as u64;
     }
     live.merging();
     folder.commit(&mut part)?;
@@ -227,6 +240,31 @@ fn push<R: Rows, E: std::error::Error>(
         }),
     };
     part.push(index, answer, timing);
+}
+
+/// Adds a failure for each of these problems.
+fn fail_all<R: Rows>(
+    part: &mut Part<R>,
+    folder: &mut RunFolder,
+    numbers: &RowNumbers,
+    reason: &str,
+) -> Result<(), FolderError> {
+    for at in 0..numbers.len() {
+        let timing = Timing {
+            device: DeviceId::default().to_string(),
+            milliseconds: 0.0,
+            attempts: 0,
+        };
+        let failure = Failure {
+            kind: OutcomeKind::Failed,
+            message: reason.to_owned(),
+        };
+        part.push(numbered(numbers, at), Err(failure), timing);
+        if part.is_due() {
+            folder.start_commit(part)?;
+        }
+    }
+    Ok(())
 }
 
 /// A source with only the problems in `todo`.
@@ -299,6 +337,7 @@ fn write_reports(
             .merged
             .as_ref()
             .map(|merged| merged.result_hash.clone()),
+        places: Vec::new(),
     }
     .write(path)?;
     write_file(

@@ -7,6 +7,7 @@ use swathe::{Counts, Report};
 
 use crate::kind::RunKind;
 use crate::page::{self, PageData};
+use crate::store::place::places;
 use crate::store::report_file::ReportFile;
 use crate::store::run_folder::{FolderError, Merged, sum_counts, write_file};
 use crate::store::shard_status::shard_statuses;
@@ -37,6 +38,8 @@ pub fn write_merged_report(
             *figures.entry(name.clone()).or_default() += n;
         }
     }
+    let (places, lost) = places(run, &shards, &files);
+    warnings.extend(lost);
     // What all shards say is said once; the rest names its shard.
     for (file, shard) in files.iter().zip(&shards) {
         for warning in &file.warnings {
@@ -60,6 +63,7 @@ pub fn write_merged_report(
         warnings,
         command: format!("swathe merge {}", run.display()),
         result_hash: Some(merged.result_hash.clone()),
+        places,
     }
     .write(run)?;
     let data = PageData::read(run, kind)?;

@@ -8,6 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use swathe::{Counts, Report};
 
+use crate::store::place::Place;
 use crate::store::run_folder::{FolderError, sum_counts, write_file};
 
 /// The contents of `report.json`.
@@ -29,6 +30,9 @@ pub struct ReportFile {
     pub command: String,
     /// BLAKE3 over the result columns in input order; absent if the run was interrupted.
     pub result_hash: Option<String>,
+    /// The machines and actors that solved the shards of a merged run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<Place>,
 }
 
 impl ReportFile {

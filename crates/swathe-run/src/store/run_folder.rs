@@ -6,6 +6,7 @@
 //! and loses at most the parts in flight. At the end the parts are merged, by row, into one table.
 
 mod bulk_column;
+mod bulk_reader;
 mod check;
 mod group;
 mod hash;
@@ -16,6 +17,7 @@ mod merge;
 mod on_threads;
 mod own_files;
 mod part;
+mod remembered_files;
 mod table_file;
 
 use std::fs;
@@ -36,6 +38,7 @@ pub use merge::{Merged, merge_shards};
 pub use on_threads::on_threads;
 pub use own_files::make_own_folder;
 pub use part::{Failure, Timing};
+pub use remembered_files::remember_input_files;
 pub use table_file::TableFile;
 
 use crate::store::rows::Rows;

@@ -152,7 +152,7 @@ fn n_rows_read(metadata: &ParquetMetaData) -> usize {
 
 /// A damaged file can make the decoder panic. The panic becomes an error, after which the decoder
 /// is not used again.
-fn guarded<T, E: std::fmt::Display>(
+pub(super) fn guarded<T, E: std::fmt::Display>(
     path: &Path,
     decode: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, FolderError> {

@@ -104,6 +104,7 @@ fn run(
         warnings: Vec::new(),
         command: "swathe toy".to_owned(),
         result_hash: Some(merged.result_hash),
+        places: Vec::new(),
     };
     file.write(path).unwrap();
     ReportedRun::read(path).unwrap()

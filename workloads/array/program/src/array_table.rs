@@ -15,11 +15,14 @@ use swathe_formats::described_field::{described, mark_values};
 use swathe_formats::list_column::{ListColumn, ListColumnError};
 use swathe_formats::name_list::NameList;
 use swathe_run::store::rows::Rows;
-use swathe_run::store::run_folder::FolderError;
+use swathe_run::store::run_folder::{FolderError, Part};
 use swathe_run::store::table_reader::TableReader;
 
 /// The column of the elements, or the prefix of several such columns.
 const DATA: &str = "data";
+
+/// The elements of a part take about this much.
+const PART_BYTES: usize = Part::<ArrayRows>::N_BYTES_MAX + (4 << 20);
 
 /// The metadata key of that column under which the seed of an XOR is stored.
 const SEED_KEY: &str = "xor_seed";
@@ -85,13 +88,15 @@ impl ArrayRows {
         }
     }
 
-    /// The memory that storing an element takes besides the result itself: its copy in the part, in
-    /// the encoded page and, for short numbers, in the compressed page, and the list's levels.
+    /// The memory that storing an element takes besides the result itself: its copy in the part and,
+    /// when the table is hashed, its page, its decoded value and its levels.
     pub fn storing_bytes(dtype: Dtype) -> u64 {
         const LEVELS_BYTES: u64 = 4;
+        /// Parquet has no shorter numbers.
+        const DECODED_BYTES: u64 = 4;
         let n_bytes = dtype.size_bytes() as u64;
         match n_bytes {
-            1 | 2 => n_bytes + 2 * 4 + 4 + LEVELS_BYTES,
+            1 | 2 => 2 * n_bytes + DECODED_BYTES + LEVELS_BYTES,
             _ => 2 * n_bytes + LEVELS_BYTES,
         }
     }
@@ -161,8 +166,10 @@ impl DataColumn {
         let is_here = elements.dtype() == self.values.dtype();
         if is_here {
             if self.values.is_empty() {
-                // Growth by doubling would allocate another copy of a large result.
-                self.values.reserve_exact(elements.len());
+                // Growth by doubling would copy large results again and again. Memory that is not
+                // used stays with the system.
+                let n_part = PART_BYTES / self.values.dtype().size_bytes();
+                self.values.reserve_exact(elements.len().max(n_part));
             }
             self.values.append(elements);
         }

@@ -98,6 +98,7 @@ fn run(queries: &LatticeQueries, out: &Path) {
         resume: false,
         shard: None,
         command: String::new(),
+        gives_up: None,
     };
     let settings = Settings {
         n_threads: 2,

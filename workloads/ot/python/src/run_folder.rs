@@ -66,6 +66,8 @@ pub(crate) fn solve_into(
         resume,
         settings: provenance(&settings, fields, None, um_per_px),
         input,
+        shard: None,
+        gives_up: None,
     };
     let source = source(views, &run);
     let progress = Progress::new(progress, pairs.len());

@@ -5,7 +5,7 @@
   const S = (window.swathe ??= {});
   const { h } = S;
   /** Sections on how the run went. They come after the results, in a closed <details>. */
-  const FOLDED = ["timeline", "workers", "throughput", "memory", "shapes", "operations", "routes", "setbacks", "verification"];
+  const FOLDED = ["places", "timeline", "workers", "throughput", "memory", "shapes", "operations", "routes", "setbacks", "verification"];
 
   const start = () => {
     document.getElementById("top").append(h("div", { class: "tools" }, themeButton()));

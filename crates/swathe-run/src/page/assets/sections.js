@@ -115,6 +115,37 @@
       }), note);
   };
 
+  S.sections.places = ({ places }) => {
+    if (!places?.length) return null;
+    const hasActors = places.some(({ actor }) => actor);
+    const nodes = new Set(places.map(({ node }) => node));
+    const name = ({ node, actor }) => [node, actor].filter(Boolean).join(", ");
+    const nLost = sum(places, ({ n_lost }) => n_lost);
+    const rows = [...places].sort((a, b) => b.busy_ms - a.busy_ms);
+    const lost = nLost ? ` ${S.counted(nLost, "shard")} had to be begun again.` : "";
+    const who = hasActors ? `${S.counted(places.length, "actor")} on ${S.counted(nodes.size, "node")}` : S.counted(nodes.size, "machine");
+    return section("places", "Machines", `${who} solved the shards.${lost}`,
+      S.chart.bars({
+        title: "Busy time", desc: "How long each had a shard in hand.",
+        bars: rows.slice(0, N_BARS_MAX).map((place) => ({ name: name(place), value: place.busy_ms, color: "--solve" })),
+        value: { label: "busy", format: format.ms },
+      }),
+      S.table({
+        caption: hasActors ? "Nodes and actors" : "Machines",
+        columns: [
+          { name: "node", key: "node" },
+          ...(hasActors ? [{ name: "actor", key: "actor" }] : []),
+          { name: "shards", key: "n_shards", format: format.count, numeric: true },
+          { name: "problems", key: "n_problems", format: format.count, numeric: true },
+          { name: "not solved", key: "n_unsolved", format: format.count, numeric: true },
+          { name: "busy", key: "busy_ms", format: format.ms, numeric: true, help: "How long it had a shard in hand" },
+          { name: "setbacks", key: "n_setbacks", format: format.count, numeric: true, help: "Launches that were split, tried again or moved" },
+          { name: "lost", key: "n_lost", format: format.count, numeric: true, help: "Shards that it began and did not finish" },
+        ],
+        rows, pageSize: 12,
+      }));
+  };
+
   /** n_done at any time, interpolated between samples. */
   const doneAt = (samples) => {
     let at = 0;

@@ -16,14 +16,16 @@ use parquet::arrow::ProjectionMask;
 use swathe_formats::described_field::VALUE_PLACE;
 
 use super::FolderError;
+use super::bulk_column::is_bulk;
+use super::bulk_reader::for_each_list;
 use super::on_threads::on_threads;
-use crate::store::table_reader::TableReader;
+use crate::store::table_reader::{TableReader, guarded};
 
 /// The hashes of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TableHashes {
-    /// The hash over the hashes of all columns. A column's hash is over its name and its values in
-    /// row order.
+    /// The hash over the hashes of all columns. A column's hash is over its name and the hash of its
+    /// values in row order.
     pub(super) result_hash: String,
     /// The hash over the column hashes without names, of the columns that are marked as values, in
     /// the order of their marks. If no column is marked, it covers all columns but `row`.
@@ -80,9 +82,9 @@ pub(super) fn table_hashes(table: &Path, n_threads: usize) -> Result<TableHashes
 pub(super) fn batch_hash(batch: &RecordBatch) -> String {
     let mut all = blake3::Hasher::new();
     for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
-        let mut hash = ColumnHash::new(field.name());
+        let mut hash = ColumnHash::default();
         hash.update(column);
-        all.update(hash.finish().0.as_bytes());
+        all.update(hash.finish(field.name()).0.as_bytes());
     }
     all.finalize().to_hex().to_string()
 }
@@ -91,40 +93,39 @@ pub(super) fn batch_hash(batch: &RecordBatch) -> String {
 fn column_hashes(table: &Path, column: usize) -> Result<(blake3::Hash, blake3::Hash), FolderError> {
     let mut reader = TableReader::open(table)?;
     let builder = reader.builder;
-    let mut hash = ColumnHash::new(builder.schema().field(column).name());
-    let mask = ProjectionMask::roots(builder.parquet_schema(), [column]);
-    reader.builder = builder.with_projection(mask);
-    for batch in reader.batches()? {
-        hash.update(batch?.column(0));
+    let field = builder.schema().field(column).clone();
+    let mut hash = ColumnHash::default();
+    match field.data_type() {
+        DataType::LargeList(element) if is_bulk(field.data_type()) => {
+            let parquet = builder.parquet_schema();
+            let leaf = (0..parquet.num_columns())
+                .find(|&leaf| parquet.get_column_root_idx(leaf) == column)
+                .ok_or_else(|| FolderError::damaged(table)("a column has no leaf"))?;
+            let mut visit = |list: Option<&[u8]>| hash.extend_list(list, element);
+            let read = || for_each_list(table, leaf, element.data_type(), &mut visit);
+            guarded(table, read)?;
+        }
+        _ => {
+            let mask = ProjectionMask::roots(builder.parquet_schema(), [column]);
+            reader.builder = builder.with_projection(mask);
+            for batch in reader.batches()? {
+                hash.update(batch?.column(0));
+            }
+        }
     }
-    Ok(hash.finish())
+    Ok(hash.finish(field.name()))
 }
 
 /// Hashes a column's values in order, any number at a time.
+#[derive(Default)]
 struct ColumnHash {
     hasher: blake3::Hasher,
-    /// The hash without the name.
-    values: blake3::Hasher,
-    /// Bytes of the name that are still in the buffer.
-    n_name_bytes: usize,
     buffer: Vec<u8>,
 }
 
 impl ColumnHash {
-    /// The hasher is fed in pieces of exactly this size: BLAKE3 is fastest with powers of two.
+    /// The hasher is fed in multiples of this size: BLAKE3 is fastest with powers of two.
     const N_BYTES: usize = 64 << 10;
-
-    fn new(name: &str) -> ColumnHash {
-        let mut hash = ColumnHash {
-            hasher: blake3::Hasher::new(),
-            values: blake3::Hasher::new(),
-            n_name_bytes: name.len() + 1,
-            buffer: Vec::with_capacity(Self::N_BYTES),
-        };
-        hash.buffer.extend_from_slice(name.as_bytes());
-        hash.push(0);
-        hash
-    }
 
     fn update(&mut self, column: &ArrayRef) {
         write_values(column.as_ref(), self);
@@ -160,27 +161,39 @@ impl ColumnHash {
         }
     }
 
-    fn spill(&mut self, mut bytes: &[u8]) {
-        while self.buffer.len() + bytes.len() >= Self::N_BYTES {
-            let (now, later) = bytes.split_at(Self::N_BYTES - self.buffer.len());
-            self.buffer.extend_from_slice(now);
-            self.flush();
-            bytes = later;
+    /// Adds a list of a bulk column: a 1, the number of elements and their bytes; a 0 for null.
+    fn extend_list(&mut self, list: Option<&[u8]>, element: &Field) {
+        self.push(u8::from(list.is_some()));
+        if let Some(bytes) = list {
+            let element_bytes = element.data_type().primitive_width().unwrap_or(1);
+            self.extend(&((bytes.len() / element_bytes) as u64).to_le_bytes());
+            self.extend(bytes);
         }
-        self.buffer.extend_from_slice(bytes);
+    }
+
+    fn spill(&mut self, bytes: &[u8]) {
+        let (now, later) = bytes.split_at(Self::N_BYTES - self.buffer.len());
+        self.buffer.extend_from_slice(now);
+        self.flush();
+        // Of large values only the end is copied.
+        let (now, later) = later.split_at(later.len() / Self::N_BYTES * Self::N_BYTES);
+        self.hasher.update(now);
+        self.buffer.extend_from_slice(later);
     }
 
     fn flush(&mut self) {
         self.hasher.update(&self.buffer);
-        let n_name_bytes = std::mem::take(&mut self.n_name_bytes);
-        self.values.update(&self.buffer[n_name_bytes..]);
         self.buffer.clear();
     }
 
-    /// The hash with the name, and without.
-    fn finish(mut self) -> (blake3::Hash, blake3::Hash) {
+    /// The hash of the name and the values' hash, and the values' hash.
+    fn finish(mut self, name: &str) -> (blake3::Hash, blake3::Hash) {
         self.flush();
-        (self.hasher.finalize(), self.values.finalize())
+        let values = self.hasher.finalize();
+        let mut named = blake3::Hasher::new();
+        named.update(name.as_bytes()).update(&[0]);
+        named.update(values.as_bytes());
+        (named.finalize(), values)
     }
 }
 
@@ -250,6 +263,18 @@ fn write_values(array: &dyn Array, out: &mut ColumnHash) {
         DataType::Binary => with_length!(array.as_binary::<i32>(), bytes),
         DataType::LargeBinary => with_length!(array.as_binary::<i64>(), bytes),
         DataType::List(_) => with_length!(array.as_list::<i32>(), list),
+        DataType::LargeList(element) if is_bulk(array.data_type()) => {
+            let lists = array.as_list::<i64>();
+            for at in 0..lists.len() {
+                let values = lists.is_valid(at).then(|| lists.value(at).to_data());
+                let bytes = values.as_ref().map(|values| {
+                    let element_bytes = element.data_type().primitive_width().unwrap_or(1);
+                    let bytes = &values.buffers()[0][values.offset() * element_bytes..];
+                    &bytes[..values.len() * element_bytes]
+                });
+                out.extend_list(bytes, element);
+            }
+        }
         DataType::LargeList(_) => with_length!(array.as_list::<i64>(), list),
         // Dates, times and durations are integers; the schema holds their unit.
         DataType::Date32 | DataType::Time32(_) => {
@@ -336,11 +361,11 @@ mod tests {
     fn hashes(batches: &[RecordBatch]) -> Vec<blake3::Hash> {
         let schema = batches[0].schema();
         let hash = |at: usize| {
-            let mut hash = ColumnHash::new(schema.field(at).name());
+            let mut hash = ColumnHash::default();
             batches
                 .iter()
                 .for_each(|batch| hash.update(batch.column(at)));
-            hash.finish().0
+            hash.finish(schema.field(at).name()).0
         };
         (0..schema.fields().len()).map(hash).collect()
     }
@@ -377,15 +402,16 @@ mod tests {
         let keyed: DictionaryArray<Int32Type> = words.iter().copied().collect();
         let numbers = UInt16Array::from(vec![7, 8, 9, 258]);
         let tables: [ArrayRef; 2] = [Arc::new(keyed), Arc::new(StringArray::from(words))];
-        let mut of_numbers = b"n\0".to_vec();
+        let mut of_numbers = Vec::new();
         for bytes in [[7, 0], [8, 0], [9, 0], [2, 1]] {
             of_numbers.extend([&[1], &bytes[..]].concat());
         }
-        let of_words = b"w\0\x01\x02\0\0\0\0\0\0\0\xc3\xbc\0\x01\x02\0\0\0\0\0\0\0ab\x01\x02\0\0\0\0\0\0\0\xc3\xbc";
+        let of_words = b"\x01\x02\0\0\0\0\0\0\0\xc3\xbc\0\x01\x02\0\0\0\0\0\0\0ab\x01\x02\0\0\0\0\0\0\0\xc3\xbc";
         let hashes = [blake3::hash(&of_numbers), blake3::hash(of_words)];
-        let expected = blake3::hash(&[*hashes[0].as_bytes(), *hashes[1].as_bytes()].concat());
-        let hashes = [blake3::hash(&of_numbers[2..]), blake3::hash(&of_words[2..])];
-        let values = blake3::hash(&[*hashes[0].as_bytes(), *hashes[1].as_bytes()].concat());
+        let values = blake3::hash(hashes.map(|hash| *hash.as_bytes()).as_flattened());
+        let named = [(b"n\0", hashes[0]), (b"w\0", hashes[1])]
+            .map(|(name, hash)| blake3::hash(&[name, hash.as_bytes().as_slice()].concat()));
+        let expected = blake3::hash(named.map(|hash| *hash.as_bytes()).as_flattened());
         for (number, words) in tables.into_iter().enumerate() {
             let path = folder.path().join(format!("{number}.parquet"));
             let numbers: ArrayRef = Arc::new(numbers.clone());
@@ -430,11 +456,11 @@ mod tests {
             .map(|at| (at.wrapping_mul(at) >> 7) as u8)
             .collect();
         for n_piece in [1, 7, 1000, 65_535, 65_536, 65_537, 399_999] {
-            let mut hash = ColumnHash::new("x");
+            let mut hash = ColumnHash::default();
             bytes.chunks(n_piece).for_each(|piece| hash.extend(piece));
-            let expected = blake3::hash(&[b"x\0", bytes.as_slice()].concat());
             let values = blake3::hash(&bytes);
-            assert_eq!(hash.finish(), (expected, values), "{n_piece}");
+            let named = blake3::hash(&[b"x\0", values.as_bytes().as_slice()].concat());
+            assert_eq!(hash.finish("x"), (named, values), "{n_piece}");
         }
     }
 }

@@ -14,6 +14,7 @@ use swathe::Cpu;
 
 use super::FolderError;
 use super::manifest::Checksum;
+use super::remembered_files;
 use crate::store::live_file::ProcessMark;
 use swathe_formats::regular_file;
 
@@ -50,17 +51,39 @@ pub struct InputFile {
 }
 
 impl InputFile {
+    /// In place of a checksum: this shard needs nothing of the file, so it did not read it.
+    pub const UNREAD: &'static str = "unread";
+
+    /// A file that this shard does not read.
+    pub fn unread(path: &Path) -> InputFile {
+        InputFile {
+            name: path.display().to_string(),
+            n_bytes: 0,
+            blake3: InputFile::UNREAD.to_owned(),
+        }
+    }
+
+    /// Whether two files may have the same contents: they have, or one of them was not read.
+    fn may_equal(&self, other: &InputFile) -> bool {
+        let is_unread = |file: &InputFile| file.blake3 == InputFile::UNREAD;
+        is_unread(self)
+            || is_unread(other)
+            || (self.n_bytes == other.n_bytes && self.blake3 == other.blake3)
+    }
+
     /// Reads a file and records its length and hash.
     ///
     /// # Errors
     /// If the file cannot be read, or is not a regular file.
     pub fn of(path: &Path) -> std::io::Result<InputFile> {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update_reader(regular_file::open(path)?)?;
-        Ok(InputFile {
-            name: path.display().to_string(),
-            n_bytes: hasher.count(),
-            blake3: hasher.finalize().to_hex().to_string(),
+        remembered_files::remembered(path, || {
+            let mut hasher = blake3::Hasher::new();
+            hasher.update_reader(regular_file::open(path)?)?;
+            Ok(InputFile {
+                name: path.display().to_string(),
+                n_bytes: hasher.count(),
+                blake3: hasher.finalize().to_hex().to_string(),
+            })
         })
     }
 
@@ -78,6 +101,16 @@ impl Identity {
     /// The problems of this run, or of this shard of it.
     pub fn problems(&self) -> Range<u64> {
         shard_problems(self.n_problems, self.shard)
+    }
+
+    /// Takes over the checksums of files that another shard of the same run read and this one did
+    /// not.
+    pub(super) fn absorb_inputs(&mut self, other: &Identity) {
+        for (own, theirs) in self.inputs.iter_mut().zip(&other.inputs) {
+            if own.blake3 == InputFile::UNREAD {
+                own.clone_from(theirs);
+            }
+        }
     }
 
     /// How `other` differs from this identity, a line per difference; empty if both are the same
@@ -138,17 +171,8 @@ fn input_differences(then: &[InputFile], now: &[InputFile]) -> Vec<String> {
     const N_NAMED_MAX: usize = 5;
     let mut lines = Vec::new();
     // The same contents under another name (a moved folder) are the same input.
-    let contents = |files: &[InputFile]| -> Vec<(u64, String)> {
-        files
-            .iter()
-            .map(|file| (file.n_bytes, file.blake3.clone()))
-            .collect()
-    };
-    if contents(then) == contents(now) {
-        return lines;
-    }
     for (then, now) in then.iter().zip(now) {
-        if then.blake3 != now.blake3 {
+        if !then.may_equal(now) {
             lines.push(format!(
                 "  input {}: its contents changed ({} bytes then, {} now)",
                 now.name, then.n_bytes, now.n_bytes

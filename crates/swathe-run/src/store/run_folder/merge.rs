@@ -68,6 +68,7 @@ pub fn merge_shards(run: &Path, n_threads: usize) -> Result<Merged, FolderError>
         return Err(incomplete("there are no shards".to_owned()));
     };
     let n_shards = first.identity.shard.map_or(1, |(_, n)| n);
+    let mut whole = without_shard(first);
     for number in 1..=n_shards {
         let Some((path, shard)) = shards
             .iter()
@@ -80,15 +81,15 @@ pub fn merge_shards(run: &Path, n_threads: usize) -> Result<Merged, FolderError>
                 "shard {number}/{n_shards} is not finished: go on with it by --resume"
             )));
         }
-        let differences = without_shard(first)
-            .identity
-            .differences(&without_shard(shard).identity);
+        let its = without_shard(shard).identity;
+        let differences = whole.identity.differences(&its);
         if !differences.is_empty() {
             return Err(FolderError::Differs {
                 path: path.clone(),
                 differences,
             });
         }
+        whole.identity.absorb_inputs(&its);
     }
     if shards.len() > n_shards {
         return Err(incomplete(format!(
@@ -122,7 +123,6 @@ pub fn merge_shards(run: &Path, n_threads: usize) -> Result<Merged, FolderError>
         simd: simd.into_iter().cloned().collect(),
         ..tables.merged(table_hashes(&tables.table, n_threads)?)
     };
-    let mut whole = without_shard(first);
     whole.tables = tables.seals.clone();
     whole.result_hash = Some(merged.result_hash.clone());
     whole.values_hash = Some(merged.values_hash.clone());

@@ -1,12 +1,12 @@
 //! Table files: Parquet files that are written atomically and have a checksum.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::datatypes::{DataType, FieldRef, SchemaRef};
 use bytes::{Buf as _, Bytes};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
@@ -32,23 +32,24 @@ pub struct TableFile {
     group: Vec<LeafColumn>,
     n_group_rows: usize,
     group_bytes: usize,
+    /// Whether the file has indices of pages.
+    is_indexed: bool,
+    /// Reused memory for columns that are copied: fresh memory costs more than copying.
+    copied: Vec<u8>,
 }
 
 /// A leaf column of a row group in the making.
 enum LeafColumn {
     Encoded(Box<ArrowColumnWriter>),
     /// Encoded when the group ends: until then its arrays are only referred to.
-    Bulk {
-        arrays: Vec<ArrayRef>,
-        is_nullable: bool,
-    },
+    Bulk(FieldRef, Vec<ArrayRef>),
 }
 
 impl LeafColumn {
     fn size_bytes(&self) -> usize {
         match self {
             LeafColumn::Encoded(writer) => writer.get_estimated_total_bytes(),
-            LeafColumn::Bulk { arrays, .. } => arrays.iter().map(bulk_column::size_bytes).sum(),
+            LeafColumn::Bulk(_, arrays) => arrays.iter().map(bulk_column::size_bytes).sum(),
         }
     }
 }
@@ -77,6 +78,15 @@ impl TableFile {
         let mut properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_created_by(concat!("swathe ", env!("CARGO_PKG_VERSION")).to_owned());
+        // The Parquet crate writes indices of pages for all columns or for none, and bulk columns
+        // have none.
+        let mut data_types = schema.fields().iter().map(|field| field.data_type());
+        let is_indexed = !data_types.any(bulk_column::is_bulk);
+        if !is_indexed {
+            properties = properties
+                .set_statistics_enabled(EnabledStatistics::Chunk)
+                .set_offset_index_disabled(true);
+        }
         let mut group_bytes = Self::GROUP_BYTES;
         for field in schema.fields() {
             // Long texts that repeat: the dictionary holds each text once per row group, whatever
@@ -87,19 +97,6 @@ impl TableFile {
                 let column = ColumnPath::from(field.name().as_str());
                 properties = properties
                     .set_column_dictionary_page_size_limit(column.clone(), 2 * group_bytes)
-                    .set_column_statistics_enabled(column, EnabledStatistics::None);
-            }
-            // Bulk data: values rarely repeat and their order has no meaning, so a dictionary,
-            // compression and statistics would only cost time. (200 MB of floats became 192 MB.)
-            if let DataType::LargeList(element) = field.data_type() {
-                let parts = [field.name().as_str(), "list", element.name()];
-                let column = ColumnPath::new(parts.map(str::to_owned).to_vec());
-                if bulk_column::is_wide(element.data_type()) {
-                    properties = properties
-                        .set_column_compression(column.clone(), Compression::UNCOMPRESSED);
-                }
-                properties = properties
-                    .set_column_dictionary_enabled(column.clone(), false)
                     .set_column_statistics_enabled(column, EnabledStatistics::None);
             }
         }
@@ -114,6 +111,8 @@ impl TableFile {
             group: Vec::new(),
             n_group_rows: 0,
             group_bytes,
+            is_indexed,
+            copied: Vec::new(),
         })
     }
 
@@ -144,24 +143,22 @@ impl TableFile {
             for field in self.schema.fields() {
                 let n_leaves = n_leaves(field.data_type());
                 let leaves = writers.by_ref().take(n_leaves);
-                match bulk_column::is_bulk(field) {
+                match bulk_column::is_bulk(field.data_type()) {
                     false => self
                         .group
                         .extend(leaves.map(|leaf| LeafColumn::Encoded(Box::new(leaf)))),
                     true => {
                         leaves.for_each(drop);
-                        self.group.push(LeafColumn::Bulk {
-                            arrays: Vec::new(),
-                            is_nullable: field.is_nullable(),
-                        });
+                        let bulk = LeafColumn::Bulk(Arc::clone(field), Vec::new());
+                        self.group.push(bulk);
                     }
                 }
             }
         }
         let mut leaves = self.group.iter_mut();
         for (field, column) in self.schema.fields().iter().zip(slice.columns()) {
-            if bulk_column::is_bulk(field) {
-                if let Some(LeafColumn::Bulk { arrays, .. }) = leaves.next() {
+            if bulk_column::is_bulk(field.data_type()) {
+                if let Some(LeafColumn::Bulk(_, arrays)) = leaves.next() {
                     arrays.push(Arc::clone(column));
                 }
                 continue;
@@ -185,22 +182,17 @@ impl TableFile {
             return Ok(());
         }
         self.n_group_rows = 0;
-        let columns = std::mem::take(&mut self.group);
+        let leaves = std::mem::take(&mut self.group);
+        let columns = self.writer.schema_descr().columns().to_vec();
         let end = || {
             let mut group = self.writer.next_row_group()?;
-            for column in columns {
-                match column {
+            for (leaf, column) in leaves.into_iter().zip(columns) {
+                match leaf {
                     LeafColumn::Encoded(writer) => {
                         writer.close()?.append_to_row_group(&mut group)?;
                     }
-                    LeafColumn::Bulk {
-                        arrays,
-                        is_nullable,
-                    } => {
-                        let next = group.next_column()?;
-                        let mut column = next.expect("every leaf has a column");
-                        bulk_column::write(&mut column, is_nullable, &arrays)?;
-                        column.close()?;
+                    LeafColumn::Bulk(field, arrays) => {
+                        bulk_column::append(&mut group, column, &field, &arrays)?;
                     }
                 }
             }
@@ -219,8 +211,10 @@ impl TableFile {
     ) -> io::Result<()> {
         self.end_group()?;
         let source = metadata.row_group(number);
-        let column_index = metadata.column_index().map(|groups| &groups[number]);
-        let offset_index = metadata.offset_index().map(|groups| &groups[number]);
+        let indexed = Some(metadata).filter(|_| self.is_indexed);
+        let column_index = indexed.and_then(|metadata| Some(&metadata.column_index()?[number]));
+        let offset_index = indexed.and_then(|metadata| Some(&metadata.offset_index()?[number]));
+        let buffer = &mut self.copied;
         let mut copy = || {
             let mut group = self.writer.next_row_group()?;
             for (at, column) in source.columns().iter().enumerate() {
@@ -232,7 +226,9 @@ impl TableFile {
                     column_index: column_index.map(|columns| columns[at].clone()),
                     offset_index: offset_index.map(|columns| columns[at].clone()),
                 };
-                group.append_column(&ColumnBytes::read(file, column)?, chunk)?;
+                let bytes = ColumnBytes::read(file, column, std::mem::take(buffer))?;
+                group.append_column(&bytes, chunk)?;
+                *buffer = bytes.into_buffer();
             }
             group.close()
         };
@@ -363,17 +359,38 @@ impl Write for HashingWriter {
     }
 }
 
-/// A column chunk of a file, read at once: the Parquet writer copies 8 KiB at a time.
-struct ColumnBytes {
+/// A column chunk of a file, read at once: the Parquet crate reads and copies 8 KiB at a time.
+pub(super) struct ColumnBytes {
     start: u64,
     bytes: Bytes,
 }
 
 impl ColumnBytes {
-    fn read(file: &File, column: &ColumnChunkMetaData) -> Result<ColumnBytes, ParquetError> {
+    /// Reads the chunk into a buffer whose contents do not matter.
+    pub(super) fn read(
+        mut file: &File,
+        column: &ColumnChunkMetaData,
+        mut buffer: Vec<u8>,
+    ) -> Result<ColumnBytes, ParquetError> {
         let (start, n_bytes) = column.byte_range();
-        let bytes = file.get_bytes(start, n_bytes as usize)?;
+        // A damaged file can claim any length.
+        let n_bytes_left = file.metadata()?.len().saturating_sub(start);
+        if n_bytes > n_bytes_left {
+            return Err(ParquetError::EOF(
+                "it ends before its column does".to_owned(),
+            ));
+        }
+        buffer.clear();
+        buffer.reserve_exact(n_bytes as usize);
+        file.seek(SeekFrom::Start(start))?;
+        file.take(n_bytes).read_to_end(&mut buffer)?;
+        let bytes = Bytes::from(buffer);
         Ok(ColumnBytes { start, bytes })
+    }
+
+    /// The buffer, to be used again.
+    pub(super) fn into_buffer(self) -> Vec<u8> {
+        self.bytes.try_into_mut().map(Vec::from).unwrap_or_default()
     }
 
     fn from(&self, start: u64) -> Result<Bytes, ParquetError> {
