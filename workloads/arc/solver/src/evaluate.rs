@@ -3,12 +3,15 @@
 pub(crate) mod library;
 pub(crate) mod meter;
 pub(crate) mod profile;
+pub(crate) mod schedule;
 pub(crate) mod score;
 
 use crate::columns::column_cache;
-use crate::evaluate::library::{Guard, Head, Library, Node, Scope};
+use crate::evaluate::library::{Guard, Head, Library, Node};
 use crate::evaluate::meter::{Limits, Order, Usage};
 use crate::evaluate::profile::{Profile, StatementTime};
+use crate::evaluate::schedule::Scope;
+use crate::generate::harvest::Finder;
 use crate::language::primitive::{self, PRIMITIVES};
 use crate::language::safe_default::{is_caught, safe, safe_default};
 use crate::primitives::function;
@@ -110,26 +113,39 @@ pub struct Evaluator<'a> {
     order: Order,
     limits: Limits,
     values: Values,
+    kept_bytes_max: u64,
     profile: Option<Profile>,
     stop: Option<Stop>,
+    /// Looks for nodes with a certain value.
+    finder: Option<Finder>,
 }
 
 /// The state of an evaluator apart from its library. Another evaluator of the same library can reuse it.
 pub(crate) struct Values {
-    scopes: Vec<Scope>,
     slots: Vec<Option<Done>>,
-    /// For each node, the last program that uses it: the value is dropped after that program.
-    last_user: Vec<u32>,
-    dropped_after: Vec<Vec<u32>>,
-    /// For each node, whether it is a first element whose lookup can be deferred.
-    is_first_to_fix: Vec<bool>,
-    /// The nodes evaluated for the current sample. The vector is kept to reuse its allocation.
-    touched: Vec<u32>,
-    /// The node of the demonstrations, if some program reads them.
-    samples_node: Option<usize>,
-    /// The node of the expected output, if some program reads it.
-    expected_node: Option<usize>,
+    /// The values of the current sample that are kept for later programs.
+    of_sample: Kept,
+    /// The values that outlast the sample.
+    lasting: Kept,
 }
+
+/// Values that are kept because later programs or samples need them.
+#[derive(Default)]
+struct Kept {
+    /// The nodes, and some that were dropped since.
+    nodes: Vec<u32>,
+    n_bytes: u64,
+}
+
+impl Kept {
+    fn add(&mut self, node: u32, done: &Done) {
+        self.nodes.push(node);
+        self.n_bytes += done.n_bytes();
+    }
+}
+
+/// The memory of a small value.
+pub(crate) const VALUE_BYTES: u64 = 256;
 
 /// A node that was evaluated.
 struct Done {
@@ -149,6 +165,12 @@ impl Done {
         }
     }
 
+    /// The memory of the value, estimated by what was charged for building it: some values share their parts, others
+    /// grow when their order is read.
+    fn n_bytes(&self) -> u64 {
+        VALUE_BYTES + self.usage.bytes
+    }
+
     /// A result that cost no work.
     fn given(result: Result) -> Done {
         Done::new((result, Usage::default()))
@@ -156,31 +178,40 @@ impl Done {
 }
 
 impl Values {
+    /// The memory of an evaluator for a library, apart from the values.
+    pub(crate) fn n_bytes(library: &Library) -> u64 {
+        (library.n_nodes() * (size_of::<Option<Done>>() + size_of::<u32>())) as u64
+    }
+
     fn new(library: &Library) -> Values {
-        let scopes = library.scopes();
-        let mut last_user = vec![u32::MAX; library.nodes.len()];
-        for (k, entry) in library.entries.iter().enumerate() {
-            for &step in &entry.steps {
-                last_user[step as usize] = k as u32;
-            }
-        }
-        let mut dropped_after = vec![Vec::new(); library.entries.len()];
-        for (node, &user) in last_user.iter().enumerate() {
-            if user != u32::MAX && scopes[node] == Scope::Sample {
-                dropped_after[user as usize].push(node as u32);
-            }
-        }
-        let position = |wanted: Node| library.nodes.iter().position(|n| *n == wanted);
         Values {
-            scopes,
             slots: library.nodes.iter().map(|_| None).collect(),
-            last_user,
-            dropped_after,
-            is_first_to_fix: library.firsts_to_fix(),
-            touched: Vec::new(),
-            samples_node: position(Node::Samples),
-            expected_node: position(Node::Expected),
+            of_sample: Kept::default(),
+            lasting: Kept::default(),
         }
+    }
+
+    /// Drops a value of the sample that no later program needs.
+    fn drop_one(&mut self, node: u32) {
+        if let Some(done) = self.slots[node as usize].take() {
+            self.of_sample.n_bytes -= done.n_bytes();
+        }
+    }
+
+    /// Drops all values of the sample.
+    fn drop_sample(&mut self) {
+        for node in self.of_sample.nodes.drain(..) {
+            self.slots[node as usize] = None;
+        }
+        self.of_sample.n_bytes = 0;
+    }
+
+    /// Drops the values that outlast a sample, apart from the demonstrations.
+    fn drop_lasting(&mut self) {
+        for node in self.lasting.nodes.drain(..) {
+            self.slots[node as usize] = None;
+        }
+        self.lasting.n_bytes = 0;
     }
 }
 
@@ -202,8 +233,10 @@ impl<'a> Evaluator<'a> {
             order,
             limits,
             values,
+            kept_bytes_max: u64::MAX,
             profile: None,
             stop: None,
+            finder: None,
         }
     }
 
@@ -212,10 +245,23 @@ impl<'a> Evaluator<'a> {
         self.values
     }
 
+    /// From now on, values are kept for later programs only up to about this many bytes; what is dropped is evaluated
+    /// again. Results and charges do not depend on it.
+    ///
+    /// Values of the program that is running are not counted: the [limits](Limits) of a call bound them.
+    pub fn keep_at_most(&mut self, n_bytes: u64) {
+        self.kept_bytes_max = n_bytes;
+    }
+
     /// Gives up soon after this stop is requested, even in the middle of a statement. The current program and the
     /// remaining ones then end as timeouts, which the caller must not take for results.
     pub fn watch(&mut self, stop: &Stop) {
         self.stop = Some(stop.clone());
+    }
+
+    /// From now on, looks for nodes with the value that this finder wants; returns the finder before.
+    pub(crate) fn find(&mut self, finder: Option<Finder>) -> Option<Finder> {
+        std::mem::replace(&mut self.finder, finder)
     }
 
     /// From now on, records how long each statement takes.
@@ -237,15 +283,19 @@ impl<'a> Evaluator<'a> {
 
     /// From now on, these are the demonstrations that programs see as `S`; before that there are none.
     pub fn start_task(&mut self, demonstrations: &[Sample]) {
-        let Some(node) = self.values.samples_node else {
+        let schedule = self.library.schedule();
+        let Some(node) = schedule.samples_node else {
             return;
         };
-        let Values { scopes, slots, .. } = &mut self.values;
-        for (slot, scope) in slots.iter_mut().zip(scopes) {
-            if *scope == Scope::Task {
-                *slot = None;
+        let slots = &mut self.values.slots;
+        let lasting = &mut self.values.lasting;
+        lasting.nodes.retain(|&node| {
+            let is_kept = schedule.scopes[node as usize] == Scope::Always;
+            if !is_kept && let Some(done) = slots[node as usize].take() {
+                lasting.n_bytes -= done.n_bytes();
             }
-        }
+            is_kept
+        });
         let pairs = demonstrations.iter().map(|sample| {
             let output = sample.output.clone().map_or(Value::None, Value::from);
             Value::two(sample.input.clone().into(), output)
@@ -295,15 +345,15 @@ impl<'a> Evaluator<'a> {
         meter::set_order(self.order);
         meter::watch(self.stop.as_ref());
         let inputs = inputs.into();
+        let schedule = self.library.schedule();
         self.values.slots[0] = Some(Done::given(Ok(inputs.input.clone().into())));
-        if let Some(node) = self.values.expected_node {
+        if let Some(node) = schedule.expected_node {
             let expected = inputs.expected.cloned();
             let expected = expected.map_or(Value::None, Value::from);
             self.values.slots[node] = Some(Done::given(Ok(expected)));
         }
-        let mut touched = std::mem::take(&mut self.values.touched);
         for program in programs {
-            flow = match self.program(program, &mut touched) {
+            flow = match self.program(program) {
                 Err(fault) => done(program, Err(&fault)),
                 Ok(()) => {
                     let output = self.library.entries[program].output;
@@ -313,32 +363,34 @@ impl<'a> Evaluator<'a> {
                     done(program, output.result.as_ref())
                 }
             };
-            for &node in &self.values.dropped_after[program] {
-                self.values.slots[node as usize] = None;
+            for &node in schedule.dropped_after(program) {
+                self.values.drop_one(node);
+            }
+            if self.values.of_sample.n_bytes > self.kept_bytes_max {
+                self.values.drop_sample();
+                column_cache::clear();
+            }
+            if self.values.lasting.n_bytes > self.kept_bytes_max {
+                self.values.drop_lasting();
             }
             if flow.is_break() {
                 break;
             }
         }
         // A value whose last user did not run has not been dropped yet.
-        for node in touched.drain(..) {
-            if self.values.last_user[node as usize] != u32::MAX {
-                self.values.slots[node as usize] = None;
-            }
-        }
-        self.values.touched = touched;
+        self.values.drop_sample();
         self.values.slots[0] = None;
         column_cache::clear();
         meter::watch(None);
         meter::set_dialect(dialect_before);
-        if let Some(node) = self.values.expected_node {
+        if let Some(node) = schedule.expected_node {
             self.values.slots[node] = None;
         }
         flow
     }
 
     /// Evaluates the steps of a program up to the first that fails.
-    fn program(&mut self, program: usize, touched: &mut Vec<u32>) -> Result<()> {
+    fn program(&mut self, program: usize) -> Result<()> {
         let mut total = Usage::default();
         let library = self.library;
         let entry = &library.entries[program];
@@ -349,10 +401,20 @@ impl<'a> Evaluator<'a> {
                     return Err(Fault::Timeout);
                 }
                 let done = self.node(step);
-                self.values.slots[step as usize] = Some(done);
-                if self.values.scopes[step as usize] == Scope::Sample {
-                    touched.push(step);
+                let kept = match library.schedule().scopes[step as usize] {
+                    Scope::Sample => &mut self.values.of_sample,
+                    Scope::Task | Scope::Always => &mut self.values.lasting,
+                };
+                kept.add(step, &done);
+                // Constants are evaluated once for all tasks, so that finding them would depend on the order of tasks.
+                if let Some(finder) = &mut self.finder
+                    && library.schedule().scopes[step as usize] != Scope::Always
+                    && !done.is_first_of
+                    && let Ok(value) = &done.result
+                {
+                    finder.check(step, value);
                 }
+                self.values.slots[step as usize] = Some(done);
             }
             let done = self.values.slots[step as usize]
                 .as_ref()
@@ -399,7 +461,7 @@ impl<'a> Evaluator<'a> {
             }
         }
         let start = self.profile.as_ref().map(|_| Instant::now());
-        let several = if self.values.is_first_to_fix[id as usize] {
+        let several = if self.library.schedule().is_first_to_fix[id as usize] {
             self.several(args[0])
         } else {
             None

@@ -28,7 +28,9 @@
 //! by statement.
 
 mod columns;
+mod differs;
 mod evaluate;
+mod generate;
 mod grid_ops;
 mod language;
 mod primitives;
@@ -40,16 +42,21 @@ mod task_json;
 mod value;
 mod workload;
 
+pub use differs::{DifferCall, Differs, Rating};
 pub use evaluate::library::{Counts, Library};
 pub use evaluate::meter::{Limits, Order, set_dialect, set_order};
 pub use evaluate::profile::StatementTime;
 pub use evaluate::score::{Score, score};
 pub use evaluate::{Evaluator, Inputs, evaluate};
+pub use generate::combine::combined;
+pub use generate::harvest::Harvest;
+pub use generate::mutate::mutants;
 pub use grid_ops::{GridAnswer, GridOp, GridOps, GridProblem, ObjectLabels};
 pub use language::dialect::Dialect;
 pub use language::parse::{Excerpt, ParseError, Parsed, Reason, parse, parse_in};
 pub use language::primitive::{PRIMITIVES, Primitive, primitive, primitive_in};
 pub use language::program::{BattRow, Program, RowList};
+pub use language::source_text::programs_text;
 pub use set::Set;
 pub use task::{SIDE_MAX, Sample, Task, TaskError, grid_from_value};
 pub use task_json::TaskJson;

@@ -4,7 +4,7 @@ use crate::evaluate::library::Library;
 use crate::evaluate::meter::{Limits, Order};
 use crate::evaluate::profile::{Profile, StatementTime};
 use crate::evaluate::score::{Score, score};
-use crate::evaluate::{Evaluator, Values};
+use crate::evaluate::{Evaluator, VALUE_BYTES, Values};
 use crate::task::{Sample, Task};
 use crate::value::encode::Output;
 use crate::value::fault::Fault;
@@ -44,8 +44,10 @@ pub struct GridPrograms {
     pub limits: Limits,
     /// Outputs whose encoding is longer keep only their length and hash.
     pub output_bytes_max: usize,
+    /// A thread keeps about this many bytes of values for later programs of a sample. A sample whose programs need more
+    /// is evaluated in several groups of programs; what they share is then evaluated again, with the same results.
+    pub kept_bytes_max: u64,
     profile: Option<Mutex<Profile>>,
-    uses_samples: bool,
 }
 
 /// Which programs run on which task.
@@ -85,13 +87,31 @@ pub struct Call {
 #[error("stopped")]
 pub struct Stopped;
 
-/// The memory that a thread keeps between samples: cached sets, and tables for ordering sets.
-const KEPT_BYTES: u64 = 8 << 20;
-/// The memory of the values of one program's statements in the most demanding samples. Measured with 400 programs
-/// written by hand, one sample at a time: 1.9 MB in all in the median, 35 MB at most. The limits of a call allow more.
-const PROGRAM_BYTES: u64 = 128 << 10;
-/// The memory of one call's outcome in the most demanding samples, its text included: 4.5 kB measured, as above.
-const CALL_BYTES: u64 = 4800;
+/// The memory of the caches of a thread: sets that recur on every sample, and tables for ordering sets. Measured: 20 MB
+/// after 1,718 samples.
+const CACHE_BYTES: u64 = 22 << 20;
+
+/// The memory of this many values that are kept for later programs, of which about `kept_bytes_max` are kept. Measured
+/// with 400 to 40,000 programs: values are hardly larger than their headers on small grids, and half as large again as
+/// what is charged for them where programs read the order of large sets.
+fn values_bytes(n_values: u64, n_cells: u64, kept_bytes_max: u64) -> u64 {
+    let value_bytes = VALUE_BYTES + 14 * n_cells.saturating_sub(49);
+    (n_values * value_bytes).min(kept_bytes_max.saturating_add(kept_bytes_max / 2))
+}
+
+/// The working memory of the most demanding of this many statements: a set of pairs of cells, or a part of one. The more
+/// statements, the likelier is one that takes them all.
+fn statement_bytes(n_statements: u64, n_cells: u64) -> u64 {
+    (1 << 20) + n_statements.clamp(500, 4000) * n_cells * n_cells / 200
+}
+
+/// The memory of the texts of this many distinct outputs. Some are long; many are equal.
+fn texts_bytes(n_outputs: u64, n_cells: u64) -> u64 {
+    (192 << 10) + n_outputs * (64 + 3 * n_cells / 2)
+}
+
+/// The memory in which distinct outputs are found again, for each.
+const KNOWN_BYTES: u64 = 64;
 
 impl GridPrograms {
     /// All programs of the library, in CPython's set order and with the usual limits.
@@ -99,13 +119,13 @@ impl GridPrograms {
         let names = library.names().enumerate();
         let by_name = names.map(|(k, name)| (name.to_string(), k)).collect();
         GridPrograms {
-            uses_samples: library.uses_samples(),
             library,
             by_name,
             pairing: Pairing::default(),
             order: Order::default(),
             limits: Limits::default(),
             output_bytes_max: Self::OUTPUT_BYTES_MAX,
+            kept_bytes_max: Self::KEPT_BYTES_MAX,
             profile: None,
         }
     }
@@ -126,6 +146,9 @@ impl GridPrograms {
 
     /// The default of `output_bytes_max`.
     pub const OUTPUT_BYTES_MAX: usize = 64 << 10;
+
+    /// The default of `kept_bytes_max`.
+    pub const KEPT_BYTES_MAX: u64 = 32 << 20;
 
     /// The numbers of the programs that run on a task.
     pub fn programs_for(&self, task: &str) -> Range<usize> {
@@ -178,6 +201,33 @@ impl Problem {
 #[derive(Default)]
 pub struct KeptValues(Option<(Arc<Task>, Values)>);
 
+impl KeptValues {
+    /// An evaluator with the values that were kept, at a sample of this task.
+    pub(crate) fn evaluator<'a>(
+        &mut self,
+        library: &'a Library,
+        order: Order,
+        limits: Limits,
+        task: &Arc<Task>,
+    ) -> Evaluator<'a> {
+        let before = self.0.take();
+        let is_same_task = matches!(&before, Some((of, _)) if Arc::ptr_eq(of, task));
+        let mut evaluator = match before {
+            Some((_, values)) => Evaluator::with_values(library, order, limits, values),
+            None => Evaluator::new(library, order, limits),
+        };
+        if !is_same_task {
+            evaluator.start_task(&task.train);
+        }
+        evaluator
+    }
+
+    /// Keeps an evaluator's values for the next sample.
+    pub(crate) fn keep(&mut self, task: &Arc<Task>, evaluator: Evaluator<'_>) {
+        self.0 = Some((Arc::clone(task), evaluator.into_values()));
+    }
+}
+
 impl Workload for GridPrograms {
     type Problem = Problem;
     type Solution = Vec<Call>;
@@ -190,7 +240,7 @@ impl Workload for GridPrograms {
     fn size(&self, problem: &Problem) -> Size {
         let input = &problem.sample().input;
         let mut size = Size::of(Shape::new(&[input.height() as u32, input.width() as u32]));
-        if self.uses_samples {
+        if self.library.schedule().samples_node.is_some() {
             // Values that depend on the demonstrations alone are kept from one sample of a task to the next.
             let mut hasher = DefaultHasher::new();
             problem.task.name.hash(&mut hasher);
@@ -200,14 +250,25 @@ impl Workload for GridPrograms {
     }
 
     fn need(&self, size: &Size, _on: DeviceKind) -> Need {
-        let n_programs = match self.pairing {
-            Pairing::All => self.library.len() as u64,
-            Pairing::Own => 1,
+        let schedule = self.library.schedule();
+        let counts = match self.pairing {
+            Pairing::All => [
+                self.library.len(),
+                schedule.n_of_samples(),
+                schedule.n_live_max,
+                schedule.n_outputs,
+            ],
+            Pairing::Own => [1, schedule.n_steps_max, schedule.n_steps_max, 1],
         };
+        let [n_programs, n_statements, n_live, n_outputs] = counts.map(|n| n as u64);
+        let n_cells = size.shape.volume();
         Need {
-            lane_bytes: 2 * size.shape.volume(),
-            scratch_bytes: n_programs * PROGRAM_BYTES,
-            solution_bytes: n_programs * CALL_BYTES,
+            lane_bytes: 2 * n_cells,
+            // Values that would take more are evaluated again for each of several groups of programs.
+            scratch_bytes: values_bytes(n_live, n_cells, self.kept_bytes_max)
+                + statement_bytes(n_statements, n_cells)
+                + n_outputs * KNOWN_BYTES,
+            solution_bytes: n_programs * size_of::<Call>() as u64 + texts_bytes(n_outputs, n_cells),
         }
     }
 
@@ -218,7 +279,9 @@ impl Workload for GridPrograms {
     }
 
     fn local_bytes(&self) -> u64 {
-        KEPT_BYTES
+        let schedule = self.library.schedule();
+        let lasting_bytes = (schedule.n_lasting as u64 * VALUE_BYTES).min(self.kept_bytes_max);
+        CACHE_BYTES + Values::n_bytes(&self.library) + lasting_bytes
     }
 
     fn solve(
@@ -232,21 +295,11 @@ impl Workload for GridPrograms {
         let programs = self.programs_for(&problem.task.name);
         let mut calls: Vec<Call> = Vec::with_capacity(programs.len());
         // Programs that end in the same node have the same output: its text and score are made once.
-        let mut known: HashMap<usize, (Output, Option<Score>)> = HashMap::new();
+        let mut known: HashMap<u32, u32> = HashMap::new();
         // Different nodes may still have equal outputs, which then share their text.
         let mut texts: HashMap<u128, Arc<str>> = HashMap::new();
-        let before = kept.0.take();
-        let of_task = before.as_ref().map(|(task, _)| task);
-        let is_same_task = of_task.is_some_and(|task| Arc::ptr_eq(task, &problem.task));
-        let mut evaluator = match before {
-            Some((_, values)) => {
-                Evaluator::with_values(&self.library, self.order, self.limits, values)
-            }
-            None => Evaluator::new(&self.library, self.order, self.limits),
-        };
-        if !is_same_task {
-            evaluator.start_task(&problem.task.train);
-        }
+        let mut evaluator = kept.evaluator(&self.library, self.order, self.limits, &problem.task);
+        evaluator.keep_at_most(self.kept_bytes_max);
         evaluator.watch(stop);
         if self.profile.is_some() {
             evaluator.start_profile();
@@ -255,18 +308,20 @@ impl Workload for GridPrograms {
             let (output, score) = match result {
                 Err(fault) => (Err(*fault), None),
                 Ok(value) => {
-                    let made = || {
-                        let score = sample.output.as_ref().map(|wanted| score(value, wanted));
-                        let mut output = Output::of(value, self.output_bytes_max);
-                        if let Some(text) = &mut output.text {
-                            *text =
-                                Arc::clone(texts.entry(output.hash).or_insert(Arc::clone(text)));
+                    let node = self.library.output_node(program) as u32;
+                    let number = *known.entry(node).or_insert(calls.len() as u32);
+                    match calls.get(number as usize) {
+                        Some(call) => (call.output.clone(), call.score),
+                        None => {
+                            let score = sample.output.as_ref().map(|wanted| score(value, wanted));
+                            let mut output = Output::of(value, self.output_bytes_max);
+                            if let Some(text) = &mut output.text {
+                                let same = texts.entry(output.hash).or_insert(Arc::clone(text));
+                                *text = Arc::clone(same);
+                            }
+                            (Ok(output), score)
                         }
-                        (output, score)
-                    };
-                    let node = self.library.output_node(program);
-                    let (output, score) = known.entry(node).or_insert_with(made).clone();
-                    (Ok(output), score)
+                    }
                 }
             };
             calls.push(Call {
@@ -289,7 +344,7 @@ impl Workload for GridPrograms {
         }
         // After a stop, a kept value may be a false timeout.
         if !stop.requested() {
-            kept.0 = Some((Arc::clone(&problem.task), evaluator.into_values()));
+            kept.keep(&problem.task, evaluator);
         }
         if finished.is_break() {
             Err(Stopped)

@@ -1,10 +1,13 @@
 //! Laws that hold for any grid and any programs.
 
+mod variants;
+
 use proptest::prelude::*;
 use swathe_arc::{
     Dialect, Evaluator, Grid, Library, Limits, Order, PRIMITIVES, Program, Value, call, encode,
     evaluate, parse, primitive,
 };
+use variants::variants;
 
 fn grids() -> impl Strategy<Value = Grid> {
     (1usize..9, 1usize..9).prop_flat_map(|(h, w)| {
@@ -151,6 +154,36 @@ proptest! {
                     prop_assert_eq!(&outcomes(&later, order, limits)[..], &at_once[..later.len()], "{} {}", binder, set);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn groups_of_programs_are_the_whole(
+        grids in proptest::collection::vec(grids(), 1..3),
+        seed: u64,
+        n_programs in 1usize..40,
+        kept_bytes_max in prop_oneof![Just(0u64), 0u64..2_000, 0u64..200_000],
+        work_max in prop_oneof![Just(1_000_000u64), 1u64..2_000],
+    ) {
+        let programs = variants(include_str!("../samples/programs.py"), 100 + n_programs, seed);
+        // The variants, and some of the programs that they come from.
+        let programs = parse("variants.py", &programs).programs.split_off(60);
+        let library = Library::new(programs);
+        let limits = Limits { work_max, ..Limits::default() };
+        let mut whole = Evaluator::new(&library, Order::Cpython, limits);
+        let mut grouped = Evaluator::new(&library, Order::Cpython, limits);
+        grouped.keep_at_most(kept_bytes_max);
+        for grid in &grids {
+            let outcomes = |evaluator: &mut Evaluator| {
+                let mut outcomes = Vec::new();
+                evaluator.run(grid, |_, r| {
+                    // The elements in order: the encoding alone sorts sets.
+                    let order = r.ok().and_then(Value::elements);
+                    outcomes.push((r.map_or_else(|f| f.name().to_string(), encode), order));
+                });
+                outcomes
+            };
+            prop_assert_eq!(outcomes(&mut whole), outcomes(&mut grouped));
         }
     }
 

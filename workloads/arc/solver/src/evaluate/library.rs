@@ -1,6 +1,7 @@
 //! The merged graph of many programs, with the figures of what they share.
 
 use crate::PRIMITIVES;
+use crate::evaluate::schedule::{Schedule, Scope};
 use crate::language::dialect::Dialect;
 use crate::language::program::{Callee, Constant, Operand, Program};
 use std::collections::HashMap;
@@ -27,6 +28,7 @@ use std::collections::HashMap;
 pub struct Library {
     pub(crate) nodes: Vec<Node>,
     pub(crate) entries: Vec<Entry>,
+    schedule: Schedule,
 }
 
 /// A value of the graph.
@@ -49,17 +51,6 @@ pub(crate) enum Guard {
     Open,
     /// The callee's safe default.
     Guarded,
-}
-
-/// How long a node's value lasts.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Scope {
-    /// It depends on nothing.
-    Always,
-    /// It depends on the demonstrations alone.
-    Task,
-    /// It depends on the input or the expected output.
-    Sample,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -107,8 +98,11 @@ impl Library {
             nodes: vec![Node::Input],
             ids: HashMap::from([(Node::Input, 0)]),
         };
-        let entries = programs.iter().map(|p| graph.add(p)).collect();
+        // A program is dropped once it is merged: a library of many thousands is not in memory twice.
+        let entries: Vec<Entry> = programs.into_iter().map(|p| graph.add(&p)).collect();
+        drop(graph.ids);
         Library {
+            schedule: Schedule::new(&graph.nodes, &entries),
             nodes: graph.nodes,
             entries,
         }
@@ -160,66 +154,9 @@ impl Library {
         self.entries[program].dialect
     }
 
-    /// Whether some program reads the demonstrations.
-    pub(crate) fn uses_samples(&self) -> bool {
-        self.nodes.contains(&Node::Samples)
-    }
-
-    /// How long the nodes' values last.
-    pub(crate) fn scopes(&self) -> Vec<Scope> {
-        let mut scopes: Vec<Scope> = Vec::with_capacity(self.nodes.len());
-        for node in &self.nodes {
-            scopes.push(match node {
-                Node::Input | Node::Expected => Scope::Sample,
-                Node::Samples => Scope::Task,
-                Node::Constant(..) => Scope::Always,
-                Node::Call(head, args, ..) => {
-                    let function = match head {
-                        Head::Node(f) => Some(f),
-                        Head::Primitive(_) | Head::Tuple => None,
-                    };
-                    let parts = args.iter().chain(function);
-                    let longest = parts.map(|&part| scopes[part as usize]).max();
-                    longest.unwrap_or(Scope::Always)
-                }
-            });
-        }
-        scopes
-    }
-
-    /// For each node, whether it is a call of `first` whose result is only bound as an argument of a function. The
-    /// function may never be called, so the lookup of the element can be deferred.
-    pub(crate) fn firsts_to_fix(&self) -> Vec<bool> {
-        let name = |head: &Head| match head {
-            Head::Primitive(p) => PRIMITIVES[*p as usize].name,
-            Head::Node(_) | Head::Tuple => "",
-        };
-        let mut is_one: Vec<bool> = self
-            .nodes
-            .iter()
-            .map(|node| match node {
-                Node::Call(head, args, Guard::Open, _) => name(head) == "first" && args.len() == 1,
-                _ => false,
-            })
-            .collect();
-        for node in &self.nodes {
-            let Node::Call(head, args, ..) = node else {
-                continue;
-            };
-            if let Head::Node(f) = head {
-                is_one[*f as usize] = false;
-            }
-            let fixes = matches!(name(head), "lbind" | "rbind") && args.len() == 2;
-            for (k, &arg) in args.iter().enumerate() {
-                if !(fixes && k == 1) {
-                    is_one[arg as usize] = false;
-                }
-            }
-        }
-        for entry in &self.entries {
-            is_one[entry.output as usize] = false;
-        }
-        is_one
+    /// How long its values last.
+    pub(crate) fn schedule(&self) -> &Schedule {
+        &self.schedule
     }
 
     /// The figures of the merge.
@@ -233,7 +170,7 @@ impl Library {
                 n_users[step as usize] += 1;
             }
         }
-        let scopes = self.scopes();
+        let scopes = &self.schedule.scopes;
         let used = || (0..self.nodes.len()).filter(|&k| n_users[k] > 0);
         let mut by_primitive: HashMap<Option<&'static str>, usize> = HashMap::new();
         for k in used() {
@@ -369,44 +306,5 @@ impl Graph {
             _ => false,
         };
         !is_safe || !primitive.takes(args.len())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::parse;
-
-    /// How many lookups of a first element can be deferred in programs with these last lines.
-    fn n_to_fix(last_lines: &[&str]) -> usize {
-        let program = |(k, last): (usize, &&str)| {
-            format!("def p{k}(I):\n    s = objects(I, T, F, T)\n    x = first(s)\n    {last}\n")
-        };
-        let text: String = last_lines.iter().enumerate().map(program).collect();
-        let parsed = parse("mine.py", &text);
-        assert!(parsed.errors.is_empty(), "{}", parsed.errors[0]);
-        let marks = Library::new(parsed.programs).firsts_to_fix();
-        marks.into_iter().filter(|&mark| mark).count()
-    }
-
-    #[test]
-    fn a_first_element_waits_only_if_nobody_looks_at_it() {
-        assert_eq!(n_to_fix(&["return lbind(shift, x)"]), 1);
-        assert_eq!(
-            n_to_fix(&["return rbind(shift, x)", "return lbind(add, x)"]),
-            1
-        );
-        // Some program returns the element, calls it, puts it into another value, or binds it as the function.
-        for look in [
-            "return x",
-            "return x(I)",
-            "return astuple(x, I)",
-            "return lbind(x, I)",
-            "return lbind(shift, x, I)",
-            "return compose(shift, x)",
-        ] {
-            assert_eq!(n_to_fix(&[look]), 0, "{look}");
-            assert_eq!(n_to_fix(&["return lbind(shift, x)", look]), 0, "{look}");
-        }
     }
 }

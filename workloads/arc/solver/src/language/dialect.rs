@@ -1,6 +1,7 @@
 //! The dialects of the DSL, as data.
 
 use crate::language::primitive::primitive_in;
+use crate::language::source_text::DIALECT_LINE;
 use crate::value::packed::ElementKind;
 
 /// Which functions, constants and values a program is written for.
@@ -40,6 +41,13 @@ impl Dialect {
     /// The dialect with this name.
     pub fn named(name: &str) -> Option<Dialect> {
         Dialect::ALL.into_iter().find(|d| d.name() == name)
+    }
+
+    /// The dialect that a file states in a comment before its first line of code, as written files do.
+    pub(crate) fn stated(text: &str) -> Option<Dialect> {
+        let comments = text.lines().take_while(|line| line.starts_with('#'));
+        let mut stated = comments.filter_map(|line| line.strip_prefix(DIALECT_LINE));
+        Dialect::named(stated.next()?.trim())
     }
 
     /// The dialect that a file is written for, by its imports, the parameters of its functions, and the names it calls.

@@ -35,6 +35,11 @@ impl Primitive {
         n_args == most || (n_args < most && n_args + usize::from(self.n_optional) >= most)
     }
 
+    /// The names of its parameters, separated by spaces; `/` separates names in different dialects.
+    pub(crate) fn parameters(&self) -> &'static str {
+        self.parameters
+    }
+
     /// The position of the argument with this name.
     pub(crate) fn parameter(&self, name: &str) -> Option<usize> {
         let mut parameters = self.parameters.split(' ');

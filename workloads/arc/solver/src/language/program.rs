@@ -56,7 +56,7 @@ pub enum RowList {
 }
 
 /// One call. Later statements refer to its result by the statement's number.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Statement {
     pub(crate) callee: Callee,
     pub(crate) args: Vec<Operand>,
@@ -64,7 +64,7 @@ pub(crate) struct Statement {
     pub(crate) is_guarded: bool,
 }
 
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Callee {
     /// A value that is called, most often a primitive.
     Function(Operand),
@@ -72,7 +72,7 @@ pub(crate) enum Callee {
     Tuple,
 }
 
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Operand {
     /// The input grid.
     Input,
@@ -162,12 +162,13 @@ impl Constant {
     }
 }
 
-const NUMBERS: [&str; 11] = [
+/// The names of the numbers from 0 on.
+pub(crate) const NUMBERS: [&str; 11] = [
     "ZERO", "ONE", "TWO", "THREE", "FOUR", "FIVE", "SIX", "SEVEN", "EIGHT", "NINE", "TEN",
 ];
 
 /// The names of the colours in `batt` files.
-const COLORS: [&str; 10] = [
+pub(crate) const COLORS: [&str; 10] = [
     "BLACK", "BLUE", "RED", "GREEN", "YELLOW", "GRAY", "MAGENTA", "ORANGE", "CYAN", "BURGUNDY",
 ];
 

@@ -2,11 +2,13 @@
 
 use super::cursor::Cursor;
 use super::expression::{Body, primitive_of};
+use super::guard;
 use super::head;
-use super::token::{Kind, Line, Token};
+use super::token::{self, Kind, Line, Token};
 use super::{Names, Outcome, Parsed, Reason, Source};
+use crate::language::cone::needed;
 use crate::language::program::{BattRow, Callee, Operand, Program, RowList, Statement};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// Whether a line begins the function. A program of one argument may also be called `batt`.
 pub(super) fn is_head(line: &Line<'_>) -> bool {
@@ -14,6 +16,11 @@ pub(super) fn is_head(line: &Line<'_>) -> bool {
     line.tokens[0].column == 1
         && texts.starts_with(&["def", "batt", "("])
         && texts.get(4) != Some(&")")
+}
+
+/// Whether a file has a `batt` function.
+pub(super) fn is_in(text: &str) -> bool {
+    text.contains("batt") && token::lines(text).any(|line| is_head(&line))
 }
 
 /// Reads the function. A line with an error rejects only the candidates that depend on it.
@@ -116,10 +123,7 @@ impl<'a> Batt<'a> {
             if Some(first.column) != column {
                 return Err(self.source.error(first, Reason::Indentation));
             }
-            let n_lines = match lines[at].tokens[0].text {
-                "try" => guarded_lines(&lines[at..]),
-                _ => 1,
-            };
+            let n_lines = guard::n_lines(&lines[at..]);
             let group = &lines[at..at + n_lines];
             if let Err(error) = self.group(group) {
                 if let Reason::NotImported { .. } | Reason::Indentation = error.reason {
@@ -223,50 +227,13 @@ impl<'a> Batt<'a> {
 
     /// `try: t1 = callee(names)`, `except …: t1 = _get_safe_default(callee)`.
     fn guarded(&mut self, lines: &[Line<'a>]) -> Outcome<()> {
-        let mut head = Cursor::new(self.source, &lines[0]);
-        head.at = 1;
-        head.expect(":", "`:`")?;
-        head.end()?;
-        let [_, call, handler, default] = lines else {
-            let last = lines.last().expect("a guarded line has a head");
-            let mut end = Cursor::new(self.source, last);
-            end.at = last.tokens.len();
-            return Err(
-                end.unexpected("one line, `except …:` and `… = _get_safe_default(…)` after `try:`")
-            );
-        };
-        let mut call = Cursor::new(self.source, call);
-        let name = call.name("a variable's name")?;
-        call.expect("=", "`=`")?;
-        let callee = call.name("a function's name")?;
-        call.at -= 1;
+        let mut guarded = guard::guarded(self.source, lines)?;
         let n_before = self.body.statements.len();
-        let value = self.value(&mut call, name)?;
-        let mut handler = Cursor::new(self.source, handler);
-        handler.expect("except", "`except`")?;
-        handler.at = handler.tokens.len() - 1;
-        handler.expect(":", "`:`")?;
-        let wanted = [name.text, "=", "_get_safe_default", "(", callee.text, ")"];
-        let found = default.tokens.iter().map(|t| t.text);
-        if !found.eq(wanted) {
-            let wanted = format!("{} = _get_safe_default({})", name.text, callee.text);
-            return Err(self
-                .source
-                .error(&default.tokens[0], Reason::OtherDefault { wanted }));
-        }
-        let Some(value) = value else { return Ok(()) };
-        // The default is that of the outermost call, so the line must hold no other call that could fail.
-        let made = &mut self.body.statements[n_before..];
-        let n_calls = made.iter().filter(|s| s.callee != Callee::Tuple).count();
-        match made.last_mut() {
-            Some(last) if n_calls == 1 && last.callee != Callee::Tuple => last.is_guarded = true,
-            _ => {
-                let reason = Reason::Expected {
-                    wanted: "one call, of names, in a line after `try:`",
-                };
-                return Err(self.source.error(&callee, reason));
-            }
-        }
+        let name = guarded.name;
+        let Some(value) = self.value(&mut guarded.call, name)? else {
+            return Ok(());
+        };
+        guard::mark(&mut self.body, n_before, self.source, &guarded.callee)?;
         self.body.variables.insert(name.text, value);
         Ok(())
     }
@@ -422,21 +389,6 @@ fn assigned<'a>(line: &Line<'a>) -> Vec<&'a str> {
     names.map(|t| t.text).collect()
 }
 
-/// How many lines belong to a `try:`: those indented below it and below its handler.
-fn guarded_lines(lines: &[Line<'_>]) -> usize {
-    let column = lines[0].tokens[0].column;
-    let inside = |line: &Line<'_>| line.tokens[0].column > column;
-    let mut n = 1 + lines[1..].iter().take_while(|line| inside(line)).count();
-    while lines
-        .get(n)
-        .is_some_and(|line| line.tokens[0].column == column && line.tokens[0].text == "except")
-    {
-        n += 1;
-        n += lines[n..].iter().take_while(|line| inside(line)).count();
-    }
-    n
-}
-
 /// `.append((7,`.
 fn opened<'a>(line: &mut Cursor<'_, 'a>) -> Outcome<Token<'a>> {
     line.at = 1;
@@ -479,45 +431,4 @@ fn task<'a>(line: &mut Cursor<'_, 'a>) -> Outcome<Option<&'a str>> {
         line.at -= 1;
         Err(line.unexpected(WANTED))
     }
-}
-
-/// The statements that an output and some statements need, renumbered.
-fn needed(statements: &[Statement], also: &[u32], output: Operand) -> (Vec<Statement>, Operand) {
-    let mut wanted: HashSet<u32> = HashSet::new();
-    let also: Vec<Operand> = also.iter().map(|&k| Operand::Result(k)).collect();
-    let mut open: Vec<&Operand> = also.iter().chain([&output]).collect();
-    while let Some(operand) = open.pop() {
-        if let Operand::Result(k) = operand
-            && wanted.insert(*k)
-        {
-            open.extend(operands(&statements[*k as usize]));
-        }
-    }
-    let mut wanted: Vec<u32> = wanted.into_iter().collect();
-    wanted.sort_unstable();
-    let places: HashMap<u32, u32> = wanted.iter().copied().zip(0..).collect();
-    let moved = |operand: &Operand| match operand {
-        Operand::Result(k) => Operand::Result(places[k]),
-        other => other.clone(),
-    };
-    let kept = wanted.iter().map(|&k| {
-        let statement = &statements[k as usize];
-        Statement {
-            callee: match &statement.callee {
-                Callee::Function(f) => Callee::Function(moved(f)),
-                Callee::Tuple => Callee::Tuple,
-            },
-            args: statement.args.iter().map(moved).collect(),
-            is_guarded: statement.is_guarded,
-        }
-    });
-    (kept.collect(), moved(&output))
-}
-
-fn operands(statement: &Statement) -> impl Iterator<Item = &Operand> {
-    let function = match &statement.callee {
-        Callee::Function(f) => Some(f),
-        Callee::Tuple => None,
-    };
-    statement.args.iter().chain(function)
 }

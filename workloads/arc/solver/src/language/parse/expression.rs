@@ -127,7 +127,8 @@ impl<'a> Body<'a> {
         Constant::named(name, self.names.dialect).map(Operand::Constant)
     }
 
-    pub(super) fn push(&mut self, callee: Callee, args: Vec<Operand>) -> Operand {
+    pub(super) fn push(&mut self, callee: Callee, mut args: Vec<Operand>) -> Operand {
+        args.shrink_to_fit();
         self.statements.push(Statement {
             callee,
             args,

@@ -4,6 +4,7 @@ mod batt;
 mod cursor;
 mod error;
 mod expression;
+mod guard;
 mod head;
 mod lambda;
 mod nearest;
@@ -37,7 +38,7 @@ pub struct Parsed {
 /// parameters of its functions [decide the dialect](Dialect::detect).
 ///
 /// In the solvers' style a program is `def name(I):`, or `def name(S, I, C):`, with lines `x = callee(argument, …)` and a
-/// final `return`. Arguments are names, integers, tuples, calls or functions written as `lambda`, and may have names;
+/// final `return`; a line may be guarded as in `batt` files. Arguments are names, integers, tuples, calls or functions written as `lambda`, and may have names;
 /// imports, comments, blank lines, doc strings and types are skipped. An error in one program rejects that program
 /// alone.
 ///
@@ -62,17 +63,16 @@ pub struct Parsed {
 /// );
 /// ```
 pub fn parse(file: &str, text: &str) -> Parsed {
-    let lines = token::lines(text);
-    let dialect = if lines.iter().any(batt::is_head) {
-        Dialect::Batt
-    } else {
-        Dialect::detect(text)
+    let dialect = match Dialect::stated(text) {
+        Some(dialect) => dialect,
+        None if batt::is_in(text) => Dialect::Batt,
+        None => Dialect::detect(text),
     };
     let names = Names {
         dialect,
-        has_constants: dialect != Dialect::Batt || imports_constants(&lines),
+        has_constants: dialect != Dialect::Batt || imports_constants(text),
     };
-    read(file, text, &lines, names)
+    read(file, text, names)
 }
 
 /// Reads a file of programs in this dialect, whatever it imports.
@@ -88,7 +88,7 @@ pub fn parse_in(file: &str, text: &str, dialect: Dialect) -> Parsed {
         dialect,
         has_constants: true,
     };
-    read(file, text, &token::lines(text), names)
+    read(file, text, names)
 }
 
 /// The names that a file can use.
@@ -100,8 +100,8 @@ struct Names {
 }
 
 /// Whether a file has the constants: it imports them, or it imports nothing and expects them to be there.
-fn imports_constants(lines: &[Line<'_>]) -> bool {
-    let imports = lines.iter().filter_map(|line| match line.tokens[..] {
+fn imports_constants(text: &str) -> bool {
+    let imports = token::lines(text).filter_map(|line| match line.tokens[..] {
         [first, module, ..] if matches!(first.text, "from" | "import") && first.column == 1 => {
             Some(module.text)
         }
@@ -112,23 +112,22 @@ fn imports_constants(lines: &[Line<'_>]) -> bool {
     imports.iter().any(is_one) || !imports.contains(&"dsl")
 }
 
-fn read(file: &str, text: &str, lines: &[Line<'_>], names: Names) -> Parsed {
-    if lines.iter().any(batt::is_head) {
-        return batt::parse(file, text, lines, names);
+fn read(file: &str, text: &str, names: Names) -> Parsed {
+    if batt::is_in(text) {
+        let lines: Vec<Line<'_>> = token::lines(text).collect();
+        return batt::parse(file, text, &lines, names);
     }
     let mut parsed = Parsed {
         dialect: names.dialect,
         ..Parsed::default()
     };
     let mut first_lines: HashMap<&str, usize> = HashMap::new();
-    let mut at = 0;
-    while at < lines.len() {
-        let start = at;
-        at += 1;
-        while at < lines.len() && lines[at].tokens[0].column > 1 {
-            at += 1;
+    let mut lines = token::lines(text).peekable();
+    while let Some(first) = lines.next() {
+        let mut block = vec![first];
+        while let Some(line) = lines.next_if(|line| line.tokens[0].column > 1) {
+            block.push(line);
         }
-        let block = &lines[start..at];
         let head = &block[0].tokens;
         if matches!(head[0].text, "import" | "from")
             || (head.len() == 1 && head[0].kind == Kind::Text)
@@ -140,7 +139,7 @@ fn read(file: &str, text: &str, lines: &[Line<'_>], names: Names) -> Parsed {
             text,
             name: None,
         };
-        let program = source.program(block, names).and_then(|program| {
+        let program = source.program(&block, names).and_then(|program| {
             let name = &head[1];
             match first_lines.insert(name.text, name.line) {
                 None => Ok(program),
@@ -203,17 +202,29 @@ impl<'a> Source<'a> {
             variables,
             set_later: set_later.map(|l| l.tokens[0].text).collect(),
         };
-        for (k, line) in block[1..].iter().enumerate() {
+        let mut at = 1;
+        while let Some(line) = block.get(at) {
+            let group = &block[at..at + guard::n_lines(&block[at..])];
+            at += group.len();
             let mut cursor = Cursor::new(self, line);
             let first = line.tokens[0];
             if first.kind == Kind::Text && line.tokens.len() == 1 {
+                continue;
+            }
+            if first.text == "try" {
+                let mut guarded = guard::guarded(self, group)?;
+                let n_before = body.statements.len();
+                let value = body.expression(&mut guarded.call, 0)?;
+                guarded.call.end()?;
+                guard::mark(&mut body, n_before, self, &guarded.callee)?;
+                body.variables.insert(guarded.name.text, value);
                 continue;
             }
             if first.text == "return" {
                 cursor.at = 1;
                 let output = body.expression(&mut cursor, 0)?;
                 cursor.end()?;
-                if let Some(after) = block.get(k + 2) {
+                if let Some(after) = block.get(at) {
                     return Err(self.error(&after.tokens[0], Reason::AfterReturn));
                 }
                 let (name, line) = (name.text.to_string(), block[0].tokens[0].line);
@@ -236,12 +247,16 @@ impl<'a> Source<'a> {
         Err(self.error(&block[0].tokens[1], Reason::NoReturn))
     }
 
-    /// All lines of a straight-line body begin in the same column.
+    /// All lines of a straight-line body begin in the same column, but for those inside of a guard.
     fn check_indentation(&self, lines: &[Line<'a>]) -> Outcome<()> {
         let first = lines.first().map(|line| line.tokens[0].column);
-        match lines.iter().find(|l| Some(l.tokens[0].column) != first) {
-            None => Ok(()),
-            Some(line) => Err(self.error(&line.tokens[0], Reason::Indentation)),
+        let mut at = 0;
+        while let Some(line) = lines.get(at) {
+            if Some(line.tokens[0].column) != first {
+                return Err(self.error(&line.tokens[0], Reason::Indentation));
+            }
+            at += guard::n_lines(&lines[at..]);
         }
+        Ok(())
     }
 }

@@ -37,45 +37,63 @@ impl Line<'_> {
     }
 }
 
-/// The logical lines that are not empty.
-pub(super) fn lines(text: &str) -> Vec<Line<'_>> {
-    let mut scan = Scan {
-        text,
-        at: 0,
-        line: 1,
-        column: 1,
-        column_at: 0,
-    };
-    let mut lines = Vec::new();
-    let mut tokens: Vec<Token<'_>> = Vec::new();
-    let mut n_open = 0;
-    loop {
-        let token = scan.next();
-        let ends_line = match &token {
-            None => true,
-            Some(Piece::NewLine) => n_open == 0,
-            // A definition cannot be inside parentheses, so an unclosed one costs one program, not the rest of the
-            // file.
-            Some(Piece::Token(t)) => n_open > 0 && t.text == "def" && t.column == 1,
-        };
-        if ends_line {
-            n_open = 0;
-            if !tokens.is_empty() {
-                lines.push(Line {
-                    tokens: std::mem::take(&mut tokens),
-                });
-            }
-        }
-        match token {
-            None => return lines,
-            Some(Piece::NewLine) => {}
-            Some(Piece::Token(t)) => {
-                match t.text {
-                    "(" => n_open += 1,
-                    ")" => n_open -= usize::from(n_open > 0),
-                    _ => {}
+/// The logical lines that are not empty, one after the other: the tokens of a large file take many times its size.
+pub(super) fn lines(text: &str) -> Lines<'_> {
+    Lines {
+        scan: Scan {
+            text,
+            at: 0,
+            line: 1,
+            column: 1,
+            column_at: 0,
+        },
+        tokens: Vec::new(),
+        n_open: 0,
+    }
+}
+
+pub(super) struct Lines<'a> {
+    scan: Scan<'a>,
+    /// The tokens of the line that is being read.
+    tokens: Vec<Token<'a>>,
+    n_open: usize,
+}
+
+impl<'a> Iterator for Lines<'a> {
+    type Item = Line<'a>;
+
+    fn next(&mut self) -> Option<Line<'a>> {
+        loop {
+            let token = self.scan.next();
+            let ends_line = match &token {
+                None => true,
+                Some(Piece::NewLine) => self.n_open == 0,
+                // A definition cannot be inside parentheses, so an unclosed one costs one program, not the rest of the
+                // file.
+                Some(Piece::Token(t)) => self.n_open > 0 && t.text == "def" && t.column == 1,
+            };
+            let mut line = None;
+            if ends_line {
+                self.n_open = 0;
+                if !self.tokens.is_empty() {
+                    let tokens = std::mem::take(&mut self.tokens);
+                    line = Some(Line { tokens });
                 }
-                tokens.push(t);
+            }
+            match token {
+                None => return line,
+                Some(Piece::NewLine) => {}
+                Some(Piece::Token(t)) => {
+                    match t.text {
+                        "(" => self.n_open += 1,
+                        ")" => self.n_open -= usize::from(self.n_open > 0),
+                        _ => {}
+                    }
+                    self.tokens.push(t);
+                }
+            }
+            if line.is_some() {
+                return line;
             }
         }
     }

@@ -1,0 +1,59 @@
+//! A node of a merged graph as a program of its own.
+
+use crate::evaluate::library::{Guard, Head, Library, Node};
+use crate::language::program::{Callee, Constant, Operand, Program, Statement};
+use std::collections::{BTreeSet, HashMap};
+
+impl Library {
+    /// The program whose output is this node, with the statements that it needs.
+    pub(crate) fn program_at(&self, node: u32) -> Program {
+        let mut wanted: BTreeSet<u32> = BTreeSet::new();
+        let mut open = vec![node];
+        while let Some(id) = open.pop() {
+            if let Node::Call(head, args, ..) = &self.nodes[id as usize]
+                && wanted.insert(id)
+            {
+                open.extend(args);
+                if let Head::Node(f) = head {
+                    open.push(*f);
+                }
+            }
+        }
+        // Arguments have smaller numbers than calls.
+        let places: HashMap<u32, u32> = wanted.iter().copied().zip(0..).collect();
+        let operand = |id: u32| match &self.nodes[id as usize] {
+            Node::Input => Operand::Input,
+            Node::Samples => Operand::Samples,
+            Node::Expected => Operand::Expected,
+            Node::Constant(constant, _) => Operand::Constant(constant.clone()),
+            Node::Call(..) => Operand::Result(places[&id]),
+        };
+        let mut dialect = Default::default();
+        let mut statements = Vec::with_capacity(wanted.len());
+        for &id in &wanted {
+            let Node::Call(head, args, guard, of) = &self.nodes[id as usize] else {
+                continue;
+            };
+            dialect = *of;
+            statements.push(Statement {
+                callee: match head {
+                    Head::Primitive(p) => {
+                        Callee::Function(Operand::Constant(Constant::Primitive(*p)))
+                    }
+                    Head::Node(f) => Callee::Function(operand(*f)),
+                    Head::Tuple => Callee::Tuple,
+                },
+                args: args.iter().map(|&arg| operand(arg)).collect(),
+                is_guarded: *guard == Guard::Guarded,
+            });
+        }
+        Program {
+            name: String::new(),
+            line: 1,
+            dialect,
+            row: None,
+            statements,
+            output: operand(node),
+        }
+    }
+}
