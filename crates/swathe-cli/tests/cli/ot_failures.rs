@@ -96,7 +96,7 @@ fn bad_pairs_fail_alone_and_by_name() {
         ),
         ("which", "many.npz", "which_frame: "),
         ("member", "many.npz:other", "missing_frame: "),
-        ("cube", "many.npz:cube", "not_an_image: "),
+        ("cube", "many.npz:cube", "which_frame: "),
         (
             "mask",
             "masks.csv:m",
@@ -151,6 +151,30 @@ fn bad_pairs_fail_alone_and_by_name() {
 }
 
 #[test]
+fn an_empty_cell_fails_its_pair_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    frames(folder.path());
+    let table = "pair_id,src,tgt\ngood,a.npy,b.npy\n,a.npy,b.npy\nx,a.npy,\n";
+    fs::write(folder.path().join("pairs.csv"), table).unwrap();
+    swathe(folder.path(), "ot pairs.csv --out run").expect(1);
+    let run = folder.path().join("run");
+    let told: Vec<(String, String)> = failures(&run)
+        .into_iter()
+        .map(|(_, id, _, message)| (id, message))
+        .collect();
+    let expected = [
+        ("row 3", "empty_cell: source frame: row 3: the cell pair_id is empty"),
+        ("x", "empty_cell: target frame: row 4: the cell tgt is empty"),
+    ];
+    assert_eq!(told.len(), expected.len(), "{told:?}");
+    for ((id, message), (name, start)) in told.iter().zip(expected) {
+        assert_eq!(id, name);
+        assert!(message.starts_with(start), "{id}: {message}");
+    }
+    assert_eq!(texts(&run, "status"), ["converged"]);
+}
+
+#[test]
 fn unusable_inputs_and_flags_are_told_with_a_hint() {
     let folder = tempfile::tempdir().unwrap();
     frames(folder.path());
@@ -160,8 +184,6 @@ fn unusable_inputs_and_flags_are_told_with_a_hint() {
         "duplicate.csv",
         "pair_id,src,tgt\nx,a.npy,b.npy\ny,a.npy,b.npy\nx,b.npy,a.npy\n",
     );
-    write("no_id.csv", "pair_id,src,tgt\n,a.npy,b.npy\n");
-    write("no_path.csv", "pair_id,src,tgt\nx,a.npy,\n");
     write("ragged.csv", "pair_id,src,tgt\nx,a.npy\n");
     write(
         "width.csv",
@@ -182,8 +204,6 @@ fn unusable_inputs_and_flags_are_told_with_a_hint() {
         "nowhere.csv",
         "missing_column.csv",
         "duplicate.csv",
-        "no_id.csv",
-        "no_path.csv",
         "ragged.csv",
         "width.csv",
         "reserved.csv",

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::PROGRAM;
 use crate::frame_cache::FrameCache;
 use crate::pair_files::PairFiles;
-use crate::pair_input::{PairInput, PairInputError};
+use crate::pair_input::{InputChoices, PairInput, PairInputError};
 use crate::pair_survey::{KnownOutlines, PairSurvey, SurveySettings, survey};
 use crate::pair_table::{OutlineStore, PairRows, is_result_column};
 use crate::pair_workload::PairRun;
@@ -27,7 +27,7 @@ use swathe_command::cli_error::{CliError, Code};
 use swathe_command::interrupt;
 use swathe_command::run_command::{Provenance, run_command};
 use swathe_command::settings::{RunSettings, resolve};
-use swathe_command::status;
+use swathe_command::{status, warning};
 use swathe_run::store::run_folder::shard_problems;
 
 pub(crate) fn ot(flags: &OtFlags) -> Result<Code, CliError> {
@@ -48,7 +48,10 @@ fn solve(flags: &OtRunFlags) -> Result<Code, CliError> {
     };
     let run = resolve(&flags.run, out, &PROGRAM)?;
     let mut problem = Problem::resolve(&flags.problem, &flags.run, &run)?;
-    let mut input = open(input)?;
+    let mut input = open(input, &problem.input)?;
+    for note in &input.notes {
+        warning!("{note}");
+    }
     let ids = input.pairs.iter().map(|pair| pair.id.as_str());
     if let Some(chosen) = run.selection.choose("pair", ids)? {
         input.keep(&chosen);
@@ -68,6 +71,9 @@ fn solve(flags: &OtRunFlags) -> Result<Code, CliError> {
         status!("interrupted before anything was solved");
         return Ok(Code::Interrupted);
     };
+    if let Some(label) = problem.label {
+        check_label(label, &input, &survey, &run)?;
+    }
     if problem.is_epsilon_auto {
         let chosen = sampled_epsilon::sampled_epsilon(
             &input.pairs,
@@ -121,20 +127,21 @@ fn solve(flags: &OtRunFlags) -> Result<Code, CliError> {
 }
 
 /// Opens a table or series, and checks that no column has the name of a result column.
-fn open(path: &Path) -> Result<PairInput, CliError> {
-    let opened = interrupt::while_reading(|| PairInput::open(path)).and_then(|input| {
-        let reserved = input
-            .carried
-            .iter()
-            .find(|column| is_result_column(column.field.name()));
-        match reserved {
-            Some(column) => Err(PairInputError::ReservedColumn {
-                path: path.to_owned(),
-                column: column.field.name().clone(),
-            }),
-            None => Ok(input),
-        }
-    });
+fn open(path: &Path, choices: &InputChoices) -> Result<PairInput, CliError> {
+    let opened =
+        interrupt::while_reading(|| PairInput::open_with(path, choices)).and_then(|input| {
+            let reserved = input
+                .carried
+                .iter()
+                .find(|column| is_result_column(column.field.name()));
+            match reserved {
+                Some(column) => Err(PairInputError::ReservedColumn {
+                    path: path.to_owned(),
+                    column: column.field.name().clone(),
+                }),
+                None => Ok(input),
+            }
+        });
     opened.map_err(|error| CliError::usage(error.to_string()).hint(error.hint()))
 }
 
@@ -161,11 +168,52 @@ fn survey_frames(
         &needed,
         input.table.as_deref(),
         &SurveySettings {
-            wants_boxes: problem.settings.crop != Crop::Fixed,
+            // Only the pixels say whether a label occurs.
+            wants_boxes: problem.settings.crop != Crop::Fixed || problem.label.is_some(),
             known: &known,
             n_threads: run.engine.n_threads,
             memory_bytes: run.engine.memory.cap_bytes(),
             stop: &run.engine.stop,
         },
     )
+}
+
+/// Warns of pairs that do not have the label. Fails if no frame of the whole input has it.
+fn check_label(
+    label: f64,
+    input: &PairInput,
+    survey: &PairSurvey,
+    run: &RunSettings,
+) -> Result<(), CliError> {
+    let is_without = |number: usize| {
+        let outline = survey.outlines[number]
+            .as_ref()
+            .and_then(|found| found.as_ref().ok());
+        outline.is_some_and(|outline| outline.live.is_none())
+    };
+    let problems = shard_problems(input.pairs.len() as u64, run.output.shard);
+    let pairs = &input.pairs[problems.start as usize..problems.end as usize];
+    let without: Vec<&str> = pairs
+        .iter()
+        .filter(|pair| is_without(pair.source) && is_without(pair.target))
+        .map(|pair| pair.id.as_str())
+        .collect();
+    // A shard does not see the frames of the others.
+    if run.output.shard.is_none() && without.len() == pairs.len() && !pairs.is_empty() {
+        return Err(
+            CliError::usage(format!("no frame has a pixel with the label {label}"))
+                .hint("give --label one that occurs, or --label all for every one"),
+        );
+    }
+    const N_NAMED: usize = 20;
+    for id in without.iter().take(N_NAMED) {
+        warning!("{id}: no pixel has the label {label} in either frame");
+    }
+    if without.len() > N_NAMED {
+        warning!(
+            "{} more pairs without the label {label}",
+            without.len() - N_NAMED
+        );
+    }
+    Ok(())
 }

@@ -55,6 +55,8 @@ Examples:
   swathe ot movie.tif --out RUN --um-per-px 0.65     the pages of a stack, results in µm too
   swathe ot pairs.csv --out RUN --epsilon 1e-4 --relaxation 10 --memory 2GiB
   swathe ot labels/ --out RUN --label 3              the pixels with the value 3 are the mask
+  swathe ot masks.csv --out RUN --group-by embryo_id --order-by frame_index
+  swathe ot movie.ome.tif --out RUN --channel 1      one channel of a stack over time
   swathe ot suggest pairs.csv                        which epsilon and relaxation suit the frames
   swathe ot show RUN PAIR_ID -o pair.png             a picture of a solved pair
   swathe ot synth --out DIR                          synthetic series to try it with
@@ -63,11 +65,16 @@ INPUT is one of
   a table (.csv, .parquet) with the columns pair_id, src and tgt: frames, from the table's folder
       on; src_um_per_px and tgt_um_per_px, or um_per_px, if known; all columns but pair_id, src
       and tgt are carried to the results
-  a folder of frames, or a TIFF file of many pages: each frame with the next
-  a .csv of masks (COCO's run-length encoding) with mask_rle, mask_height_px, mask_width_px and,
-      if wanted, frame_id and um_per_px: each mask with the next
+  a folder of frames: each frame with the next, in natural order of their names
+  a stack: a TIFF file of many pages, or a .npy or .npz array (time, height, width). Axes and pixel
+      sizes of OME-TIFF and ImageJ files are used; a stack that is not plain time is refused until
+      --channel, --z-slice and --time-axis say what to take
+  a table (.csv, .parquet) with a frame in each row: path, or masks (COCO's run-length encoding) as
+      mask_rle, mask_height_px, mask_width_px and, if wanted, frame_id; um_per_px if known. Each
+      frame is paired with the next of its group (--group-by, --order-by); the columns are carried
+      as src_* and tgt_*
 
-Frames are .npy, .npz (stack.npz:name), .png and .tif files (movie.tif:3, pages from 0) of grey
+Frames are .npy, .npz (stack.npz:name), .png and .tif files (movie.tif:3, stack.npy:3, from 0) of
 integers or floats, and masks (masks.csv:ID). Pixels are mass and must not be negative.
 
 RUN/pairs.parquet has a row for each pair: masses, costs, displacement, divergence and curl, each
@@ -80,7 +87,7 @@ relaxation.";
 /// What can be said of a run. Input and output are required unless a verb stands in their place.
 #[derive(Debug, Args)]
 pub(crate) struct OtRunFlags {
-    /// A table of pairs, a folder of frames, a TIFF stack or a table of masks
+    /// A table of pairs or frames, a folder of frames, or a stack
     #[arg(value_name = "INPUT", required = true)]
     pub(crate) input: Option<PathBuf>,
     /// A folder for the run
@@ -136,10 +143,31 @@ pub(crate) struct OtProblemFlags {
     /// Side of the squares of pixels that are summed into one [default: 1]
     #[arg(long, value_name = "PX", allow_negative_numbers = true)]
     pub(crate) pool: Option<String>,
-    /// Frames are label images: the pixels with this value are the mask
+    /// Frames are label images: the pixels with this value are the mask; all: a series for each
+    /// label
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) label: Option<String>,
-    /// Width of a pixel, for frames of which the input does not say it
+    /// Columns of a table of frames that tell series apart, such as embryo_id; none: one series
+    #[arg(long, value_name = "COLUMNS")]
+    pub(crate) group_by: Option<String>,
+    /// Column of a table of frames that orders a series, such as frame_index; none: as the rows are
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) order_by: Option<String>,
+    /// Pair each frame of a series with the one N places later [default: 1]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) step: Option<String>,
+    /// Channel of stacks and of colour images to take, from 0
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) channel: Option<String>,
+    /// Axis of a stack that is time: a letter such as T or Z, or a number from 0 where axes have no
+    /// names [default: T]
+    #[arg(long, value_name = "AXIS")]
+    pub(crate) time_axis: Option<String>,
+    /// Slice of stacks to take along Z, from 0
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) z_slice: Option<String>,
+    /// Width of a pixel, for frames of which the table does not say it; comes before what TIFF
+    /// files say
     #[arg(long, value_name = "UM", allow_negative_numbers = true)]
     pub(crate) um_per_px: Option<String>,
     /// Report the plan's own displacement, as other programs do: entropy pulls it inward. Saves a

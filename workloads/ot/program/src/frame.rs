@@ -1,7 +1,7 @@
 //! Frames: images of mass or of labels, from NumPy files, PNG, TIFF and run-length-encoded masks.
 //!
 //! A frame is named by its file and, if the file holds several, by its part: `stack.npz:t03`,
-//! `movie.tif:3` (pages count from 0), `masks.csv:17`. Reading a frame keeps only the box around
+//! `movie.tif:3` and `stack.npy:3` (counted from 0), `masks.csv:17`. Reading a frame keeps only the box around
 //! its live pixels. Sizes that a file declares are not trusted before its bytes confirm them.
 //!
 //! ```
@@ -25,13 +25,17 @@ mod mask;
 mod mask_table;
 mod numpy;
 mod png_file;
+mod stack_axes;
 mod tiff_directory;
 mod tiff_file;
+mod tiff_metadata;
+mod tiff_page;
 
 pub use error::FrameError;
 pub use live::LiveFrame;
 pub(crate) use mask_table::RLE_COLUMN;
 pub use mask_table::{EncodedMask, MaskTable, MaskTableError};
+pub use stack_axes::{AxisChoice, StackFault};
 
 use std::fmt;
 use std::fs::File;
@@ -47,44 +51,59 @@ use swathe_formats::npz::Npz;
 use tiff_file::TiffFile;
 
 /// The place of a frame: a file, and a part of it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FrameRef {
     /// The file.
     pub path: PathBuf,
     /// A member, a page or the id of a mask, in files that hold several frames.
     pub part: Option<String>,
+    /// The label whose pixels are the frame, in series by label.
+    pub label: Option<i64>,
+}
+
+/// What can be known of a frame without reading its pixels.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FrameHeader {
+    /// Height and width.
+    pub shape: Shape,
+    /// Height and width of a pixel in µm, if the file says it.
+    pub um_per_px: Option<[f64; 2]>,
 }
 
 impl FrameRef {
     /// Parses a name such as `a.png` or `stack.npz:t03`. Only formats that can hold several frames
     /// have parts; elsewhere a colon is an ordinary character.
     pub fn parse(text: &str) -> FrameRef {
-        let split = text.rsplit_once(':').filter(|(file, _)| {
-            matches!(
-                Format::of(Path::new(file)),
-                Some(Format::Npz | Format::Tiff | Format::Masks)
-            )
+        let mut colons = text.rmatch_indices(':');
+        let split = colons.find_map(|(at, _)| {
+            let format = Format::of(Path::new(&text[..at]))?;
+            (format != Format::Png).then(|| (&text[..at], &text[at + 1..]))
         });
-        match split {
-            Some((file, part)) => FrameRef {
-                path: file.into(),
-                part: Some(part.to_owned()),
-            },
-            None => FrameRef {
-                path: text.into(),
-                part: None,
-            },
+        let (path, part) = split.map_or((text, None), |(path, part)| (path, Some(part)));
+        FrameRef {
+            path: path.into(),
+            part: part.map(str::to_owned),
+            label: None,
+        }
+    }
+
+    /// A frame that a table does not name; reading it fails with this reason.
+    pub(crate) fn unnamed(reason: String) -> FrameRef {
+        FrameRef {
+            path: PathBuf::new(),
+            part: Some(reason),
+            label: None,
         }
     }
 
     /// The frame's name, relative to `folder` if the file is in it.
     pub fn name_in(&self, folder: &Path) -> String {
         let path = self.path.strip_prefix(folder).unwrap_or(&self.path);
-        let frame = FrameRef {
-            path: path.to_owned(),
-            part: self.part.clone(),
-        };
-        frame.to_string()
+        match &self.part {
+            _ if self.path.as_os_str().is_empty() => String::new(),
+            Some(part) => format!("{}:{part}", path.display()),
+            None => path.display().to_string(),
+        }
     }
 
     /// The same frame, with its path resolved relative to `folder`.
@@ -96,6 +115,9 @@ impl FrameRef {
 
 impl fmt::Display for FrameRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.as_os_str().is_empty() {
+            return write!(f, "frame");
+        }
         write!(f, "{}", self.path.display())?;
         match &self.part {
             Some(part) => write!(f, ":{part}"),
@@ -115,7 +137,7 @@ pub enum Format {
     Png,
     /// Tagged Image File Format, of one page or many.
     Tiff,
-    /// A CSV table of run-length-encoded masks.
+    /// A table of run-length-encoded masks, in CSV or Parquet.
     Masks,
 }
 
@@ -128,7 +150,7 @@ impl Format {
             "npz" => Format::Npz,
             "png" => Format::Png,
             "tif" | "tiff" => Format::Tiff,
-            "csv" => Format::Masks,
+            "csv" | "parquet" => Format::Masks,
             _ => return None,
         })
     }
@@ -137,58 +159,83 @@ impl Format {
 /// Reads frames. Files that hold several frames stay open between reads.
 #[derive(Debug, Default)]
 pub struct FrameFiles {
+    choice: AxisChoice,
     archives: Opened<Npz>,
     stacks: Opened<TiffFile>,
     tables: Opened<MaskTable>,
 }
 
 impl FrameFiles {
-    /// The height and width that a frame declares; reads no pixels.
-    ///
-    /// # Errors
-    /// If the file, its header or the part cannot be used.
-    pub fn shape(&self, frame: &FrameRef) -> Result<Shape, FrameError> {
-        match self.format(frame)? {
-            Format::Npy => numpy::shape(&frame.path),
-            Format::Npz => numpy::member_shape(&*self.archive(frame)?, frame.part.as_deref()),
-            Format::Png => png_file::shape(&frame.path),
-            Format::Tiff => self.stack(frame)?.shape(frame.part.as_deref()),
-            Format::Masks => Ok(self.table(frame)?.find(frame.part.as_deref())?.shape),
+    /// Reads frames, of stacks those that are chosen.
+    pub fn new(choice: AxisChoice) -> FrameFiles {
+        FrameFiles {
+            choice,
+            ..FrameFiles::default()
         }
     }
 
+    /// What a frame declares; reads no pixels.
+    ///
+    /// # Errors
+    /// If the file, its header or the part cannot be used.
+    pub fn header(&self, frame: &FrameRef) -> Result<FrameHeader, FrameError> {
+        let part = frame.part.as_deref();
+        let shape = match self.format(frame)? {
+            Format::Npy => numpy::shape(&frame.path),
+            Format::Npz => numpy::member_shape(&*self.archive(&frame.path)?, part),
+            Format::Png => png_file::shape(&frame.path),
+            Format::Tiff => return self.stack(&frame.path)?.header(part, &self.choice),
+            Format::Masks => Ok(self.masks(&frame.path)?.find(part)?.shape),
+        };
+        Ok(FrameHeader {
+            shape: shape?,
+            um_per_px: None,
+        })
+    }
+
     /// Reads a frame: its pixels or, with a label, 1 where a pixel has this value and 0 elsewhere.
+    /// The label of the frame itself comes first.
     ///
     /// # Errors
     /// If the file or the part cannot be used, or a pixel is not a valid mass.
     pub fn read(&self, frame: &FrameRef, label: Option<f64>) -> Result<LiveFrame, FrameError> {
+        let label = frame.label.map(|label| label as f64).or(label);
         let builder = |shape: Shape| LiveBuilder::new(shape, label);
+        let part = frame.part.as_deref();
         match self.format(frame)? {
-            Format::Npy => numpy::read(&frame.path, builder),
+            Format::Npy => numpy::read(&frame.path, part, &self.choice, builder),
             Format::Npz => {
-                numpy::read_member(&*self.archive(frame)?, frame.part.as_deref(), builder)
+                let archive = self.archive(&frame.path)?;
+                numpy::read_member(&archive, part, &self.choice, builder)
             }
-            Format::Png => png_file::read(&frame.path, label.is_some(), builder),
-            Format::Tiff => self.stack(frame)?.read(frame.part.as_deref(), builder),
+            Format::Png => {
+                png_file::read(&frame.path, label.is_some(), self.choice.channel, builder)
+            }
+            Format::Tiff => self.stack(&frame.path)?.read(part, &self.choice, builder),
             Format::Masks => {
-                let table = self.table(frame)?;
-                let mask = table.find(frame.part.as_deref())?;
+                let table = self.masks(&frame.path)?;
+                let mask = table.find(part)?;
                 decode_mask(mask, builder(mask.shape)?)
             }
         }
     }
 
-    /// How many frames a TIFF file has.
+    /// The parts of a stack that are the frames of a series, in order: the images along time of a
+    /// TIFF or `.npy` file, and those or the arrays of an `.npz` file.
     ///
     /// # Errors
-    /// If the file is not a valid TIFF file.
-    pub fn n_pages(&self, path: &Path) -> Result<usize, FrameError> {
+    /// If the file is not valid, or its images are not plainly a series.
+    pub fn series(&self, path: &Path) -> Result<Vec<String>, FrameError> {
         let frame = FrameRef {
             path: path.to_owned(),
-            part: None,
+            ..FrameRef::default()
         };
-        self.format(&frame)?;
-        Ok(self.stack(&frame)?.n_pages())
+        let numbers = match self.format(&frame)? {
+            Format::Npz => return numpy::members(&*self.archive(path)?, &self.choice),
+            Format::Tiff => self.stack(path)?.frames(&self.choice)?,
+            _ => numpy::frames(path, &self.choice)?,
+        };
+        Ok(numbers.iter().map(usize::to_string).collect())
     }
 
     /// A table of masks.
@@ -202,6 +249,10 @@ impl FrameFiles {
 
     /// The format of a file. Fails if the file does not exist or is empty.
     fn format(&self, frame: &FrameRef) -> Result<Format, FrameError> {
+        if frame.path.as_os_str().is_empty() {
+            let reason = frame.part.clone().unwrap_or_default();
+            return Err(FrameError::Unnamed { reason });
+        }
         let format = Format::of(&frame.path).ok_or(FrameError::UnknownFormat)?;
         let metadata = std::fs::metadata(&frame.path).map_err(FrameError::of_io)?;
         if metadata.is_dir() {
@@ -214,17 +265,12 @@ impl FrameFiles {
         Ok(format)
     }
 
-    fn archive(&self, frame: &FrameRef) -> Result<Arc<Npz>, FrameError> {
-        self.archives
-            .get(&frame.path, || Ok(Npz::open(&frame.path)?))
+    fn archive(&self, path: &Path) -> Result<Arc<Npz>, FrameError> {
+        self.archives.get(path, || Ok(Npz::open(path)?))
     }
 
-    fn stack(&self, frame: &FrameRef) -> Result<Arc<TiffFile>, FrameError> {
-        self.stacks.get(&frame.path, || TiffFile::open(&frame.path))
-    }
-
-    fn table(&self, frame: &FrameRef) -> Result<Arc<MaskTable>, FrameError> {
-        self.masks(&frame.path)
+    fn stack(&self, path: &Path) -> Result<Arc<TiffFile>, FrameError> {
+        self.stacks.get(path, || TiffFile::open(path))
     }
 }
 
@@ -296,6 +342,8 @@ mod tests {
         check("a.png", "a.png", None);
         check("t:1/a.png", "t:1/a.png", None);
         check("a:b.npy", "a:b.npy", None);
+        check("s.npy:3", "s.npy", Some("3"));
+        check("s.npz:t:3", "s.npz", Some("t:3"));
         check("d/s.npz:t03", "d/s.npz", Some("t03"));
         check("d/S.TIFF:3", "d/S.TIFF", Some("3"));
         check("m.csv:a b", "m.csv", Some("a b"));

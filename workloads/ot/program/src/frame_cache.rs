@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use swathe::{Budget, ReclaimerGuard, Reservation};
-use swathe_ot::{SelfCell, Shape};
+use swathe_ot::SelfCell;
 
-use crate::frame::{FrameError, FrameFiles, FrameRef, LiveFrame};
+use crate::frame::{FrameError, FrameFiles, FrameHeader, FrameRef, LiveFrame};
 
 /// A cache of frames. Its memory is reserved from the run's budget; all frames are evicted as soon
 /// as a worker waits for memory.
@@ -106,15 +106,15 @@ impl FrameCache {
         &self.inner.frames
     }
 
-    /// The height and width that a frame declares.
+    /// What a frame declares: its height and width, and the size of its pixels.
     ///
     /// # Errors
     /// If the header of the frame cannot be read.
     ///
     /// # Panics
     /// If there is no frame of this number.
-    pub fn shape(&self, number: usize) -> Result<Shape, FrameError> {
-        self.inner.files.shape(&self.inner.frames[number])
+    pub fn header(&self, number: usize) -> Result<FrameHeader, FrameError> {
+        self.inner.files.header(&self.inner.frames[number])
     }
 
     /// A frame, from memory or from its file.
@@ -263,7 +263,10 @@ mod tests {
             let path = folder.join(format!("{n}.npy"));
             let array = Array::new(vec![10, 10], vec![n as f64 + 1.0; 100]).unwrap();
             swathe_formats::npy::save(&path, &array).unwrap();
-            FrameRef { path, part: None }
+            FrameRef {
+                path,
+                ..FrameRef::default()
+            }
         });
         FrameCache::new(Arc::default(), frames.collect(), None, budget)
     }

@@ -16,6 +16,7 @@ pub mod pair_survey;
 pub mod pair_table;
 pub mod pair_workload;
 pub mod series_files;
+pub mod text_table;
 
 use clap::{Args as _, FromArgMatches as _};
 pub use command::{auto_epsilon, provenance};
@@ -49,6 +50,12 @@ pub static PROGRAM: Program = Program {
         "padding",
         "pool",
         "label",
+        "group-by",
+        "order-by",
+        "step",
+        "channel",
+        "time-axis",
+        "z-slice",
         "um-per-px",
         "raw-velocity",
         "fields",

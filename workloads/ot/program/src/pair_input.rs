@@ -1,16 +1,20 @@
 //! Pairs of frames, from a table of pairs or from neighbours in a series.
 //!
 //! A table (CSV or Parquet) has the columns `pair_id`, `src` and `tgt`; its other columns are
-//! carried to the output. A series is a folder of frames, a TIFF file of many pages or a CSV table
-//! of masks: every frame forms a pair with the next.
+//! carried to the output. A series is a folder of frames, a stack (TIFF, `.npy`, `.npz`) or a table
+//! with a frame in each row: every frame forms a pair with the next one of its group.
 
 mod carried;
+mod choices;
 mod error;
+mod frame_table;
+mod labels;
 mod natural;
 mod series;
 mod table;
 
 pub use carried::CarriedColumn;
+pub use choices::InputChoices;
 pub use error::PairInputError;
 pub use natural::natural_order;
 
@@ -24,6 +28,7 @@ use arrow::datatypes::DataType;
 use swathe_formats::described_field::{PATH_UNIT, measured};
 
 use crate::frame::{Format, FrameFiles, FrameRef};
+use crate::text_table::TextTable;
 
 /// The pairs of a run and the places of their frames. No frame has been read yet.
 #[derive(Debug)]
@@ -38,6 +43,8 @@ pub struct PairInput {
     pub table: Option<PathBuf>,
     /// The files that are open already.
     pub files: Arc<FrameFiles>,
+    /// What the user should know about the pairs.
+    pub notes: Vec<String>,
 }
 
 /// Two frames under a name.
@@ -80,24 +87,52 @@ impl PairInput {
     /// # Errors
     /// If the path cannot be read, or is not a valid table of pairs or series of frames.
     pub fn open(path: &Path) -> Result<PairInput, PairInputError> {
+        PairInput::open_with(path, &InputChoices::default())
+    }
+
+    /// Opens a table or a series, with what the user says about it.
+    ///
+    /// # Errors
+    /// If the path cannot be read, is not a valid table of pairs or series of frames, or if the
+    /// choices do not belong to it.
+    pub fn open_with(path: &Path, choices: &InputChoices) -> Result<PairInput, PairInputError> {
         let metadata = std::fs::metadata(path).map_err(|source| PairInputError::Read {
             path: path.to_owned(),
             source,
         })?;
-        if metadata.is_dir() {
-            return series::of_folder(path);
-        }
-        let is_parquet = path
-            .extension()
-            .is_some_and(|extension| extension.eq_ignore_ascii_case("parquet"));
-        match Format::of(path) {
-            _ if is_parquet => table::from_parquet(path),
-            Some(Format::Tiff) => series::of_pages(path),
-            Some(Format::Masks) if series::is_mask_table(path)? => series::of_masks(path),
-            Some(Format::Masks) => table::from_csv(path),
-            _ => Err(PairInputError::UnknownFormat {
+        let files = FrameFiles::new(choices.axes.clone());
+        let format = Format::of(path);
+        let mut takes_columns = false;
+        let input = if metadata.is_dir() {
+            series::of_folder(path, choices.step, files)
+        } else if matches!(format, Some(Format::Tiff | Format::Npy | Format::Npz)) {
+            series::of_stack(path, choices.step, files)
+        } else if format == Some(Format::Masks) {
+            let table = TextTable::read(path).map_err(PairInputError::of_table(path))?;
+            takes_columns = frame_table::is_frame_table(&table);
+            match takes_columns {
+                true => frame_table::pairs(path, &table, choices, files),
+                false if choices.step > 1 => Err(PairInputError::NoSeries {
+                    path: path.to_owned(),
+                    flag: "--step",
+                }),
+                false => table::pairs(path, &table, files),
+            }
+        } else {
+            return Err(PairInputError::UnknownFormat {
                 path: path.to_owned(),
-            }),
+            });
+        }?;
+        let has_columns = choices.group_by.is_some() || choices.order_by.is_some();
+        if has_columns && !takes_columns {
+            return Err(PairInputError::NoSeries {
+                path: path.to_owned(),
+                flag: "--group-by or --order-by",
+            });
+        }
+        match choices.all_labels {
+            true => labels::by_label(path, input),
+            false => Ok(input),
         }
     }
 }
@@ -124,12 +159,6 @@ impl Collector {
 
     /// Adds the pair at `row` of its table.
     fn pair(&mut self, path: &Path, row: u64, pair: NamedPair) -> Result<(), PairInputError> {
-        if pair.id.is_empty() {
-            return Err(PairInputError::NoId {
-                path: path.to_owned(),
-                row,
-            });
-        }
         if let Some(first_row) = self.row_by_id.insert(pair.id.clone(), row) {
             return Err(PairInputError::DuplicateId {
                 path: path.to_owned(),
@@ -172,6 +201,7 @@ impl Collector {
             carried,
             table,
             files: Arc::new(files),
+            notes: Vec::new(),
         }
     }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use swathe::Stop;
 use swathe_ot::{PixelBox, Shape};
 
-use crate::frame::FrameError;
+use crate::frame::{FrameError, FrameHeader};
 use crate::frame_cache::FrameCache;
 use swathe_run::store::run_folder::{InputFile, on_threads};
 
@@ -24,12 +24,15 @@ pub struct PairSurvey {
 }
 
 /// The extent of a frame and of the mass in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outline {
     /// Height and width of the frame.
     pub shape: Shape,
     /// The box around its live pixels; `None` if it has none.
     pub live: Option<PixelBox>,
+    /// Height and width of a pixel in µm, if the file says it.
+    #[serde(default)]
+    pub um_per_px: Option<[f64; 2]>,
 }
 
 /// Outlines from an earlier survey of the same run, by the file's checksum and the part.
@@ -43,6 +46,8 @@ pub struct KnownOutlines {
 struct KnownOutline {
     blake3: String,
     part: Option<String>,
+    #[serde(default)]
+    label: Option<i64>,
     #[serde(flatten)]
     outline: Outline,
 }
@@ -77,13 +82,27 @@ pub fn survey(
             paths.len() - 1
         });
     }
-    let inputs = in_parallel(paths.len(), settings, |at| fingerprint(paths[at]))?;
-    let known: HashMap<(&str, Option<&str>), Outline> = settings
+    // A shard reads its own frames, not those of all others.
+    let mut is_read = vec![false; paths.len()];
+    is_read[..usize::from(table.is_some())].fill(true);
+    for (frame, _) in cache
+        .frames()
+        .iter()
+        .zip(needed)
+        .filter(|(_, needed)| **needed)
+    {
+        is_read[number_by_path[frame.path.as_path()]] = true;
+    }
+    let inputs = in_parallel(paths.len(), settings, |at| match is_read[at] {
+        true => fingerprint(paths[at]),
+        false => InputFile::unread(paths[at]),
+    })?;
+    let known: HashMap<(&str, Option<&str>, Option<i64>), Outline> = settings
         .known
         .frames
         .iter()
         .map(|known| {
-            let key = (known.blake3.as_str(), known.part.as_deref());
+            let key = (known.blake3.as_str(), known.part.as_deref(), known.label);
             (key, known.outline)
         })
         .collect();
@@ -93,7 +112,7 @@ pub fn survey(
         }
         let frame = &cache.frames()[number];
         let contents = &inputs[number_by_path[frame.path.as_path()]].blake3;
-        let key = (contents.as_str(), frame.part.as_deref());
+        let key = (contents.as_str(), frame.part.as_deref(), frame.label);
         if let Some(outline) = known.get(&key) {
             return Some(Ok(*outline));
         }
@@ -107,7 +126,7 @@ fn outline(
     number: usize,
     settings: &SurveySettings<'_>,
 ) -> Result<Outline, FrameError> {
-    let shape = cache.shape(number)?;
+    let FrameHeader { shape, um_per_px } = cache.header(number)?;
     let n_bytes = (shape.h_px as u64)
         .saturating_mul(shape.w_px as u64)
         .saturating_mul(size_of::<f64>() as u64);
@@ -120,12 +139,14 @@ fn outline(
         return Ok(Outline {
             shape,
             live: Some(whole),
+            um_per_px,
         });
     }
     let frame = cache.get(number)?;
     Ok(Outline {
         shape: frame.shape,
         live: frame.live,
+        um_per_px,
     })
 }
 
@@ -170,6 +191,7 @@ impl KnownOutlines {
             Some(KnownOutline {
                 blake3: (*contents.get(name.as_str())?).to_owned(),
                 part: frame.part.clone(),
+                label: frame.label,
                 outline,
             })
         });

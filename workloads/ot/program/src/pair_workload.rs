@@ -126,7 +126,8 @@ impl PairRun {
                 };
                 let source = outline(Side::Source, pair.source)?;
                 let target = outline(Side::Target, pair.target)?;
-                let geometry = size_placing.place(pair, source, target)?;
+                size_placing.widths(pair, source, target, &size_cache)?;
+                let geometry = size_placing.place(source, target)?;
                 Ok(placed_size(geometry.work, geometry.frame))
             },
             move |index, _| {
@@ -140,8 +141,11 @@ impl PairRun {
                 let outline_of = |frame: &crate::frame::LiveFrame| Outline {
                     shape: frame.shape,
                     live: frame.live,
+                    um_per_px: frame.um_per_px,
                 };
-                let geometry = placing.place(pair, outline_of(&source), outline_of(&target))?;
+                let outlines = [outline_of(&source), outline_of(&target)];
+                let widths = placing.widths(pair, outlines[0], outlines[1], &cache)?;
+                let geometry = placing.place(outlines[0], outlines[1])?;
                 let nothing = PixelBox {
                     y0_px: 0,
                     x0_px: 0,
@@ -149,17 +153,15 @@ impl PairRun {
                 };
                 let cut = geometry.live.unwrap_or(nothing);
                 Ok(swathe::timed("cut frames", || {
-                    Pair::cut(source.within(cut), target.within(cut), geometry)
-                        .with_self_cells(source_cell, target_cell)
+                    let mut frames = [source.within(cut), target.within(cut)];
+                    for frame in &mut frames {
+                        frame.um_per_px = widths;
+                    }
+                    let [source, target] = frames;
+                    Pair::cut(source, target, geometry).with_self_cells(source_cell, target_cell)
                 }))
             },
         )
-    }
-
-    /// The width of a pair's pixels in µm, if known.
-    fn um_per_px(&self, pair: &NamedPair) -> Option<f64> {
-        let known = pair.source_um_per_px.or(self.um_per_px);
-        known.or(pair.target_um_per_px)
     }
 
     /// Writes the small view of a pair for the page of the run.
@@ -168,7 +170,7 @@ impl PairRun {
             row as u64,
             &self.pairs[row].id,
             (&pair.source, &pair.target),
-            self.um_per_px(&self.pairs[row]),
+            pair.source.um_per_px,
             solution,
             summary,
         );
@@ -258,7 +260,7 @@ impl Finish for PairRun {
             fit,
             blurring,
             velocity_mean_yx_px,
-            um_per_px: self.um_per_px(named),
+            um_per_px: pair.source.um_per_px,
             fields,
             coupling,
         })
@@ -282,27 +284,47 @@ struct Placing {
 }
 
 impl Placing {
-    /// The work grid of a pair.
-    fn place(
+    /// The width of a pair's pixels in µm, if known: by the table, the flag or the files. Widths
+    /// that differ by rounding are the same.
+    fn widths(
         &self,
         pair: &NamedPair,
         source: Outline,
         target: Outline,
-    ) -> Result<Geometry, PairFailure> {
+        cache: &FrameCache,
+    ) -> Result<Option<f64>, PairFailure> {
+        let width = |side, number, told: Option<f64>, outline: Outline| {
+            let square = || match outline.um_per_px {
+                Some([h_um, w_um]) if !is_same_width(h_um, w_um) => {
+                    let error = Arc::new(FrameError::OblongPixels { h_um, w_um });
+                    Err(failed(cache, side, number, &error))
+                }
+                um => Ok(um.map(|[_, w_um]| w_um)),
+            };
+            match told.or(self.um_per_px) {
+                Some(um) => Ok(Some(um)),
+                None => square(),
+            }
+        };
+        let source_um = width(Side::Source, pair.source, pair.source_um_per_px, source)?;
+        let target_um = width(Side::Target, pair.target, pair.target_um_per_px, target)?;
+        match (source_um, target_um) {
+            (Some(source_um), Some(target_um)) if !is_same_width(source_um, target_um) => {
+                Err(PairFailure::Solver(Failure::UnequalPixelSizes {
+                    source_um,
+                    target_um,
+                }))
+            }
+            _ => Ok(source_um.or(target_um)),
+        }
+    }
+
+    /// The work grid of a pair.
+    fn place(&self, source: Outline, target: Outline) -> Result<Geometry, PairFailure> {
         if source.shape != target.shape {
             return Err(PairFailure::Solver(Failure::UnequalShapes {
                 source_shape: source.shape,
                 target_shape: target.shape,
-            }));
-        }
-        let source_um = pair.source_um_per_px.or(self.um_per_px);
-        let target_um = pair.target_um_per_px.or(self.um_per_px);
-        if let (Some(source_um), Some(target_um)) = (source_um, target_um)
-            && source_um != target_um
-        {
-            return Err(PairFailure::Solver(Failure::UnequalPixelSizes {
-                source_um,
-                target_um,
             }));
         }
         let live = match (source.live, target.live) {
@@ -311,4 +333,9 @@ impl Placing {
         };
         Ok(place_live(source.shape, live, &self.crop, self.pool)?)
     }
+}
+
+/// Whether two widths of pixels are the same but for rounding: 1e-6 of the larger one.
+fn is_same_width(a_um: f64, b_um: f64) -> bool {
+    (a_um - b_um).abs() <= 1e-6 * a_um.max(b_um)
 }

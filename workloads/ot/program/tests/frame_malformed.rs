@@ -100,7 +100,13 @@ fn read(folder: &Path, name: &str, bytes: &[u8]) -> Result<LiveFrame, FrameError
     hush_the_decoders();
     let path = folder.join(name);
     fs::write(&path, bytes).unwrap();
-    FrameFiles::default().read(&FrameRef { path, part: None }, None)
+    FrameFiles::default().read(
+        &FrameRef {
+            path,
+            ..FrameRef::default()
+        },
+        None,
+    )
 }
 
 /// Silences caught panics: their messages would fill the screen and count as memory.
@@ -211,13 +217,14 @@ fn pages_tiles_and_colours() {
         .unwrap();
     drop(encoder);
     let files = FrameFiles::default();
-    assert_eq!(files.n_pages(&path).unwrap(), 4);
+    assert_eq!(files.series(&path).unwrap(), ["0", "1", "2", "3"]);
     let page = |part: Option<&str>| {
         let part = part.map(str::to_owned);
         files.read(
             &FrameRef {
                 path: path.clone(),
                 part,
+                label: None,
             },
             None,
         )
@@ -237,7 +244,7 @@ fn pages_tiles_and_colours() {
         .read(
             &FrameRef {
                 path: tiled,
-                part: None,
+                ..FrameRef::default()
             },
             None,
         )

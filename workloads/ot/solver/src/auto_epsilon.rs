@@ -1,5 +1,6 @@
 //! The choice of ε: the largest at which a smaller one would hardly change the displacement.
 
+use crate::epsilon_range::EPSILON_PX2_MIN;
 use crate::failure::Failure;
 use crate::frame::Pair;
 use crate::geometry::pool_live;
@@ -13,10 +14,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// nearly exact and quick; a small one is needed where neighbours within the blur move differently.
 pub const EPSILONS: [f64; 4] = [1e-3, 3e-4, 1e-4, 3e-5];
 
-/// A change of the displacement is small if it is below this part of the median displacement …
-const CHANGE_SHARE: f64 = 0.02;
+/// An error of the displacement is small if it is below this part of the median displacement …
+const ERROR_SHARE: f64 = 0.02;
 /// … or below this many pixels.
-const CHANGE_PX: f64 = 0.05;
+const ERROR_PX: f64 = 0.05;
 /// The chosen ε is small enough for at least this part of the pairs.
 const PAIRS_SHARE: f64 = 0.75;
 
@@ -84,10 +85,12 @@ pub fn choose_epsilon(of_pairs: &[f64]) -> Option<f64> {
     sorted.get(n_least.checked_sub(1)?).copied()
 }
 
-/// The largest ε of [`EPSILONS`] from which the next smaller one changes the displacement of this
-/// pair by at most 2 % of its median or 0.05 px, in the mean over the mass; the smallest if there
-/// is none. `None` if a frame is empty. The ε of the settings is ignored. If the coordinate scale
-/// is fixed, the values are scaled to frames of this length.
+/// The largest ε of [`EPSILONS`] whose error of the displacement is at most 2 % of the median or
+/// 0.05 px, in the mean over the mass and in the median; the smallest if there is none. The error
+/// of an ε is the change to the next smaller one, extrapolated to none at all: it is proportional to
+/// ε. `None` if a frame is empty. The ε of the settings is ignored. If the coordinate scale is
+/// fixed, the values are scaled to frames of this length; values below the range that was proved
+/// ([`EPSILON_PX2_MIN`](crate::EPSILON_PX2_MIN)) are left out.
 ///
 /// # Errors
 /// As [`solve_with`].
@@ -97,10 +100,10 @@ pub fn sharp_epsilon(
     scratch: &mut Scratch,
     stop: &dyn Fn() -> bool,
 ) -> Result<Option<f64>, Failure> {
-    let unit = unit(pair, settings);
+    let epsilons = epsilons_of(pair, settings);
     let mut solve = |epsilon: f64| {
         let settings = Settings {
-            epsilon: unit * epsilon,
+            epsilon,
             raw_velocity: false,
             error_bar: false,
             fields: true,
@@ -111,47 +114,88 @@ pub fn sharp_epsilon(
         };
         solve_with(pair, &settings, scratch, stop)
     };
-    let mut now = solve(EPSILONS[0])?;
+    let mut now = solve(epsilons[0])?;
     if !matches!(now.status, Status::Converged | Status::MaxIterations) {
         return Ok(None);
     }
-    for step in EPSILONS.windows(2) {
+    for step in epsilons.windows(2) {
         let next = solve(step[1])?;
-        let (change_px, median_px) = change(&now, &next, pair);
+        let change = Change::between(&now, &next, pair);
         // A solve that ran out of sweeps is no measure of another one.
-        if next.status != Status::Converged || change_px <= CHANGE_PX.max(CHANGE_SHARE * median_px)
-        {
-            return Ok(Some(unit * step[0]));
+        if next.status != Status::Converged || change.is_small(extrapolation(step[1], step[0])) {
+            return Ok(Some(step[0]));
         }
         now = next;
     }
-    Ok(Some(unit * EPSILONS[EPSILONS.len() - 1]))
+    Ok(epsilons.last().copied())
 }
 
-/// What an ε for frames one unit long is multiplied by.
-fn unit(pair: &Pair, settings: &Settings) -> f64 {
+/// The values of [`EPSILONS`] for a pair: in the unit of its cost, and within the range that was
+/// proved; at least the largest one.
+pub fn epsilons_of(pair: &Pair, settings: &Settings) -> Vec<f64> {
     let frame = pair.cut.map_or(pair.source.shape, |cut| cut.frame);
-    match settings.coord_scale {
+    let longest_px = frame.longest_px() as f64;
+    let unit = match settings.coord_scale {
         CoordScale::Auto => 1.0,
-        CoordScale::Fixed(scale) => (scale * frame.longest_px() as f64).powi(2),
-    }
+        CoordScale::Fixed(scale) => (scale * longest_px).powi(2),
+    };
+    let is_proved = |epsilon: &f64| epsilon * longest_px * longest_px >= EPSILON_PX2_MIN;
+    let others = EPSILONS[1..].iter().copied().filter(is_proved);
+    let all = std::iter::once(EPSILONS[0]).chain(others);
+    all.map(|epsilon| unit * epsilon).collect()
 }
 
-/// The mean change of the displacement over the source's mass, and the median displacement, px.
-fn change(before: &Solution, after: &Solution, pair: &Pair) -> (f64, f64) {
-    let (Some(before_maps), Some(after_maps)) = (&before.fields, &after.fields) else {
-        return (0.0, 0.0);
-    };
-    let mass = pool_live(&pair.source, &before.geometry);
-    let velocities = before_maps.velocity_yx_px.iter();
-    let velocities = velocities.zip(&after_maps.velocity_yx_px);
-    let (mut sum, mut total) = (0.0, 0.0);
-    let mut lengths = Vec::new();
-    for (mass, (u, v)) in mass.iter().zip(velocities).filter(|(mass, _)| **mass > 0.0) {
-        sum += mass * (u[0] - v[0]).hypot(u[1] - v[1]);
-        total += mass;
-        lengths.push(v[0].hypot(v[1]));
+/// The error at an ε in changes to a smaller one, if it is proportional to ε.
+pub(crate) fn extrapolation(smaller: f64, epsilon: f64) -> f64 {
+    1.0 / (1.0 - smaller / epsilon)
+}
+
+/// How far two displacements of a pair differ, px.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Change {
+    /// The mean length of the difference over the source's mass.
+    pub(crate) mean_px: f64,
+    /// The mean change of length of the pixels whose length is near the median.
+    median_px: f64,
+    /// The median length of the second one.
+    length_px: f64,
+}
+
+impl Change {
+    pub(crate) fn between(before: &Solution, after: &Solution, pair: &Pair) -> Change {
+        let (Some(before_maps), Some(after_maps)) = (&before.fields, &after.fields) else {
+            return Change {
+                mean_px: 0.0,
+                median_px: 0.0,
+                length_px: 0.0,
+            };
+        };
+        let mass = pool_live(&pair.source, &before.geometry);
+        let velocities = before_maps.velocity_yx_px.iter();
+        let velocities = velocities.zip(&after_maps.velocity_yx_px);
+        let (mut sum, mut total) = (0.0, 0.0);
+        let mut lengths = Vec::new();
+        for (mass, (u, v)) in mass.iter().zip(velocities).filter(|(mass, _)| **mass > 0.0) {
+            sum += mass * (u[0] - v[0]).hypot(u[1] - v[1]);
+            total += mass;
+            let length_px = v[0].hypot(v[1]);
+            lengths.push((length_px, length_px - u[0].hypot(u[1])));
+        }
+        lengths.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        // The medians themselves jump where objects move by different lengths.
+        let n = lengths.len();
+        let middle = &lengths[2 * n / 5..3 * n / 5 + 1];
+        let changes = middle.iter().map(|(_, change_px)| change_px);
+        Change {
+            mean_px: sum / total,
+            median_px: changes.sum::<f64>().abs() / middle.len() as f64,
+            length_px: lengths[n / 2].0,
+        }
     }
-    lengths.sort_unstable_by(f64::total_cmp);
-    (sum / total, lengths[lengths.len() / 2])
+
+    /// Whether an error of `times` the change is at most 2 % of the median displacement or 0.05 px.
+    pub(crate) fn is_small(&self, times: f64) -> bool {
+        let limit = ERROR_PX.max(ERROR_SHARE * self.length_px);
+        times * self.mean_px.max(self.median_px) <= limit
+    }
 }

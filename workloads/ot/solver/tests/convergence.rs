@@ -11,8 +11,8 @@ mod pairs;
 use swathe_ot::oracle::Grid;
 use swathe_ot::synth::{Change, embryo_pair};
 use swathe_ot::{
-    Frame, Pair, Precision, Reference, Scratch, Settings, Shape, Solution, Status, solve,
-    solve_with,
+    EPSILON_PX2_MIN, EPSILON_UNIT_MAX, Frame, Pair, Precision, Reference, Scratch, Settings, Shape,
+    Solution, Status, solve, solve_with,
 };
 
 const EPSILONS: [f64; 4] = [1e-2, 1e-3, 1e-4, 3e-5];
@@ -35,12 +35,16 @@ fn oracle_residual(pair: &Pair, settings: &Settings, solution: &Solution) -> f64
     grid.residual_of(&on_frame(&potentials.f), &on_frame(&potentials.g))
 }
 
-#[expect(clippy::print_stdout, reason = "figures to read with --nocapture")]
 fn check(shape: Shape, pairs: &[(&str, Pair)], references: &[Reference]) {
+    check_at(&EPSILONS, shape, pairs, references);
+}
+
+#[expect(clippy::print_stdout, reason = "figures to read with --nocapture")]
+fn check_at(epsilons: &[f64], shape: Shape, pairs: &[(&str, Pair)], references: &[Reference]) {
     let mut scratch = Scratch::new();
     let mut wrong = Vec::new();
     for (name, pair) in pairs {
-        for epsilon in EPSILONS {
+        for &epsilon in epsilons {
             for relaxation in RELAXATIONS {
                 for reference in references {
                     let settings = Settings {
@@ -131,6 +135,21 @@ fn sums_below_the_normal_numbers_are_no_nan() {
         let off_support = n_nan(&|at| fields.velocity_yx_px[at][0].is_nan());
         assert_eq!(n_nan(&|at| fields.cost_map[at].is_nan()), off_support);
     }
+}
+
+/// The least and the largest blur that commands accept.
+#[test]
+#[ignore = "soak: a minute"]
+fn the_ends_of_the_range_converge() {
+    let shape = Shape::new(64, 128);
+    let epsilons = [EPSILON_PX2_MIN / (128.0 * 128.0), EPSILON_UNIT_MAX];
+    check_at(&epsilons, shape, &pairs::all(shape)[..2], &BOTH);
+    check_at(
+        &epsilons,
+        shape,
+        &pairs::stress(shape),
+        &[Reference::Product],
+    );
 }
 
 #[test]

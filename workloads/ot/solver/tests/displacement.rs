@@ -1,6 +1,7 @@
 //! Displacements against closed forms: translated, dilated, sheared and turned Gaussians, discs and
 //! rings, with the settings that the commands use.
 
+#[allow(dead_code, reason = "held_out.rs uses the others")]
 mod closed_forms;
 
 use closed_forms::{ClosedForm, discs, gaussians, grown_disc, grown_ring, several};
@@ -203,6 +204,9 @@ fn the_chosen_epsilon_is_sharp_enough() {
     forms.retain(|form| !form.name.contains("2 px apart"));
     forms.extend(gaussians(160));
     forms.extend(discs(35.0));
+    for (r, r_next) in [(20.0, 23.0), (35.0, 31.0), (50.0, 55.0), (12.0, 14.5)] {
+        forms.push(grown_disc(160, r, r_next));
+    }
     let mut n_by_epsilon = [0; EPSILONS.len()];
     for form in forms {
         let settings = Settings {

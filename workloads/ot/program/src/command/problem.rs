@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::PROGRAM;
+use crate::frame::AxisChoice;
 use crate::pair_files::FieldsFormat;
-use crate::pair_input::NamedPair;
+use crate::pair_input::{InputChoices, NamedPair};
 use crate::pair_survey::{Outline, PairSurvey};
 use crate::pair_table::reference_name;
 use serde_json::{Value, json};
@@ -27,6 +28,8 @@ pub(super) struct Problem {
     pub(super) fields: FieldsFormat,
     pub(super) label: Option<f64>,
     pub(super) um_per_px: Option<f64>,
+    /// How the input becomes pairs.
+    pub(super) input: InputChoices,
 }
 
 /// The words for values in flags, in `swathe.toml` and in `run.json`.
@@ -165,6 +168,7 @@ impl Problem {
             },
             label: match find("label", &flags.label)? {
                 None => None,
+                Some(found) if found.value == "all" => None,
                 Some(found) => {
                     let label: i64 = found.number()?;
                     // Beyond this, neighbouring labels would be the same f64.
@@ -175,14 +179,78 @@ impl Problem {
                 }
             },
             um_per_px: positive("um-per-px", &flags.um_per_px)?,
+            input: input_choices(layers, flags)?,
         })
     }
 
     /// The settings that the table or the files beside it depend on, in the form that
     /// [`Problem::recorded`] reads.
     pub(super) fn provenance(&self) -> BTreeMap<String, Value> {
-        provenance(&self.settings, self.fields, self.label, self.um_per_px)
+        let mut all = provenance(&self.settings, self.fields, self.label, self.um_per_px);
+        let InputChoices {
+            group_by,
+            order_by,
+            step,
+            axes,
+            all_labels,
+        } = &self.input;
+        let given = [
+            (
+                "group-by",
+                group_by.as_ref().map(|names| json!(names.join(","))),
+            ),
+            ("order-by", order_by.as_ref().map(|name| json!(name))),
+            ("step", (*step > 1).then(|| json!(step))),
+            ("channel", axes.channel.map(|n| json!(n))),
+            ("time-axis", axes.time_axis.as_ref().map(|axis| json!(axis))),
+            ("z-slice", axes.z_slice.map(|n| json!(n))),
+            ("label", all_labels.then(|| json!("all"))),
+        ];
+        let given = given.into_iter();
+        all.extend(given.filter_map(|(name, value)| Some((name.to_owned(), value?))));
+        all
     }
+}
+
+/// What the user says about the input.
+fn input_choices(layers: &Layers, flags: &OtProblemFlags) -> Result<InputChoices, CliError> {
+    let text = |name: &str, flag: &Option<String>| {
+        Ok::<_, CliError>(
+            layers
+                .find(name, flag)?
+                .map(|found| found.value.trim().to_owned()),
+        )
+    };
+    let number = |name: &str, flag: &Option<String>| {
+        layers
+            .find(name, flag)?
+            .map(|found| found.number())
+            .transpose()
+    };
+    let step = match layers.find("step", &flags.step)? {
+        None => 1,
+        Some(found) => match found.number()? {
+            0 => {
+                return Err(found
+                    .fault("a distance")
+                    .hint("1 pairs each frame with the next"));
+            }
+            step => step,
+        },
+    };
+    let group_by = text("group-by", &flags.group_by)?;
+    let names = |text: String| text.split(',').map(|name| name.trim().to_owned()).collect();
+    Ok(InputChoices {
+        group_by: group_by.map(names),
+        order_by: text("order-by", &flags.order_by)?,
+        step,
+        axes: AxisChoice {
+            channel: number("channel", &flags.channel)?,
+            time_axis: text("time-axis", &flags.time_axis)?,
+            z_slice: number("z-slice", &flags.z_slice)?,
+        },
+        all_labels: text("label", &flags.label)?.as_deref() == Some("all"),
+    })
 }
 
 /// The settings that the table or the files beside it depend on, under the names of their flags. The

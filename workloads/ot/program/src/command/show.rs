@@ -59,7 +59,7 @@ fn load(flags: &OtShowFlags, identity: &Identity, recorded: &Problem) -> Result<
             CliError::usage("the run does not say where its frames are")
                 .hint("say where with --input INPUT")
         })?;
-    let opened = PairInput::open(&input).map_err(|error| {
+    let opened = PairInput::open_with(&input, &recorded.input).map_err(|error| {
         let fault = CliError::usage(error.to_string());
         match flags.input {
             Some(_) => fault.hint(error.hint()),
@@ -101,7 +101,7 @@ fn input_of(inputs: &[InputFile]) -> Option<PathBuf> {
     let first = Path::new(&inputs.first()?.name);
     let extension = first.extension()?.to_str()?.to_ascii_lowercase();
     let is_table = extension == "csv" || extension == "parquet";
-    let is_stack = inputs.len() == 1 && (extension == "tif" || extension == "tiff");
+    let is_stack = inputs.len() == 1 && ["tif", "tiff", "npy", "npz"].contains(&extension.as_str());
     if is_table || is_stack {
         return Some(first.to_owned());
     }

@@ -5,6 +5,7 @@ use std::io;
 use swathe_ot::{PixelFault, Shape};
 
 use super::mask_table::MaskTableError;
+use super::stack_axes::StackFault;
 use swathe_formats::npy::NpyError;
 use swathe_formats::npz::{MemberFault, NpzError};
 
@@ -42,17 +43,70 @@ pub enum FrameError {
         /// The decoder's message.
         message: String,
     },
+    /// A part of the file lies beyond its end.
+    #[error(
+        "is cut off: {what} would end at byte {end_bytes}, and the file has {n_bytes} bytes; copy or write the file again"
+    )]
+    CutOff {
+        /// The part.
+        what: String,
+        /// Where it would end.
+        end_bytes: u64,
+        /// The file's length.
+        n_bytes: u64,
+    },
+    /// The file may be valid, but cannot be read here.
+    #[error(
+        "{what}, which swathe does not read; write it as integers or floats of 8, 16, 32 or 64 bits, uncompressed or with deflate, LZW, PackBits or Zstandard"
+    )]
+    Unsupported {
+        /// What it is.
+        what: String,
+    },
+    /// The file is a stack, and its images are not plainly frames.
+    #[error(transparent)]
+    Stack(#[from] StackFault),
+    /// The file's pixels are not square.
+    #[error(
+        "has pixels of {h_um} x {w_um} µm (height x width), which are not square; resample it, or take them as square with --um-per-px"
+    )]
+    OblongPixels {
+        /// Height of a pixel.
+        h_um: f64,
+        /// Width of a pixel.
+        w_um: f64,
+    },
     /// An image in colour, or with transparency.
-    #[error("is {what}; frames have one grey value for each pixel: convert it first")]
+    #[error(
+        "is {what}; frames have one grey value for each pixel: convert it, or take one channel with --channel 0"
+    )]
     NotGrey {
         /// What it is.
         what: String,
     },
     /// An array of one, three or more axes.
-    #[error("has the shape {shape:?}; a frame has two axes, height and width")]
+    #[error(
+        "has the shape {shape:?}; a frame has two axes, height and width, and a stack one more before them"
+    )]
     WrongAxes {
         /// Its shape.
         shape: Vec<usize>,
+    },
+    /// An archive of several arrays, of which one is not an image.
+    #[error(
+        "has several arrays, and {member:?} has the shape {shape:?}; a series is one array of (time, height, width) or arrays of height and width"
+    )]
+    MemberAxes {
+        /// The array.
+        member: String,
+        /// Its shape.
+        shape: Vec<usize>,
+    },
+    /// The table does not name the frame.
+    #[error("{reason}")]
+    Unnamed {
+        /// Which cell is empty.
+        reason: String,
     },
     /// A side has length zero.
     #[error("has the shape {shape}, which has no pixels")]
@@ -94,14 +148,14 @@ pub enum FrameError {
         /// The first.
         first: String,
     },
-    /// The stack has several pages, and the name does not say which.
-    #[error("has {n_pages} pages; say which, from 0, as in \"file.tif:3\"")]
+    /// The stack has several frames, and the name does not say which.
+    #[error("has {n_pages} frames; say which, from 0, as in \"file.tif:3\"")]
     WhichPage {
         /// How many there are.
         n_pages: usize,
     },
     /// The stack has no such page.
-    #[error("has no page {page:?}: there are {n_pages}, counted from 0")]
+    #[error("has no frame {page:?}: there are {n_pages}, counted from 0")]
     NoSuchPage {
         /// What was asked for.
         page: String,
@@ -136,7 +190,11 @@ impl FrameError {
             FrameError::EmptyFile => "empty_file",
             FrameError::UnknownFormat => "unknown_format",
             FrameError::NotGrey { .. } => "not_grey",
-            FrameError::WrongAxes { .. } => "not_an_image",
+            FrameError::Unsupported { .. } => "unsupported_frame",
+            FrameError::Stack(_) => "not_a_series",
+            FrameError::OblongPixels { .. } => "oblong_pixels",
+            FrameError::WrongAxes { .. } | FrameError::MemberAxes { .. } => "not_an_image",
+            FrameError::Unnamed { .. } => "empty_cell",
             FrameError::NoPixels { .. } => "no_pixels",
             FrameError::OutOfMemory { .. } => "out_of_memory",
             FrameError::BadPixel { fault, .. } => match fault {
@@ -155,6 +213,7 @@ impl FrameError {
             | FrameError::Npz(_)
             | FrameError::Masks(_)
             | FrameError::Image { .. }
+            | FrameError::CutOff { .. }
             | FrameError::ImpossibleSize { .. } => "damaged_frame",
         }
     }

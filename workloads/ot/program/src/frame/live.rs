@@ -14,6 +14,8 @@ pub struct LiveFrame {
     pub live: Option<PixelBox>,
     /// Mass per pixel of that box, row by row.
     pub density: Vec<f64>,
+    /// Height and width of a pixel in µm, if the file says it.
+    pub um_per_px: Option<[f64; 2]>,
 }
 
 impl LiveFrame {
@@ -167,6 +169,7 @@ impl LiveBuilder {
                 shape: self.shape,
                 live: None,
                 density: Vec::new(),
+                um_per_px: None,
             });
         };
         let w_px = self.shape.w_px;
@@ -183,6 +186,7 @@ impl LiveBuilder {
             shape: self.shape,
             live: Some(live),
             density,
+            um_per_px: None,
         })
     }
 }

@@ -143,6 +143,7 @@ mod tests {
             text: text.to_owned(),
             line: 2,
             um_per_px: None,
+            empty_cell: None,
         };
         decode_mask(&mask, builder).map(|frame| frame.whole().density)
     }

@@ -1,4 +1,4 @@
-//! Tables of masks: a CSV file with a run-length-encoded mask on each line.
+//! Tables of masks: a CSV or Parquet file with a run-length-encoded mask in each row.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use swathe_ot::Shape;
 
 use super::FrameError;
-use swathe_formats::csv::{CsvError, CsvReader};
+use crate::text_table::{TextTable, TextTableError};
 
 /// The masks of a table, still encoded.
 #[derive(Debug)]
@@ -28,6 +28,8 @@ pub struct EncodedMask {
     pub line: u64,
     /// Width of its pixels in µm, if the table has it.
     pub um_per_px: Option<f64>,
+    /// A column that the mask needs and does not have.
+    pub empty_cell: Option<&'static str>,
 }
 
 /// Why a table of masks cannot be used. The caller knows the file's name and adds it to the
@@ -35,9 +37,9 @@ pub struct EncodedMask {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MaskTableError {
-    /// The file is not a CSV table.
+    /// The file is not a table.
     #[error(transparent)]
-    Csv(#[from] CsvError),
+    Table(#[from] TextTableError),
     /// A column is absent.
     #[error("no column called {column:?}; there are {columns:?}")]
     MissingColumn {
@@ -82,34 +84,37 @@ const WIDTH_COLUMN: &str = "mask_width_px";
 
 impl MaskTable {
     /// Reads a table with the columns `mask_rle`, `mask_height_px`, `mask_width_px` and,
-    /// optionally, `frame_id` (default: the number of the row, from 0) and `um_per_px`.
+    /// optionally, `frame_id` (default: the number of the row, from 0) and `um_per_px`. A mask with
+    /// an empty cell can be named, but not read.
     ///
     /// # Errors
     /// If the file is not such a table, or a value or id in it is not valid.
     pub fn read(path: &Path) -> Result<MaskTable, MaskTableError> {
-        let reader = CsvReader::open(path)?;
-        let place = |column: &'static str| {
+        let table = TextTable::read(path)?;
+        let needed = |column: &'static str| {
             let missing = || MaskTableError::MissingColumn {
                 column,
-                columns: reader.columns().to_vec(),
+                columns: table.columns().to_vec(),
             };
-            reader.column(column).ok_or_else(missing)
+            table.texts(column)?.ok_or_else(missing)
         };
-        let (rle, height, width) = (
-            place(RLE_COLUMN)?,
-            place(HEIGHT_COLUMN)?,
-            place(WIDTH_COLUMN)?,
-        );
-        let id_place = reader.column("frame_id");
-        let um_place = reader.column("um_per_px");
+        let mut runs = needed(RLE_COLUMN)?;
+        let sides = [needed(HEIGHT_COLUMN)?, needed(WIDTH_COLUMN)?];
+        let ids = table.texts("frame_id")?;
+        let widths = table.texts("um_per_px")?;
         let mut masks: Vec<EncodedMask> = Vec::new();
         let mut by_id: HashMap<String, usize> = HashMap::new();
-        for record in reader {
-            let mut record = record?;
-            let line = record.line;
-            let extent = |place: usize, column: &'static str| {
-                let text = record.fields[place].trim();
-                text.parse::<u32>()
+        for (at, &line) in table.rows().iter().enumerate() {
+            let mut empty = None;
+            let mut extent = |side: usize, column: &'static str| {
+                let text = sides[side][at].trim();
+                if text.is_empty() {
+                    empty = Some(column);
+                    return Ok(0);
+                }
+                // Columns with empty cells are floats in many tables.
+                let number = text.strip_suffix(".0").unwrap_or(text).parse::<u32>();
+                number
                     .map(|n| n as usize)
                     .map_err(|_| MaskTableError::BadExtent {
                         line,
@@ -117,8 +122,8 @@ impl MaskTable {
                         value: text.to_owned(),
                     })
             };
-            let shape = Shape::new(extent(height, HEIGHT_COLUMN)?, extent(width, WIDTH_COLUMN)?);
-            let um_text = um_place.map_or("", |place| record.fields[place].trim());
+            let shape = Shape::new(extent(0, HEIGHT_COLUMN)?, extent(1, WIDTH_COLUMN)?);
+            let um_text = widths.as_ref().map_or("", |widths| widths[at].trim());
             let um_per_px = match um_text.parse::<f64>() {
                 _ if um_text.is_empty() => None,
                 Ok(um) if um > 0.0 && um.is_finite() => Some(um),
@@ -129,8 +134,15 @@ impl MaskTable {
                     });
                 }
             };
-            let id = match id_place {
-                Some(place) => record.fields[place].clone(),
+            if runs[at].trim().is_empty() {
+                empty = Some(RLE_COLUMN);
+            }
+            let id = match &ids {
+                Some(ids) if ids[at].trim().is_empty() => {
+                    empty = Some("frame_id");
+                    format!("row {line}")
+                }
+                Some(ids) => ids[at].clone(),
                 None => masks.len().to_string(),
             };
             if let Some(first) = by_id.insert(id.clone(), masks.len()) {
@@ -143,9 +155,10 @@ impl MaskTable {
             masks.push(EncodedMask {
                 id,
                 shape,
-                text: std::mem::take(&mut record.fields[rle]),
+                text: std::mem::take(&mut runs[at]),
                 line,
                 um_per_px,
+                empty_cell: empty,
             });
         }
         Ok(MaskTable { masks, by_id })
@@ -158,13 +171,19 @@ impl MaskTable {
 
     /// The mask with this id; without an id, the only mask of the table.
     pub(super) fn find(&self, id: Option<&str>) -> Result<&EncodedMask, FrameError> {
-        match (id, self.masks.as_slice()) {
-            (None, [only]) => Ok(only),
-            (None, _) => Err(FrameError::WhichMask),
+        let mask = match (id, self.masks.as_slice()) {
+            (None, [only]) => only,
+            (None, _) => return Err(FrameError::WhichMask),
             (Some(id), masks) => match self.by_id.get(id) {
-                Some(&at) => Ok(&masks[at]),
-                None => Err(FrameError::NoSuchMask { id: id.to_owned() }),
+                Some(&at) => &masks[at],
+                None => return Err(FrameError::NoSuchMask { id: id.to_owned() }),
             },
+        };
+        match mask.empty_cell {
+            None => Ok(mask),
+            Some(column) => Err(FrameError::Unnamed {
+                reason: format!("row {}: the cell {column} is empty", mask.line),
+            }),
         }
     }
 }

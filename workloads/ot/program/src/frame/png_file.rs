@@ -21,34 +21,39 @@ pub(super) fn shape(path: &Path) -> Result<Shape, FrameError> {
 }
 
 /// Reads an image. Values are the stored samples: a 1-bit mask has 0 and 1. The indices of an image
-/// with indexed colours are accepted only as labels.
+/// with indexed colours are accepted only as labels, and colours only one channel at a time.
 pub(super) fn read(
     path: &Path,
     has_label: bool,
+    channel: Option<usize>,
     builder: impl FnOnce(Shape) -> Result<LiveBuilder, FrameError>,
 ) -> Result<LiveFrame, FrameError> {
     guarded(|| {
         let (mut reader, shape) = header(path)?;
         let (color, depth) = (reader.info().color_type, reader.info().bit_depth);
-        check_grey(color, has_label)?;
+        let samples = Samples {
+            depth,
+            n_px: shape.w_px,
+            n_channels: color.samples(),
+            channel: chosen_channel(color, has_label, channel)?,
+        };
         let builder = builder(shape)?;
         if reader.info().interlaced {
-            interlaced(&mut reader, shape, depth, builder)
+            interlaced(&mut reader, shape, samples, builder)
         } else {
-            in_order(&mut reader, shape, depth, builder)
+            in_order(&mut reader, samples, builder)
         }
     })
 }
 
 fn in_order(
     reader: &mut Reader<BufReader<File>>,
-    shape: Shape,
-    depth: BitDepth,
+    samples: Samples,
     mut builder: LiveBuilder,
 ) -> Result<LiveFrame, FrameError> {
     let mut pixels = Vec::new();
     while let Some(row) = reader.next_row().map_err(damaged)? {
-        samples(row.data(), depth, shape.w_px, &mut pixels);
+        samples.of_row(row.data(), &mut pixels);
         builder.push(&pixels);
     }
     builder.finish()
@@ -58,7 +63,7 @@ fn in_order(
 fn interlaced(
     reader: &mut Reader<BufReader<File>>,
     shape: Shape,
-    depth: BitDepth,
+    samples: Samples,
     mut builder: LiveBuilder,
 ) -> Result<LiveFrame, FrameError> {
     let n_bytes = reader
@@ -72,7 +77,7 @@ fn interlaced(
     let line_bytes = reader.next_frame(&mut image).map_err(damaged)?.line_size;
     let mut pixels = Vec::new();
     for row in image.chunks_exact(line_bytes.max(1)).take(shape.h_px) {
-        samples(row, depth, shape.w_px, &mut pixels);
+        samples.of_row(row, &mut pixels);
         builder.push(&pixels);
     }
     builder.finish()
@@ -99,45 +104,60 @@ fn header(path: &Path) -> Result<(Reader<BufReader<File>>, Shape), FrameError> {
     Ok((decoder.read_info().map_err(damaged)?, shape))
 }
 
-fn check_grey(color: ColorType, has_label: bool) -> Result<(), FrameError> {
+/// The channel to take of an image.
+fn chosen_channel(
+    color: ColorType,
+    has_label: bool,
+    channel: Option<usize>,
+) -> Result<usize, FrameError> {
     let what = match color {
-        ColorType::Grayscale => return Ok(()),
-        ColorType::Indexed if has_label => return Ok(()),
+        ColorType::Grayscale => return Ok(0),
+        ColorType::Indexed if has_label => return Ok(0),
         ColorType::Indexed => "an image of indexed colours (with --label the indices are labels)",
         ColorType::Rgb => "an RGB image",
         ColorType::Rgba => "an RGBA image",
         ColorType::GrayscaleAlpha => "a grey image with transparency",
     };
-    Err(FrameError::NotGrey {
+    let exists = |channel: &usize| *channel < color.samples() && color != ColorType::Indexed;
+    channel.filter(exists).ok_or_else(|| FrameError::NotGrey {
         what: what.to_owned(),
     })
 }
 
-/// The samples of a row as numbers.
-fn samples(row: &[u8], depth: BitDepth, n_px: usize, out: &mut Vec<f64>) {
-    out.clear();
-    let n_bits = match depth {
-        BitDepth::Eight => {
-            out.extend(row.iter().take(n_px).map(|&v| f64::from(v)));
-            return;
-        }
-        BitDepth::Sixteen => {
-            let (pairs, _) = row.as_chunks();
-            let values = pairs
-                .iter()
-                .map(|&pair| f64::from(u16::from_be_bytes(pair)));
-            out.extend(values.take(n_px));
-            return;
-        }
-        BitDepth::One => 1,
-        BitDepth::Two => 2,
-        BitDepth::Four => 4,
-    };
-    let per_byte = 8 / n_bits;
-    out.extend((0..n_px).map(|x| {
-        let shift = 8 - n_bits * (x % per_byte + 1);
-        f64::from(row[x / per_byte] >> shift & ((1 << n_bits) - 1))
-    }));
+/// How the samples of a row are stored, and which of them are taken.
+#[derive(Clone, Copy)]
+struct Samples {
+    depth: BitDepth,
+    n_px: usize,
+    n_channels: usize,
+    channel: usize,
+}
+
+impl Samples {
+    /// One sample of each pixel of a row.
+    fn of_row(self, row: &[u8], out: &mut Vec<f64>) {
+        out.clear();
+        let places = (0..self.n_px).map(|x| x * self.n_channels + self.channel);
+        let n_bits = match self.depth {
+            BitDepth::Eight => {
+                out.extend(places.map(|place| f64::from(row[place])));
+                return;
+            }
+            BitDepth::Sixteen => {
+                let (pairs, _) = row.as_chunks();
+                out.extend(places.map(|place| f64::from(u16::from_be_bytes(pairs[place]))));
+                return;
+            }
+            BitDepth::One => 1,
+            BitDepth::Two => 2,
+            BitDepth::Four => 4,
+        };
+        let per_byte = 8 / n_bits;
+        out.extend(places.map(|place| {
+            let shift = 8 - n_bits * (place % per_byte + 1);
+            f64::from(row[place / per_byte] >> shift & ((1 << n_bits) - 1))
+        }));
+    }
 }
 
 fn damaged(error: png::DecodingError) -> FrameError {

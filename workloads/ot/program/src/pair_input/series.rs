@@ -1,14 +1,17 @@
-//! Series of frames: every frame forms a pair with the next.
+//! Series of frames in folders and stacks: every frame forms a pair with a later one.
 
 use std::path::Path;
 
 use super::{Collector, NamedPair, PairInput, PairInputError, natural_order};
-use crate::frame::{Format, FrameFiles, FrameRef, RLE_COLUMN};
-use swathe_formats::csv::CsvReader;
+use crate::frame::{Format, FrameFiles, FrameRef};
 
 /// The frames of a folder in natural order of their names. Hidden files and other formats are
 /// skipped.
-pub(super) fn of_folder(path: &Path) -> Result<PairInput, PairInputError> {
+pub(super) fn of_folder(
+    path: &Path,
+    step: usize,
+    files: FrameFiles,
+) -> Result<PairInput, PairInputError> {
     let unreadable = |source| PairInputError::Read {
         path: path.to_owned(),
         source,
@@ -28,89 +31,64 @@ pub(super) fn of_folder(path: &Path) -> Result<PairInput, PairInputError> {
         let stem = Path::new(name).file_stem().unwrap_or_default();
         let frame = FrameRef {
             path: path.join(name),
-            part: None,
+            ..FrameRef::default()
         };
-        (stem.to_string_lossy().into_owned(), frame, None)
+        (stem.to_string_lossy().into_owned(), frame)
     });
-    neighbours(path, frames, FrameFiles::default())
+    neighbours(path, step, frames, files)
 }
 
-/// The pages of a TIFF file.
-pub(super) fn of_pages(path: &Path) -> Result<PairInput, PairInputError> {
-    let files = FrameFiles::default();
-    let n_pages = files
-        .n_pages(path)
-        .map_err(|source| PairInputError::Frames {
-            path: path.to_owned(),
-            source,
-        })?;
-    let frames = (0..n_pages).map(|page| {
-        let frame = FrameRef {
-            path: path.to_owned(),
-            part: Some(page.to_string()),
-        };
-        (page.to_string(), frame, None)
-    });
-    neighbours(path, frames, files)
-}
-
-/// Whether a CSV table holds masks rather than pairs.
-pub(super) fn is_mask_table(path: &Path) -> Result<bool, PairInputError> {
-    let reader = CsvReader::open(path).map_err(|source| PairInputError::Csv {
+/// The frames of a stack: pages of a TIFF file or images of an array.
+pub(super) fn of_stack(
+    path: &Path,
+    step: usize,
+    files: FrameFiles,
+) -> Result<PairInput, PairInputError> {
+    let parts = files.series(path).map_err(|source| PairInputError::Frames {
         path: path.to_owned(),
         source,
-    })?;
-    Ok(reader.column(RLE_COLUMN).is_some() && reader.column("src").is_none())
-}
-
-/// The masks of a table, in its order.
-pub(super) fn of_masks(path: &Path) -> Result<PairInput, PairInputError> {
-    let files = FrameFiles::default();
-    let table = files.masks(path).map_err(|source| PairInputError::Frames {
-        path: path.to_owned(),
-        source,
-    })?;
-    let frames = table.masks().iter().map(|mask| {
+    });
+    let mut parts = parts?;
+    parts.sort_by(|a, b| natural_order(a, b));
+    let frames = parts.into_iter().map(|part| {
         let frame = FrameRef {
             path: path.to_owned(),
-            part: Some(mask.id.clone()),
+            part: Some(part.clone()),
+            label: None,
         };
-        (mask.id.clone(), frame, mask.um_per_px)
+        (part, frame)
     });
-    let frames: Vec<_> = frames.collect();
-    drop(table);
-    neighbours(path, frames, files)
+    neighbours(path, step, frames, files)
 }
 
-/// Pairs of neighbouring frames. The name of a pair is made of the names of both frames.
+/// Pairs of frames `step` places apart. The name of a pair is made of the names of both frames.
 fn neighbours(
     path: &Path,
-    frames: impl IntoIterator<Item = (String, FrameRef, Option<f64>)>,
+    step: usize,
+    frames: impl IntoIterator<Item = (String, FrameRef)>,
     files: FrameFiles,
 ) -> Result<PairInput, PairInputError> {
     let mut collector = Collector::default();
-    let mut before: Option<(String, usize, Option<f64>)> = None;
-    let mut n_frames = 0;
-    for (name, frame, um_per_px) in frames {
-        n_frames += 1;
-        let number = collector.frame(frame);
-        if let Some((source_name, source, source_um_per_px)) = before.take() {
-            let pair = NamedPair {
-                id: format!("{source_name}-{name}"),
-                source,
-                target: number,
-                source_um_per_px,
-                target_um_per_px: um_per_px,
-            };
-            collector.pair(path, n_frames - 2, pair)?;
-        }
-        before = Some((name, number, um_per_px));
-    }
-    if n_frames < 2 {
+    let frames: Vec<(String, usize)> = frames
+        .into_iter()
+        .map(|(name, frame)| (name, collector.frame(frame)))
+        .collect();
+    if frames.len() <= step {
         return Err(PairInputError::TooFewFrames {
             path: path.to_owned(),
-            n_frames: n_frames as usize,
+            n_frames: frames.len(),
         });
+    }
+    for (at, two) in frames.windows(step + 1).enumerate() {
+        let ((source_name, source), (target_name, target)) = (&two[0], &two[step]);
+        let pair = NamedPair {
+            id: format!("{source_name}-{target_name}"),
+            source: *source,
+            target: *target,
+            source_um_per_px: None,
+            target_um_per_px: None,
+        };
+        collector.pair(path, at as u64, pair)?;
     }
     let folder = match path.is_dir() {
         true => path,

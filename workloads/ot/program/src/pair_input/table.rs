@@ -2,15 +2,9 @@
 
 use std::path::Path;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
-use arrow::compute::{cast, concat_batches};
-use arrow::datatypes::{DataType, Field};
-
-use super::{CarriedColumn, Collector, NamedPair, PairInput, PairInputError};
+use super::{Collector, NamedPair, PairInput, PairInputError};
 use crate::frame::{FrameFiles, FrameRef};
-use swathe_formats::csv::CsvReader;
-use swathe_run::store::run_folder::{FolderError, can_be_in_a_table};
-use swathe_run::store::table_reader::TableReader;
+use crate::text_table::TextTable;
 
 /// The columns that define a pair; all others are carried unchanged.
 const NEEDED: [&str; 3] = ["pair_id", "src", "tgt"];
@@ -22,188 +16,83 @@ const UM_COLUMNS: [[&str; 2]; 2] = [
     ["tgt_um_per_px", "um_per_px"],
 ];
 
-pub(super) fn from_csv(path: &Path) -> Result<PairInput, PairInputError> {
-    let unusable = |source| PairInputError::Csv {
-        path: path.to_owned(),
-        source,
+/// The pairs of a table. A pair with an empty cell where a name or a frame is needed fails alone.
+pub(super) fn pairs(
+    path: &Path,
+    table: &TextTable,
+    files: FrameFiles,
+) -> Result<PairInput, PairInputError> {
+    let texts = |name: &str| table.texts(name).map_err(PairInputError::of_table(path));
+    let needed = |column: &'static str| {
+        let missing = || PairInputError::MissingColumn {
+            path: path.to_owned(),
+            column,
+            columns: table.columns().to_vec(),
+        };
+        texts(column)?.ok_or_else(missing)
     };
-    let reader = CsvReader::open(path).map_err(unusable)?;
-    let columns = reader.columns().to_vec();
-    let mut fields: Vec<Vec<String>> = vec![Vec::new(); columns.len()];
-    let mut lines = Vec::new();
-    for record in reader {
-        let record = record.map_err(unusable)?;
-        lines.push(record.line);
-        for (column, field) in fields.iter_mut().zip(record.fields) {
-            column.push(field);
-        }
-    }
-    let find = |name: &str| columns.iter().position(|column| column == name);
-    let mut carried = Vec::new();
-    for (name, texts) in columns.iter().zip(&fields) {
-        if !NEEDED.contains(&name.as_str()) {
-            carried.push(CarriedColumn::of_texts(name, texts));
-        }
-    }
-    let table = Table {
-        path,
-        columns: &columns,
-        rows: &lines,
-        text: &|name, at| find(name).map(|column| fields[column][at].clone()),
-    };
-    table.pairs(carried)
-}
-
-pub(super) fn from_parquet(path: &Path) -> Result<PairInput, PairInputError> {
-    let unusable = |message: String| PairInputError::Parquet {
-        path: path.to_owned(),
-        message,
-    };
-    let read = || -> Result<RecordBatch, FolderError> {
-        let table = TableReader::open(path)?;
-        let schema = table.builder.schema().clone();
-        let batches: Vec<RecordBatch> = table.batches()?.collect::<Result<_, _>>()?;
-        concat_batches(&schema, &batches).map_err(FolderError::damaged(path))
-    };
-    let batch = read().map_err(|error| unusable(error.reason()))?;
-    let schema = batch.schema();
-    let columns: Vec<String> = schema.fields().iter().map(|f| f.name().clone()).collect();
-    let mut carried = Vec::new();
-    for (field, values) in schema.fields().iter().zip(batch.columns()) {
-        if !NEEDED.contains(&field.name().as_str()) {
-            carried.push(plain(path, field, values)?);
-        }
-    }
-    // Names and paths may have any text type, and names may be numbers.
-    let mut texts: Vec<(String, StringArray)> = Vec::new();
-    let meaning = NEEDED.iter().chain(UM_COLUMNS.iter().flatten());
-    for &name in meaning {
-        if let Some(values) = batch.column_by_name(name) {
-            let text = cast(values, &DataType::Utf8).map_err(|_| PairInputError::ColumnType {
-                path: path.to_owned(),
-                column: name.to_owned(),
-                data_type: values.data_type().to_string(),
-            })?;
-            texts.push((name.to_owned(), text.as_string::<i32>().clone()));
-        }
-    }
-    let rows: Vec<u64> = (0..batch.num_rows() as u64).collect();
-    let table = Table {
-        path,
-        columns: &columns,
-        rows: &rows,
-        text: &|name, at| {
-            let (_, values) = texts.iter().find(|(column, _)| column == name)?;
-            Some(if values.is_valid(at) {
-                values.value(at).to_owned()
-            } else {
-                String::new()
+    let [ids, sources, targets] = NEEDED.map(needed);
+    let (ids, sources, targets) = (ids?, sources?, targets?);
+    let widths = UM_COLUMNS.map(|names| names.map(texts));
+    let [[source_um, any_um], [target_um, _]] = widths;
+    let (source_um, target_um, any_um) = (source_um?, target_um?, any_um?);
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut collector = Collector::default();
+    for (at, &row) in table.rows().iter().enumerate() {
+        let has_id = !ids[at].trim().is_empty();
+        let mut frame = |name: &str, text: &str| {
+            let empty = if has_id { name } else { "pair_id" };
+            collector.frame(match text.trim().is_empty() || !has_id {
+                true => FrameRef::unnamed(format!("row {row}: the cell {empty} is empty")),
+                false => FrameRef::parse(text).in_folder(folder),
             })
-        },
-    };
-    table.pairs(carried)
-}
-
-/// A carried column in a type that the output table can hold: neither a dictionary nor a view.
-fn plain(path: &Path, field: &Field, values: &ArrayRef) -> Result<CarriedColumn, PairInputError> {
-    let wrong = || PairInputError::ColumnType {
-        path: path.to_owned(),
-        column: field.name().clone(),
-        data_type: field.data_type().to_string(),
-    };
-    let data_type = match field.data_type() {
-        DataType::Dictionary(_, values) => values.as_ref().clone(),
-        DataType::Utf8View => DataType::Utf8,
-        DataType::BinaryView => DataType::Binary,
-        other => other.clone(),
-    };
-    let values = cast(values, &data_type).map_err(|_| wrong())?;
-    let field = Field::new(field.name(), data_type, true).with_metadata(field.metadata().clone());
-    if !can_be_in_a_table(&field) {
-        return Err(wrong());
-    }
-    Ok(CarriedColumn { field, values })
-}
-
-/// A table in memory, from a CSV or a Parquet file.
-struct Table<'a> {
-    path: &'a Path,
-    columns: &'a [String],
-    /// The number of each row in messages.
-    rows: &'a [u64],
-    /// The text of a column in a row; `None` if there is no such column.
-    text: &'a dyn Fn(&str, usize) -> Option<String>,
-}
-
-impl Table<'_> {
-    fn pairs(&self, carried: Vec<CarriedColumn>) -> Result<PairInput, PairInputError> {
-        for column in NEEDED {
-            if !self.columns.iter().any(|name| name == column) {
-                return Err(PairInputError::MissingColumn {
-                    path: self.path.to_owned(),
-                    column,
-                    columns: self.columns.to_vec(),
-                });
+        };
+        let (source, target) = (frame("src", &sources[at]), frame("tgt", &targets[at]));
+        let width = |name: &str, own: &Option<Vec<String>>| {
+            let first = own.as_ref().map(|texts| (name, texts[at].as_str()));
+            let first = first.filter(|(_, text)| !text.trim().is_empty());
+            let second = any_um
+                .as_ref()
+                .map(|texts| ("um_per_px", texts[at].as_str()));
+            match first.or(second) {
+                Some((name, text)) => um_per_px(path, row, name, text),
+                None => Ok(None),
             }
-        }
-        let folder = self.path.parent().unwrap_or(Path::new(""));
-        let mut collector = Collector::default();
-        for (at, &row) in self.rows.iter().enumerate() {
-            let text = |name: &str| (self.text)(name, at).unwrap_or_default();
-            let mut frame = |name: &str| {
-                let path = text(name);
-                if path.trim().is_empty() {
-                    return Err(self.bad_value(row, name, path, "the path of a frame"));
-                }
-                Ok(collector.frame(FrameRef::parse(&path).in_folder(folder)))
-            };
-            let (source, target) = (frame("src")?, frame("tgt")?);
-            let pair = NamedPair {
-                id: text("pair_id"),
-                source,
-                target,
-                source_um_per_px: self.um_per_px(UM_COLUMNS[0], at, row)?,
-                target_um_per_px: self.um_per_px(UM_COLUMNS[1], at, row)?,
-            };
-            collector.pair(self.path, row, pair)?;
-        }
-        let table = Some(self.path.to_owned());
-        Ok(collector.finish(folder, table, carried, FrameFiles::default()))
+        };
+        let pair = NamedPair {
+            id: match has_id {
+                true => ids[at].clone(),
+                false => format!("row {row}"),
+            },
+            source,
+            target,
+            source_um_per_px: width("src_um_per_px", &source_um)?,
+            target_um_per_px: width("tgt_um_per_px", &target_um)?,
+        };
+        collector.pair(path, row, pair)?;
     }
+    let carried = table
+        .carried(&NEEDED)
+        .map_err(PairInputError::of_table(path))?;
+    Ok(collector.finish(folder, Some(path.to_owned()), carried, files))
+}
 
-    /// The width of a pixel, from the first of two columns that has a value.
-    fn um_per_px(
-        &self,
-        names: [&str; 2],
-        at: usize,
-        row: u64,
-    ) -> Result<Option<f64>, PairInputError> {
-        for name in names {
-            let text = (self.text)(name, at).unwrap_or_default();
-            if text.trim().is_empty() {
-                continue;
-            }
-            return match text.trim().parse::<f64>() {
-                Ok(um) if um > 0.0 && um.is_finite() => Ok(Some(um)),
-                _ => Err(self.bad_value(row, name, text, "a width in µm")),
-            };
-        }
-        Ok(None)
-    }
-
-    fn bad_value(
-        &self,
-        row: u64,
-        column: &str,
-        value: String,
-        expected: &'static str,
-    ) -> PairInputError {
-        PairInputError::BadValue {
-            path: self.path.to_owned(),
+/// The width of a pixel in a cell; `None` if the cell is empty.
+pub(super) fn um_per_px(
+    path: &Path,
+    row: u64,
+    column: &str,
+    text: &str,
+) -> Result<Option<f64>, PairInputError> {
+    match text.trim().parse::<f64>() {
+        _ if text.trim().is_empty() => Ok(None),
+        Ok(um) if um > 0.0 && um.is_finite() => Ok(Some(um)),
+        _ => Err(PairInputError::BadValue {
+            path: path.to_owned(),
             row,
             column: column.to_owned(),
-            value,
-            expected,
-        }
+            value: text.to_owned(),
+            expected: "a width in µm",
+        }),
     }
 }

@@ -1,7 +1,7 @@
 //! Pairs of frames whose motion is known exactly: the map of optimal transport between them has a
 //! closed form.
 
-use swathe_ot::{Fields, Frame, Pair, Solution, lift};
+use swathe_ot::{Fields, Frame, Pair, Shape, Solution, lift};
 
 /// A pair and its motion.
 pub(crate) struct ClosedForm {
@@ -23,6 +23,18 @@ pub(crate) struct MotionError {
 }
 
 impl ClosedForm {
+    pub(crate) fn new(
+        name: String,
+        pair: Pair,
+        motion: impl Fn(f64, f64) -> [f64; 2] + Send + Sync + 'static,
+    ) -> ClosedForm {
+        ClosedForm {
+            name,
+            pair,
+            motion: Box::new(motion),
+        }
+    }
+
     pub(crate) fn error(&self, solution: &Solution) -> MotionError {
         let fields = lift(solution, &self.pair.source, &self.pair.target).unwrap();
         self.error_of(&fields.velocity_yx_px)
@@ -66,11 +78,15 @@ fn median(mut values: Vec<(f64, f64)>) -> f64 {
     values[at.unwrap_or(0)].0
 }
 
-/// A frame of `n` × `n` pixels with the mean of a function over 16 × 16 points of every pixel.
 fn frame(n: usize, density: impl Fn(f64, f64) -> f64) -> Frame {
+    frame_of(Shape::new(n, n), density)
+}
+
+/// A frame with the mean of a function over 16 × 16 points of every pixel.
+pub(crate) fn frame_of(shape: Shape, density: impl Fn(f64, f64) -> f64) -> Frame {
     const SUB: usize = 16;
     let pixel = |at: usize| {
-        let (y, x) = ((at / n) as f64, (at % n) as f64);
+        let (y, x) = ((at / shape.w_px) as f64, (at % shape.w_px) as f64);
         let off = |i: usize| (i as f64 + 0.5) / SUB as f64 - 0.5;
         // Most pixels are uniform; their corners show it.
         let corners = [(-0.5, -0.5), (-0.5, 0.5), (0.5, -0.5), (0.5, 0.5)];
@@ -82,7 +98,8 @@ fn frame(n: usize, density: impl Fn(f64, f64) -> f64) -> Frame {
         let points = (0..SUB * SUB).map(|i| density(y + off(i / SUB), x + off(i % SUB)));
         points.sum::<f64>() / (SUB * SUB) as f64
     };
-    Frame::new(n, n, (0..n * n).map(pixel).collect()).unwrap()
+    let density = (0..shape.n_px()).map(pixel).collect();
+    Frame::new(shape.h_px, shape.w_px, density).unwrap()
 }
 
 /// A disc of radius `r` moved by `shift`.
@@ -200,7 +217,7 @@ pub(crate) fn grown_ring(n: usize, inner: f64, outer: f64, by: f64) -> ClosedFor
 }
 
 /// A symmetric matrix: yy, yx, xx.
-type Symmetric = [f64; 3];
+pub(crate) type Symmetric = [f64; 3];
 
 fn root([a, b, d]: Symmetric) -> Symmetric {
     // The root of a positive 2×2 matrix M is (M + √det)/√(tr + 2√det).
@@ -209,7 +226,7 @@ fn root([a, b, d]: Symmetric) -> Symmetric {
     [(a + s) / t, b / t, (d + s) / t]
 }
 
-fn inverse([a, b, d]: Symmetric) -> Symmetric {
+pub(crate) fn inverse([a, b, d]: Symmetric) -> Symmetric {
     let det = a * d - b * b;
     [d / det, -b / det, a / det]
 }
