@@ -69,7 +69,7 @@ pub(crate) fn solve_into(
         shard: None,
         gives_up: None,
     };
-    let source = source(views, &run);
+    let source = source(views, &run, um_per_px);
     let progress = Progress::new(progress, pairs.len());
     let rows = PairRows::new(pairs, Vec::new(), settings, files, None);
     folder.execute(py, &run, &source, engine, rows, progress)
@@ -113,7 +113,11 @@ fn fingerprint(views: &[PairView]) -> InputFile {
     }
 }
 
-fn source(views: Vec<PairView>, run: &Arc<PairRun>) -> Source<Pair, PairFailure> {
+fn source(
+    views: Vec<PairView>,
+    run: &Arc<PairRun>,
+    um_per_px: Option<f64>,
+) -> Source<Pair, PairFailure> {
     let views = Arc::new(views);
     let (sizes, loads) = (Arc::clone(&views), Arc::clone(&views));
     let (size_run, load_run) = (Arc::clone(run), Arc::clone(run));
@@ -126,7 +130,11 @@ fn source(views: Vec<PairView>, run: &Arc<PairRun>) -> Source<Pair, PairFailure>
         },
         move |number, _| {
             let (view, settings) = (&loads[number], load_run.settings());
-            Ok(view.cut(view.place(&settings.crop, settings.pool)?)?)
+            let mut pair = view.cut(view.place(&settings.crop, settings.pool)?)?;
+            for frame in [&mut pair.source, &mut pair.target] {
+                Arc::make_mut(frame).um_per_px = um_per_px;
+            }
+            Ok(pair)
         },
     )
 }

@@ -38,7 +38,7 @@ impl Settings {
     /// // An ε for frames one unit long, with coordinates in pixels.
     /// let settings = Settings { epsilon: 1e-2, coord_scale: CoordScale::Fixed(1.0), ..Settings::default() };
     /// let outside = settings.epsilon_outside(frame).unwrap();
-    /// assert!((outside.blur_px - 0.1).abs() < 1e-12 && (outside.range[0] - 0.2).abs() < 1e-12);
+    /// assert!((outside.blur_px - 0.1).abs() < 1e-12 && (outside.range[0] - 0.1).abs() < 1e-12);
     /// ```
     pub fn epsilon_outside(&self, frame: Shape) -> Option<EpsilonOutside> {
         let longest_px = frame.longest_px().max(1);
