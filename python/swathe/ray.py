@@ -138,7 +138,8 @@ def _connect(ray: Any, address: str | None) -> None:
     if ray.is_initialized():
         return
     if address is None:
-        ray.init(include_dashboard=False, log_to_driver=False)
+        # Without an address Ray would join a cluster that happens to run on this machine.
+        ray.init("local", include_dashboard=False, log_to_driver=False)
         return
     try:
         ray.init(address=address, log_to_driver=False)
