@@ -15,6 +15,7 @@ mod ot_frames;
 mod ot_inputs;
 mod ot_pictures;
 mod ot_runs;
+mod ot_suggest;
 mod output_trouble;
 mod program;
 mod sameness;

@@ -112,6 +112,37 @@ pub(crate) struct OtProblemFlags {
     /// source and target apart: inf,10 is growth without loss [default: 10]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub(crate) relaxation: Option<String>,
+    #[command(flatten)]
+    pub(crate) measure: OtMeasureFlags,
+    /// Work grid: union (the box around both masses), fixed (the whole frame) or bucketed (union,
+    /// padded to one of --buckets); it changes no result [default: union]
+    #[arg(long, value_name = "HOW")]
+    pub(crate) crop: Option<String>,
+    /// Pixels that the box is grown by on each side [default: 16]
+    #[arg(long, value_name = "PX", allow_negative_numbers = true)]
+    pub(crate) padding: Option<String>,
+    #[command(flatten)]
+    pub(crate) input: OtInputFlags,
+    /// Width of a pixel, for frames of which the table does not say it; comes before what TIFF
+    /// files say
+    #[arg(long, value_name = "UM", allow_negative_numbers = true)]
+    pub(crate) um_per_px: Option<String>,
+    /// Report the plan's own displacement, as other programs do: entropy pulls it inward. Saves a
+    /// part of the time
+    #[arg(long)]
+    pub(crate) raw_velocity: bool,
+    /// Maps to write (velocity, created, destroyed, cost): none, npz or parquet [default: none]
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) fields: Option<String>,
+    /// Entries of the plan to write: none, topk:8 (the largest of each source pixel) or
+    /// threshold:1e-6 [default: none]
+    #[arg(long, value_name = "WHICH")]
+    pub(crate) coupling: Option<String>,
+}
+
+/// How mass, distance and exactness are measured.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct OtMeasureFlags {
     /// Measure that entropy is taken against: product, or counting as in OTT-JAX [default: product]
     #[arg(long, value_name = "WHICH")]
     pub(crate) reference: Option<String>,
@@ -133,13 +164,11 @@ pub(crate) struct OtProblemFlags {
     /// Arithmetic: auto, f32 or f64 [default: auto]
     #[arg(long, value_name = "WHICH")]
     pub(crate) precision: Option<String>,
-    /// Work grid: union (the box around both masses), fixed (the whole frame) or bucketed (union,
-    /// padded to one of --buckets); it changes no result [default: union]
-    #[arg(long, value_name = "HOW")]
-    pub(crate) crop: Option<String>,
-    /// Pixels that the box is grown by on each side [default: 16]
-    #[arg(long, value_name = "PX", allow_negative_numbers = true)]
-    pub(crate) padding: Option<String>,
+}
+
+/// What the input is, and how it becomes pairs.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct OtInputFlags {
     /// Side of the squares of pixels that are summed into one [default: 1]
     #[arg(long, value_name = "PX", allow_negative_numbers = true)]
     pub(crate) pool: Option<String>,
@@ -166,19 +195,4 @@ pub(crate) struct OtProblemFlags {
     /// Slice of stacks to take along Z, from 0
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) z_slice: Option<String>,
-    /// Width of a pixel, for frames of which the table does not say it; comes before what TIFF
-    /// files say
-    #[arg(long, value_name = "UM", allow_negative_numbers = true)]
-    pub(crate) um_per_px: Option<String>,
-    /// Report the plan's own displacement, as other programs do: entropy pulls it inward. Saves a
-    /// part of the time
-    #[arg(long)]
-    pub(crate) raw_velocity: bool,
-    /// Maps to write (velocity, created, destroyed, cost): none, npz or parquet [default: none]
-    #[arg(long, value_name = "FORMAT")]
-    pub(crate) fields: Option<String>,
-    /// Entries of the plan to write: none, topk:8 (the largest of each source pixel) or
-    /// threshold:1e-6 [default: none]
-    #[arg(long, value_name = "WHICH")]
-    pub(crate) coupling: Option<String>,
 }

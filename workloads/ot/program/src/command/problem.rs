@@ -14,7 +14,7 @@ use swathe_ot::{
     CoordScale, Coupling, Crop, Failure, Precision, Reference, Settings, Shape, place_live,
 };
 
-use crate::flags::OtProblemFlags;
+use crate::flags::{OtInputFlags, OtMeasureFlags, OtProblemFlags};
 use swathe_command::cli_error::CliError;
 use swathe_command::run_flags::RunFlags;
 use swathe_command::settings::{Found, Layers, RunSettings, number_value};
@@ -85,7 +85,8 @@ impl Problem {
         Problem::of(&layers, &OtProblemFlags::default())
     }
 
-    fn of(layers: &Layers, flags: &OtProblemFlags) -> Result<Problem, CliError> {
+    /// The problem by the flags and the layers below them.
+    pub(super) fn of(layers: &Layers, flags: &OtProblemFlags) -> Result<Problem, CliError> {
         let find = |name: &str, flag: &Option<String>| layers.find(name, flag);
         let defaults = Settings::default();
         let number = |name: &str, flag: &Option<String>, default: f64| {
@@ -112,26 +113,26 @@ impl Problem {
             epsilon: epsilon.unwrap_or(defaults.epsilon),
             relaxation: relaxation.unwrap_or(defaults.relaxation),
             relaxation_tgt,
-            reference: match find("reference", &flags.reference)? {
+            reference: match find("reference", &flags.measure.reference)? {
                 None => defaults.reference,
                 Some(found) => word(&found, "a reference measure", &REFERENCES)?,
             },
-            coord_scale: match find("coord-scale", &flags.coord_scale)? {
+            coord_scale: match find("coord-scale", &flags.measure.coord_scale)? {
                 None => CoordScale::Auto,
                 Some(found) if found.value == "auto" => CoordScale::Auto,
                 Some(found) => CoordScale::Fixed(real(&found)?),
             },
-            normalize: match find("normalize", &typed(flags))? {
+            normalize: match find("normalize", &typed(&flags.measure))? {
                 None => defaults.normalize,
                 Some(found) => word(&found, "true or false", &[("true", true), ("false", false)])?,
             },
-            tolerance: number("tolerance", &flags.tolerance, defaults.tolerance)?,
+            tolerance: number("tolerance", &flags.measure.tolerance, defaults.tolerance)?,
             max_iterations: count(
                 "max-iterations",
-                &flags.max_iterations,
+                &flags.measure.max_iterations,
                 defaults.max_iterations,
             )?,
-            precision: match find("precision", &flags.precision)? {
+            precision: match find("precision", &flags.measure.precision)? {
                 None => defaults.precision,
                 Some(found) => word(&found, "a precision", &PRECISIONS)?,
             },
@@ -139,7 +140,7 @@ impl Problem {
                 None => Crop::Union { padding_px },
                 Some(found) => parse_crop(&found, padding_px)?,
             },
-            pool: count("pool", &flags.pool, defaults.pool)?,
+            pool: count("pool", &flags.input.pool, defaults.pool)?,
             fields: true,
             potentials: false,
             coupling: match find("coupling", &flags.coupling)? {
@@ -166,7 +167,7 @@ impl Problem {
                 None => FieldsFormat::None,
                 Some(found) => word(&found, "a format for maps", &FIELDS_FORMATS)?,
             },
-            label: match find("label", &flags.label)? {
+            label: match find("label", &flags.input.label)? {
                 None => None,
                 Some(found) if found.value == "all" => None,
                 Some(found) => {
@@ -179,7 +180,7 @@ impl Problem {
                 }
             },
             um_per_px: positive("um-per-px", &flags.um_per_px)?,
-            input: input_choices(layers, flags)?,
+            input: input_choices(layers, &flags.input)?,
         })
     }
 
@@ -213,7 +214,7 @@ impl Problem {
 }
 
 /// What the user says about the input.
-fn input_choices(layers: &Layers, flags: &OtProblemFlags) -> Result<InputChoices, CliError> {
+fn input_choices(layers: &Layers, flags: &OtInputFlags) -> Result<InputChoices, CliError> {
     let text = |name: &str, flag: &Option<String>| {
         Ok::<_, CliError>(
             layers
@@ -387,7 +388,7 @@ fn with_buckets(settings: Settings, padding: &Padding) -> Result<Settings, CliEr
 }
 
 /// The value of --normalize and --no-normalize, as text like all other settings.
-fn typed(flags: &OtProblemFlags) -> Option<String> {
+fn typed(flags: &OtMeasureFlags) -> Option<String> {
     match (flags.normalize, flags.no_normalize) {
         (true, _) => Some("true".to_owned()),
         (false, true) => Some("false".to_owned()),
@@ -479,7 +480,7 @@ fn parse_coupling(found: &Found) -> Result<Coupling, CliError> {
 }
 
 /// The error for a setting outside its range, with the name of its flag.
-fn usage(failure: Failure) -> CliError {
+pub(super) fn usage(failure: Failure) -> CliError {
     match failure {
         Failure::BadSetting { name, value, rule } => {
             CliError::usage(format!("--{} is {value}: {rule}", name.replace('_', "-")))
