@@ -10,6 +10,7 @@ mod gpus;
 mod interruption;
 mod memory;
 mod odd_files;
+mod ot_check;
 mod ot_failures;
 mod ot_frames;
 mod ot_inputs;

@@ -4,11 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+pub(crate) use check::OtCheckFlags;
 pub(crate) use show::OtShowFlags;
 pub(crate) use suggest::OtSuggestFlags;
 use swathe_command::run_flags::RunFlags;
 pub(crate) use synth::OtSynthFlags;
 
+mod check;
 mod show;
 mod suggest;
 mod synth;
@@ -41,7 +43,9 @@ pub(crate) enum OtVerb {
     /// Draw a solved pair as a PNG picture
     Show(OtShowFlags),
     /// Try values of epsilon and relaxation, and say which suit an input
-    Suggest(OtSuggestFlags),
+    Suggest(Box<OtSuggestFlags>),
+    /// Say what anybody's answer for two frames is worth: residuals, gap and true cost
+    Check(OtCheckFlags),
 }
 
 const OT_USAGE: &str = "\
@@ -59,6 +63,8 @@ Examples:
   swathe ot movie.ome.tif --out RUN --channel 1      one channel of a stack over time
   swathe ot suggest pairs.csv                        which epsilon and relaxation suit the frames
   swathe ot show RUN PAIR_ID -o pair.png             a picture of a solved pair
+  swathe ot check a.png b.png --plan plan.npz --epsilon 1e-3 --relaxation 10
+                                                     what the answer of another program is worth
   swathe ot synth --out DIR                          synthetic series to try it with
 
 INPUT is one of
@@ -134,6 +140,9 @@ pub(crate) struct OtProblemFlags {
     /// Maps to write (velocity, created, destroyed, cost): none, npz or parquet [default: none]
     #[arg(long, value_name = "FORMAT")]
     pub(crate) fields: Option<String>,
+    /// Write the potentials f and g with the maps, as `swathe ot check` reads them
+    #[arg(long)]
+    pub(crate) potentials: bool,
     /// Entries of the plan to write: none, topk:8 (the largest of each source pixel) or
     /// threshold:1e-6 [default: none]
     #[arg(long, value_name = "WHICH")]

@@ -86,7 +86,7 @@ pub use epsilon_range::{EPSILON_PX2_MIN, EPSILON_UNIT_MAX, EpsilonOutside};
 pub use error_bar::ErrorBar;
 pub use failure::{Failure, PixelFault, Side};
 pub use frame::{Frame, Pair};
-pub use geometry::{Crop, Geometry, lift, place, place_live, pool_live};
+pub use geometry::{Crop, Geometry, lift, lift_potentials, place, place_live, pool_live};
 pub use residuals::Residuals;
 pub use scratch::{Need, Scratch, need};
 pub use self_cell::SelfCell;

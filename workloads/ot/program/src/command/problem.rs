@@ -63,6 +63,12 @@ impl Problem {
         let mut problem = Problem::of(&layers, flags)?;
         problem.settings = with_buckets(problem.settings, &run.engine.padding)?;
         problem.settings.check().map_err(usage)?;
+        if problem.settings.potentials && problem.fields == FieldsFormat::None {
+            return Err(CliError::usage(
+                "--potentials are written with the maps, and there are none",
+            )
+            .hint("add --fields npz"));
+        }
         let Settings {
             epsilon,
             coord_scale,
@@ -104,6 +110,14 @@ impl Problem {
             None => defaults.raw_velocity,
             Some(found) => word(&found, "true or false", &[("true", true), ("false", false)])?,
         };
+        let fields = match find("fields", &flags.fields)? {
+            None => FieldsFormat::None,
+            Some(found) => word(&found, "a format for maps", &FIELDS_FORMATS)?,
+        };
+        let potentials = match find("potentials", &flags.potentials.then(|| "true".into()))? {
+            None => false,
+            Some(found) => word(&found, "true or false", &[("true", true), ("false", false)])?,
+        };
         let epsilon = match find("epsilon", &flags.epsilon)? {
             None => None,
             Some(found) if found.value.trim() == "auto" => None,
@@ -142,7 +156,7 @@ impl Problem {
             },
             pool: count("pool", &flags.input.pool, defaults.pool)?,
             fields: true,
-            potentials: false,
+            potentials,
             coupling: match find("coupling", &flags.coupling)? {
                 None => Coupling::None,
                 Some(found) => parse_coupling(&found)?,
@@ -163,10 +177,7 @@ impl Problem {
         Ok(Problem {
             settings,
             is_epsilon_auto: epsilon.is_none(),
-            fields: match find("fields", &flags.fields)? {
-                None => FieldsFormat::None,
-                Some(found) => word(&found, "a format for maps", &FIELDS_FORMATS)?,
-            },
+            fields,
             label: match find("label", &flags.input.label)? {
                 None => None,
                 Some(found) if found.value == "all" => None,
@@ -307,6 +318,7 @@ pub fn provenance(
         ("pool", Some(json!(settings.pool))),
         ("fields", Some(json!(name(fields, &FIELDS_FORMATS)))),
         ("coupling", Some(json!(coupling))),
+        ("potentials", settings.potentials.then(|| json!(true))),
         ("label", label.map(number_value)),
         ("um-per-px", um_per_px.map(number_value)),
     ];
