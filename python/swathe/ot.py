@@ -206,7 +206,8 @@ class Solution:
 
     @property
     def potentials(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The dual potentials f and g on the frame, in cost units (``potentials=True`` keeps them)."""
+        """The dual potentials f and g on the frame, in cost units, NaN off the support
+        (``potentials=True`` keeps them)."""
         return self._raw.potentials()
 
     def coupling(self, *, top_k: int | None = None, threshold: float | None = None) -> Any:
@@ -434,14 +435,15 @@ def check(
     """What anybody's answer is worth: residuals of both marginals, gap and true cost.
 
     The answer is potentials ``f`` and ``g`` on the frame in cost units (OTT-JAX's are, with
-    ``reference="counting"``), or a ``plan``: a SciPy sparse matrix or an array over flattened
-    pixels, in problem units. Settings as for :func:`solve`.
+    ``reference="counting"``; values off the support do not matter), or a ``plan``: a SciPy sparse
+    matrix or an array over all flattened pixels, or over those with mass, in problem units.
+    Settings as for :func:`solve`. The command ``swathe ot check`` gives the same figures.
 
     >>> import numpy as np
     >>> a = np.zeros((8, 12)); a[3:5, 3:6] = 1
     >>> b = np.roll(a, 2, axis=1)
     >>> solution = solve(a, b, potentials=True)
-    >>> f, g = np.nan_to_num(solution.potentials)
+    >>> f, g = solution.potentials
     >>> good, bad = check(a, b, f, g), check(a, b, f * 0, g * 0)
     >>> good["gap"] < 1e-6 < bad["gap"]
     True
@@ -456,7 +458,16 @@ def check(
 
         plan = coo_array(np.asarray(plan))
     entries = plan.tocoo()
-    rows, columns = entries.row.tolist(), entries.col.tolist()
+    rows, columns = entries.row, entries.col
+    pixels = np.flatnonzero(np.asarray(src)), np.flatnonzero(np.asarray(tgt))
+    if entries.shape == (pixels[0].size, pixels[1].size):
+        rows, columns = pixels[0][rows], pixels[1][columns]
+    elif entries.shape != (np.size(src), np.size(tgt)):
+        raise ValueError(
+            f"the plan is {entries.shape}, and the frames have {np.size(src)} and {np.size(tgt)} "
+            f"pixels, {pixels[0].size} and {pixels[1].size} with mass"
+        )
+    rows, columns = rows.tolist(), columns.tolist()
     return _swathe.ot.check((src, tgt), ot, None, (rows, columns, entries.data.tolist()))
 
 

@@ -17,6 +17,7 @@ pub mod run_command;
 pub mod run_flags;
 pub mod selection;
 pub mod settings;
+pub mod settings_file;
 pub mod stderr;
 pub mod stdout;
 pub mod summary;

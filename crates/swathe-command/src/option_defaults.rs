@@ -31,8 +31,9 @@ pub(crate) fn option_names(program: &Program) -> Vec<String> {
 }
 
 /// Options that apply to a single call and cannot have a default.
-const OF_ONE_CALL: [&str; 10] = [
+const OF_ONE_CALL: [&str; 11] = [
     "help", "config", "resume", "shard", "give-up", "explain", "only", "out", "flame", "version",
+    "apply",
 ];
 
 /// The program's command, with the values from variables and its section of the settings file as

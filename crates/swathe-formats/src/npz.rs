@@ -36,7 +36,7 @@ pub use directory::Member;
 pub use error::{MemberFault, NpzError};
 pub use writer::{Compression, NpzWriter, save};
 
-use std::io;
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use crate::regular_file;
@@ -151,6 +151,24 @@ impl Npz {
         let member = self.member(name)?;
         self.pass_numbers(member, take)
             .map_err(|fault| fault.of(name))
+    }
+
+    /// The bytes of the array `name` as they are, header included, if they are at most `n_max`:
+    /// for short texts, which are no numbers.
+    ///
+    /// # Errors
+    /// If there is no such member, or if it is damaged or longer.
+    pub fn read_bytes(&self, name: &str, n_max: u64) -> Result<Vec<u8>, NpzError> {
+        let member = self.member(name)?;
+        let read = || {
+            let mut reader = MemberReader::open(&self.source, member, self.directory_offset)?;
+            let mut bytes = Vec::new();
+            let copied = io::copy(&mut (&mut reader).take(n_max), &mut bytes);
+            copied.map_err(|error| fault(error.into()))?;
+            reader.finish()?;
+            Ok(bytes)
+        };
+        read().map_err(|fault: MemberFault| fault.of(name))
     }
 
     fn pass_numbers(

@@ -1,4 +1,4 @@
-//! `swathe ot synth`, `ot show` and `ot suggest`.
+//! `swathe ot synth` and `ot show`.
 
 use std::fs;
 use std::path::Path;
@@ -146,84 +146,4 @@ fn a_run_of_a_folder_of_frames_is_shown_too() {
     let id = nearest.split(',').next().unwrap().trim();
     swathe(folder.path(), &format!("ot show run {id} -o x.png")).expect(0);
     picture(&folder.path().join("x.png"));
-}
-
-#[test]
-fn suggestions_say_what_blurs_and_what_is_destroyed() {
-    let folder = tempfile::tempdir().unwrap();
-    swathe(
-        folder.path(),
-        "ot synth --series 2 --frames 4 --shape 32x64 --seed 1 --out data",
-    )
-    .expect(0);
-    let line = "ot suggest data/pairs.csv --pairs 3 --epsilon-min 1e-4";
-    let ended = swathe(folder.path(), line).expect(0);
-    let rows: Vec<Vec<&str>> = ended
-        .stdout
-        .lines()
-        .map(|line| line.split_whitespace().collect())
-        .collect();
-    assert_eq!(
-        rows[0][..4],
-        ["epsilon", "relaxation", "blur_px", "transported"]
-    );
-    assert_eq!(rows.len(), 1 + 3 * 4);
-    let number = |row: usize, column: usize| rows[row][column].parse::<f64>().unwrap();
-    // The blur grows with epsilon, the transported share with relaxation.
-    assert!(number(1, 2) < number(5, 2) && number(5, 2) < number(9, 2));
-    assert!(number(1, 3) <= number(2, 3) && number(2, 3) <= number(3, 3));
-    assert!(rows[1..].iter().all(|row| row[7] == "3/3"));
-    for words in [
-        "trying 3 pairs of 6",
-        "suggested: --epsilon ",
-        "blurs",
-        "destroys mass",
-    ] {
-        assert!(ended.stderr.contains(words), "{words}: {}", ended.stderr);
-    }
-    for (line, words) in [
-        (
-            "ot suggest data/pairs.csv --epsilon-min 0",
-            "--epsilon-min is '0'",
-        ),
-        (
-            "ot suggest data/pairs.csv --epsilon-min 1",
-            "more than --epsilon-max",
-        ),
-        ("ot suggest data/pairs.csv --blur much", "--blur is 'much'"),
-        ("ot suggest missing.csv", "missing.csv"),
-    ] {
-        let ended = swathe(folder.path(), line).expect(2);
-        assert!(ended.stderr.contains(words), "{}", ended.stderr);
-        assert_eq!(ended.stdout, "");
-    }
-}
-
-#[test]
-fn pairs_that_cannot_be_tried_are_left_out() {
-    let folder = tempfile::tempdir().unwrap();
-    swathe(
-        folder.path(),
-        "ot synth --series 1 --frames 4 --shape 16x24 --out data",
-    )
-    .expect(0);
-    fs::write(folder.path().join("data/series_00/frame_000.png"), "").unwrap();
-    let line = "ot suggest data/pairs.csv --epsilon-min 1e-2 --relaxation-min 1";
-    let ended = swathe(folder.path(), line).expect(0);
-    assert!(
-        ended.stderr.contains("s00_t000 is left out"),
-        "{}",
-        ended.stderr
-    );
-    assert!(ended.stdout.contains("2/2"), "{}", ended.stdout);
-    for time in 1..4 {
-        fs::write(
-            folder
-                .path()
-                .join(format!("data/series_00/frame_00{time}.png")),
-            "",
-        )
-        .unwrap();
-    }
-    swathe(folder.path(), line).expect(2);
 }

@@ -139,6 +139,7 @@ fn maps_and_plans_lie_on_the_original_frame() {
                 _ => Precision::Auto,
             },
             coupling: Coupling::TopK(2),
+            target_cost: true,
             ..Settings::default()
         };
         let solution = solve(&pair, &settings).unwrap();
@@ -157,6 +158,7 @@ fn maps_and_plans_lie_on_the_original_frame() {
             ("created", rounded(fields.created.clone())),
             ("destroyed", rounded(fields.destroyed.clone())),
             ("cost_map", rounded(fields.cost_map.clone())),
+            ("target_cost_map", rounded(fields.target_cost_map.clone())),
         ];
         let line = format!(
             "ot pairs.csv --epsilon 1e-3 --pool {pool} --precision {precision} --coupling topk:2 --fields"
@@ -173,7 +175,8 @@ fn maps_and_plans_lie_on_the_original_frame() {
                 "velocity_raw_yx",
                 "created",
                 "destroyed",
-                "cost_map"
+                "cost_map",
+                "target_cost_map"
             ]
         );
         assert_eq!(npz.read("velocity_yx").unwrap().shape(), [26, 40, 2]);

@@ -95,6 +95,7 @@ fn help_teaches() {
         ("ot_synth", "ot synth"),
         ("ot_show", "ot show"),
         ("ot_suggest", "ot suggest"),
+        ("ot_check", "ot check"),
         ("devices", "devices"),
         ("demo", "demo"),
         ("merge", "merge"),

@@ -1,5 +1,6 @@
 //! `swathe ot`: solves transport between frames, many pairs at a time.
 
+mod check;
 mod problem;
 mod sampled_epsilon;
 mod show;
@@ -37,6 +38,7 @@ pub(crate) fn ot(flags: &OtFlags) -> Result<Code, CliError> {
         Some(OtVerb::Synth(flags)) => synth::synth(flags),
         Some(OtVerb::Show(flags)) => show::show(flags),
         Some(OtVerb::Suggest(flags)) => suggest::suggest(flags),
+        Some(OtVerb::Check(flags)) => check::check(flags),
     }
 }
 

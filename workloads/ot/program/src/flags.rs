@@ -4,11 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+pub(crate) use check::OtCheckFlags;
 pub(crate) use show::OtShowFlags;
 pub(crate) use suggest::OtSuggestFlags;
 use swathe_command::run_flags::RunFlags;
 pub(crate) use synth::OtSynthFlags;
 
+mod check;
 mod show;
 mod suggest;
 mod synth;
@@ -41,7 +43,9 @@ pub(crate) enum OtVerb {
     /// Draw a solved pair as a PNG picture
     Show(OtShowFlags),
     /// Try values of epsilon and relaxation, and say which suit an input
-    Suggest(OtSuggestFlags),
+    Suggest(Box<OtSuggestFlags>),
+    /// Say what anybody's answer for two frames is worth: residuals, gap and true cost
+    Check(OtCheckFlags),
 }
 
 const OT_USAGE: &str = "\
@@ -59,6 +63,8 @@ Examples:
   swathe ot movie.ome.tif --out RUN --channel 1      one channel of a stack over time
   swathe ot suggest pairs.csv                        which epsilon and relaxation suit the frames
   swathe ot show RUN PAIR_ID -o pair.png             a picture of a solved pair
+  swathe ot check a.png b.png --plan plan.npz --epsilon 1e-3 --relaxation 10
+                                                     what the answer of another program is worth
   swathe ot synth --out DIR                          synthetic series to try it with
 
 INPUT is one of
@@ -112,6 +118,40 @@ pub(crate) struct OtProblemFlags {
     /// source and target apart: inf,10 is growth without loss [default: 10]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub(crate) relaxation: Option<String>,
+    #[command(flatten)]
+    pub(crate) measure: OtMeasureFlags,
+    /// Work grid: union (the box around both masses), fixed (the whole frame) or bucketed (union,
+    /// padded to one of --buckets); it changes no result [default: union]
+    #[arg(long, value_name = "HOW")]
+    pub(crate) crop: Option<String>,
+    /// Pixels that the box is grown by on each side [default: 16]
+    #[arg(long, value_name = "PX", allow_negative_numbers = true)]
+    pub(crate) padding: Option<String>,
+    #[command(flatten)]
+    pub(crate) input: OtInputFlags,
+    /// Width of a pixel, for frames of which the table does not say it; comes before what TIFF
+    /// files say
+    #[arg(long, value_name = "UM", allow_negative_numbers = true)]
+    pub(crate) um_per_px: Option<String>,
+    /// Report the plan's own displacement, as other programs do: entropy pulls it inward. Saves a
+    /// part of the time
+    #[arg(long)]
+    pub(crate) raw_velocity: bool,
+    /// Maps to write (velocity, created, destroyed, cost): none, npz or parquet [default: none]
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) fields: Option<String>,
+    /// Write the potentials f and g with the maps, as `swathe ot check` reads them
+    #[arg(long)]
+    pub(crate) potentials: bool,
+    /// Entries of the plan to write: none, topk:8 (the largest of each source pixel) or
+    /// threshold:1e-6 [default: none]
+    #[arg(long, value_name = "WHICH")]
+    pub(crate) coupling: Option<String>,
+}
+
+/// How mass, distance and exactness are measured.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct OtMeasureFlags {
     /// Measure that entropy is taken against: product, or counting as in OTT-JAX [default: product]
     #[arg(long, value_name = "WHICH")]
     pub(crate) reference: Option<String>,
@@ -133,13 +173,11 @@ pub(crate) struct OtProblemFlags {
     /// Arithmetic: auto, f32 or f64 [default: auto]
     #[arg(long, value_name = "WHICH")]
     pub(crate) precision: Option<String>,
-    /// Work grid: union (the box around both masses), fixed (the whole frame) or bucketed (union,
-    /// padded to one of --buckets); it changes no result [default: union]
-    #[arg(long, value_name = "HOW")]
-    pub(crate) crop: Option<String>,
-    /// Pixels that the box is grown by on each side [default: 16]
-    #[arg(long, value_name = "PX", allow_negative_numbers = true)]
-    pub(crate) padding: Option<String>,
+}
+
+/// What the input is, and how it becomes pairs.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct OtInputFlags {
     /// Side of the squares of pixels that are summed into one [default: 1]
     #[arg(long, value_name = "PX", allow_negative_numbers = true)]
     pub(crate) pool: Option<String>,
@@ -166,19 +204,4 @@ pub(crate) struct OtProblemFlags {
     /// Slice of stacks to take along Z, from 0
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) z_slice: Option<String>,
-    /// Width of a pixel, for frames of which the table does not say it; comes before what TIFF
-    /// files say
-    #[arg(long, value_name = "UM", allow_negative_numbers = true)]
-    pub(crate) um_per_px: Option<String>,
-    /// Report the plan's own displacement, as other programs do: entropy pulls it inward. Saves a
-    /// part of the time
-    #[arg(long)]
-    pub(crate) raw_velocity: bool,
-    /// Maps to write (velocity, created, destroyed, cost): none, npz or parquet [default: none]
-    #[arg(long, value_name = "FORMAT")]
-    pub(crate) fields: Option<String>,
-    /// Entries of the plan to write: none, topk:8 (the largest of each source pixel) or
-    /// threshold:1e-6 [default: none]
-    #[arg(long, value_name = "WHICH")]
-    pub(crate) coupling: Option<String>,
 }

@@ -1,6 +1,7 @@
 //! The command `swathe ot`: reads frames of many formats and pairs of frames, writes the table,
 //! maps and pictures of the results, and adds a section to the run's page.
 
+pub mod answer_file;
 mod command;
 mod demo;
 mod flags;
@@ -59,6 +60,7 @@ pub static PROGRAM: Program = Program {
         "um-per-px",
         "raw-velocity",
         "fields",
+        "potentials",
         "coupling",
     ],
     n_prefetch: None,

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow::array::{ArrayRef, Float32Array, Float64Array, RecordBatch, UInt32Array};
 use arrow::datatypes::{DataType, Schema};
 use swathe::array::Dtype;
-use swathe_ot::{Fields, Geometry, Link};
+use swathe_ot::{Fields, Geometry, Link, Potentials};
 
 use crate::page::ViewFiles;
 use swathe_formats::atomic_file::temporary_target;
@@ -26,6 +26,17 @@ pub enum FieldsFormat {
     Npz,
     /// A Parquet file with a row for each live pixel.
     Parquet,
+}
+
+/// The maps of a pair, on the live box of its geometry.
+#[derive(Clone, Debug, Default)]
+pub struct PairMaps {
+    /// Velocities, masses and costs.
+    pub fields: Fields,
+    /// The potentials, if they are written.
+    pub potentials: Option<Potentials>,
+    /// Width of a pixel in µm, if known: the factor from the velocities to µm.
+    pub um_per_px: Option<f64>,
 }
 
 /// Writes the files of pairs into a run folder, each atomically.
@@ -166,7 +177,7 @@ impl PairFiles {
         &self,
         id: &str,
         geometry: &Geometry,
-        fields: &Fields,
+        maps: &PairMaps,
     ) -> Result<RowFile, Arc<FolderError>> {
         let relative = format!(
             "{FIELDS_FOLDER}/{}.{}",
@@ -175,8 +186,8 @@ impl PairFiles {
         );
         let path = self.folder.join(&relative);
         let written = match self.fields {
-            FieldsFormat::Parquet => self.write_rows(&path, geometry, fields),
-            FieldsFormat::None | FieldsFormat::Npz => self.write_npz(&path, geometry, fields),
+            FieldsFormat::Parquet => self.write_rows(&path, geometry, maps),
+            FieldsFormat::None | FieldsFormat::Npz => self.write_npz(&path, geometry, maps),
         };
         self.row_file(relative, written)
     }
@@ -240,7 +251,7 @@ impl PairFiles {
 
     /// Writes arrays of the frame's shape, row by row: the frame may be much larger than its live
     /// box, so it is never in memory as a whole.
-    fn write_npz(&self, path: &Path, geometry: &Geometry, fields: &Fields) -> io::Result<Checksum> {
+    fn write_npz(&self, path: &Path, geometry: &Geometry, maps: &PairMaps) -> io::Result<Checksum> {
         let system_error = |error: NpzError| match error {
             NpzError::Io(error) => error,
             error => io::Error::other(error),
@@ -252,60 +263,40 @@ impl PairFiles {
         } else {
             Dtype::F32
         };
+        let fields = &maps.fields;
         let velocity: Vec<f64> = fields.velocity_yx_px.iter().flatten().copied().collect();
         let raw: Vec<f64> = fields.raw_velocity().iter().flatten().copied().collect();
-        let maps: [(&str, &[f64], usize); 5] = [
-            ("velocity_yx", &velocity, 2),
-            ("velocity_raw_yx", &raw, 2),
-            ("created", &fields.created, 1),
-            ("destroyed", &fields.destroyed, 1),
-            ("cost_map", &fields.cost_map, 1),
+        let mut all: Vec<(&str, &[f64], usize, Dtype)> = vec![
+            ("velocity_yx", &velocity, 2, dtype),
+            ("velocity_raw_yx", &raw, 2, dtype),
+            ("created", &fields.created, 1, dtype),
+            ("destroyed", &fields.destroyed, 1, dtype),
+            ("cost_map", &fields.cost_map, 1, dtype),
+            ("target_cost_map", &fields.target_cost_map, 1, dtype),
         ];
-        for (name, map, depth) in maps {
+        if let Some(potentials) = &maps.potentials {
+            // They are divided by ε, so f32 would not do.
+            all.push(("f", &potentials.f, 1, Dtype::F64));
+            all.push(("g", &potentials.g, 1, Dtype::F64));
+        }
+        for (name, map, depth, dtype) in all {
             let mut shape = vec![frame.h_px, frame.w_px];
             if depth > 1 {
                 shape.push(depth);
             }
             let added = writer.add_rows(name, &shape, dtype, &mut |out| {
-                self.write_map(geometry, map, depth, out)
+                write_map(geometry, map, depth, dtype, out)
             });
             added.map_err(system_error)?;
         }
+        if let Some(um_per_px) = maps.um_per_px {
+            let written = writer.add_rows("um_per_px", &[], Dtype::F64, &mut |out| {
+                out.write_all(&um_per_px.to_le_bytes())
+            });
+            written.map_err(system_error)?;
+        }
         writer.finish().map_err(system_error)?.commit()?;
         Checksum::of(path)
-    }
-
-    /// Writes the rows of a frame, with the map in its live box and NaN elsewhere.
-    fn write_map(
-        &self,
-        geometry: &Geometry,
-        map: &[f64],
-        depth: usize,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
-        let frame = geometry.frame;
-        let mut row = vec![f64::NAN; frame.w_px * depth];
-        let mut bytes = Vec::with_capacity(row.len() * size_of::<f64>());
-        for y in 0..frame.h_px {
-            let live = geometry
-                .live
-                .filter(|live| (live.y0_px..live.y1_px()).contains(&y) && !map.is_empty());
-            row.fill(f64::NAN);
-            if let Some(live) = live {
-                let n = live.shape.w_px * depth;
-                let from = (y - live.y0_px) * n;
-                row[live.x0_px * depth..][..n].copy_from_slice(&map[from..from + n]);
-            }
-            bytes.clear();
-            if self.is_double {
-                row.iter().for_each(|v| bytes.extend(v.to_le_bytes()));
-            } else {
-                row.iter()
-                    .for_each(|v| bytes.extend((*v as f32).to_le_bytes()));
-            }
-            out.write_all(&bytes)?;
-        }
-        Ok(())
     }
 
     /// Writes a row for each pixel that is live in at least one of the frames.
@@ -313,7 +304,7 @@ impl PairFiles {
         &self,
         path: &Path,
         geometry: &Geometry,
-        fields: &Fields,
+        maps: &PairMaps,
     ) -> io::Result<Checksum> {
         let number = if self.is_double {
             DataType::Float64
@@ -321,7 +312,7 @@ impl PairFiles {
             DataType::Float32
         };
         let map = |name: &str, unit: &str| described(name, number.clone(), unit);
-        let schema = Arc::new(Schema::new(vec![
+        let mut schema = vec![
             described("y", DataType::UInt32, "px, row in the frame"),
             described("x", DataType::UInt32, "px, column in the frame"),
             map("velocity_y", "px per step; NaN off the source"),
@@ -336,13 +327,29 @@ impl PairFiles {
             ),
             map("created", "problem mass per px; NaN off the target"),
             map("destroyed", "problem mass per px; NaN off the source"),
-            map("cost_map", "scaled units squared; NaN off the source"),
-        ]));
+            map(
+                "cost_map",
+                "scaled units squared, of the mass that leaves; NaN off the source",
+            ),
+            map(
+                "target_cost_map",
+                "scaled units squared, of the mass that arrives; NaN off the target",
+            ),
+        ];
+        if maps.potentials.is_some() {
+            let potential = |name: &str, unit: &str| described(name, DataType::Float64, unit);
+            schema.push(potential("f", "scaled units squared; NaN off the source"));
+            schema.push(potential("g", "scaled units squared; NaN off the target"));
+        }
+        let width = maps.um_per_px.iter();
+        let width = width.map(|um_per_px| ("um_per_px".to_owned(), um_per_px.to_string()));
+        let schema = Arc::new(Schema::new(schema).with_metadata(width.collect()));
         let mut file = TableFile::create(path, Arc::clone(&schema))?;
         let w_px = geometry.live.map_or(1, |live| live.shape.w_px);
         let (y0, x0) = geometry
             .live
             .map_or((0, 0), |live| (live.y0_px, live.x0_px));
+        let fields = &maps.fields;
         let live: Vec<usize> = (0..fields.created.len())
             .filter(|&at| !fields.created[at].is_nan() || !fields.destroyed[at].is_nan())
             .collect();
@@ -351,15 +358,18 @@ impl PairFiles {
                 let places = some.iter().map(|&at| place(at) as u32);
                 Arc::new(UInt32Array::from_iter_values(places))
             };
-            let values = |value: &dyn Fn(usize) -> f64| -> ArrayRef {
+            let double = |value: &dyn Fn(usize) -> f64| -> ArrayRef {
                 let values = some.iter().map(|&at| value(at));
-                if self.is_double {
-                    Arc::new(Float64Array::from_iter_values(values))
-                } else {
-                    Arc::new(Float32Array::from_iter_values(values.map(|v| v as f32)))
-                }
+                Arc::new(Float64Array::from_iter_values(values))
             };
-            let columns = vec![
+            let values = |value: &dyn Fn(usize) -> f64| -> ArrayRef {
+                if self.is_double {
+                    return double(value);
+                }
+                let values = some.iter().map(|&at| value(at) as f32);
+                Arc::new(Float32Array::from_iter_values(values))
+            };
+            let mut columns = vec![
                 place(&|at| y0 + at / w_px),
                 place(&|at| x0 + at % w_px),
                 values(&|at| fields.velocity_yx_px[at][0]),
@@ -369,12 +379,52 @@ impl PairFiles {
                 values(&|at| fields.created[at]),
                 values(&|at| fields.destroyed[at]),
                 values(&|at| fields.cost_map[at]),
+                values(&|at| fields.target_cost_map[at]),
             ];
+            if let Some(potentials) = &maps.potentials {
+                // A pair with an empty side has none.
+                let at = |values: &[f64], at: usize| values.get(at).copied().unwrap_or(f64::NAN);
+                columns.push(double(&|pixel| at(&potentials.f, pixel)));
+                columns.push(double(&|pixel| at(&potentials.g, pixel)));
+            }
             let batch = RecordBatch::try_new(Arc::clone(&schema), columns);
             file.write(&batch.map_err(io::Error::other)?)?;
         }
         file.commit()
     }
+}
+
+/// Writes the rows of a frame, with the map in its live box and NaN elsewhere.
+fn write_map(
+    geometry: &Geometry,
+    map: &[f64],
+    depth: usize,
+    dtype: Dtype,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let frame = geometry.frame;
+    let mut row = vec![f64::NAN; frame.w_px * depth];
+    let mut bytes = Vec::with_capacity(row.len() * size_of::<f64>());
+    for y in 0..frame.h_px {
+        let live = geometry
+            .live
+            .filter(|live| (live.y0_px..live.y1_px()).contains(&y) && !map.is_empty());
+        row.fill(f64::NAN);
+        if let Some(live) = live {
+            let n = live.shape.w_px * depth;
+            let from = (y - live.y0_px) * n;
+            row[live.x0_px * depth..][..n].copy_from_slice(&map[from..from + n]);
+        }
+        bytes.clear();
+        if dtype == Dtype::F64 {
+            row.iter().for_each(|v| bytes.extend(v.to_le_bytes()));
+        } else {
+            row.iter()
+                .for_each(|v| bytes.extend((*v as f32).to_le_bytes()));
+        }
+        out.write_all(&bytes)?;
+    }
+    Ok(())
 }
 
 /// The name of a pair's file without its extension: bytes outside `[A-Za-z0-9_.-]`, and a dot at

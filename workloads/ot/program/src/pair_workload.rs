@@ -6,14 +6,14 @@ use std::sync::Arc;
 use swathe::{Finish, Need, Size, Source, Stop};
 use swathe_ot::{
     AffineFit, Blurring, Crop, Failure, Geometry, Pair, PixelBox, Residuals, Settings, Shape, Side,
-    Solution, Summary, Transport, affine_fit, blurring, lift, mean_velocity_yx_px, place_live,
-    placed_size, summarise,
+    Solution, Summary, Transport, affine_fit, blurring, lift, lift_potentials, mean_velocity_yx_px,
+    place_live, placed_size, summarise,
 };
 
 use crate::frame::FrameError;
 use crate::frame_cache::FrameCache;
 use crate::page::{PairView, has_view};
-use crate::pair_files::PairFiles;
+use crate::pair_files::{PairFiles, PairMaps};
 use crate::pair_input::NamedPair;
 use crate::pair_survey::{Outline, PairSurvey};
 use swathe_run::store::run_folder::{FolderError, RowFile};
@@ -77,7 +77,7 @@ impl From<Failure> for PairFailure {
 
 impl PairRun {
     /// A run with these settings. The solver always makes maps, because they are summarised even if
-    /// they are not written. `um_per_px` is for frames of which the input does not give it.
+    /// they are not written; that of the cost at the target only if they are. `um_per_px` is for frames of which the input does not give it.
     pub fn new(
         settings: Settings,
         files: PairFiles,
@@ -86,6 +86,7 @@ impl PairRun {
     ) -> PairRun {
         let settings = Settings {
             fields: true,
+            target_cost: files.wants_fields(),
             ..settings
         };
         PairRun {
@@ -188,9 +189,15 @@ impl PairRun {
         let mut fields_file = None;
         if self.files.wants_fields() {
             let written = swathe::timed("write fields", || {
-                // A pair without maps gets empty ones.
-                let fields = lift(solution, &pair.source, &pair.target).unwrap_or_default();
-                self.files.write_fields(id, &solution.geometry, &fields)
+                let (source, target) = (&*pair.source, &*pair.target);
+                // A pair without maps or potentials gets empty ones.
+                let potentials = || lift_potentials(solution, source, target).unwrap_or_default();
+                let maps = PairMaps {
+                    fields: lift(solution, source, target).unwrap_or_default(),
+                    potentials: self.settings().potentials.then(potentials),
+                    um_per_px: source.um_per_px,
+                };
+                self.files.write_fields(id, &solution.geometry, &maps)
             });
             fields_file = Some(written.map_err(PairFailure::Output)?);
         }
@@ -217,7 +224,8 @@ impl Finish for PairRun {
     /// of the frame.
     fn need(&self, size: &Size, solving: Need) -> Need {
         let pool = self.settings().pool as u64;
-        let lifted = 9 * size_of::<f64>() as u64 * size.shape.volume() * pool * pool;
+        let n_maps = if self.settings().potentials { 12 } else { 10 };
+        let lifted = n_maps * size_of::<f64>() as u64 * size.shape.volume() * pool * pool;
         Need {
             lane_bytes: solving.lane_bytes,
             scratch_bytes: solving
@@ -253,6 +261,7 @@ impl Finish for PairRun {
         });
         let [fields, coupling] = self.write(&named.id, pair, &mut solution)?;
         solution.fields = None;
+        solution.potentials = None;
         solution.residuals = Residuals::default();
         Ok(PairAnswer {
             solution,

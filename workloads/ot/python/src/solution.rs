@@ -7,7 +7,9 @@ use numpy::{PyArray1, PyArray2, PyArray3, ToPyArray};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use swathe_ot::{Coupling, Fields, Scratch, Settings, Solution, Spread, Summary, lift};
+use swathe_ot::{
+    Coupling, Fields, Scratch, Settings, Solution, Spread, Summary, lift, lift_potentials,
+};
 use swathe_python::Interrupt;
 
 use crate::frame_view::PairView;
@@ -154,27 +156,29 @@ impl RawSolution {
         ))
     }
 
-    /// The potentials on the frame, in cost units; NaN outside of the box of live pixels.
+    /// The potentials on the frame, in cost units; NaN off the support.
     fn potentials<'py>(&self, py: Python<'py>) -> PyResult<TwoMaps<'py>> {
-        let Some(potentials) = &self.solution.potentials else {
+        if self.solution.potentials.is_none() {
             return Err(PyValueError::new_err(
                 "the potentials were not kept: pass potentials=True",
             ));
-        };
+        }
+        let geometry = &self.solution.geometry;
+        let pair = self.view.cut(*geometry);
+        let pair = pair.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+        let lifted = lift_potentials(&self.solution, &pair.source, &pair.target);
         let on_frame = |values: &[f64]| {
             let (h, w) = self.frame_shape();
             let mut whole = Array2::from_elem((h, w), f64::NAN);
-            let (geometry, work) = (&self.solution.geometry, self.solution.geometry.live_work());
             if let Some(live) = geometry.live {
-                for y in 0..live.shape.h_px {
-                    for x in 0..live.shape.w_px {
-                        let cell = y / geometry.pool * work.w_px + x / geometry.pool;
-                        whole[[live.y0_px + y, live.x0_px + x]] = values[cell];
-                    }
+                for (at, value) in values.iter().enumerate() {
+                    let (y, x) = (at / live.shape.w_px, at % live.shape.w_px);
+                    whole[[live.y0_px + y, live.x0_px + x]] = *value;
                 }
             }
             whole.to_pyarray(py)
         };
+        let potentials = lifted.unwrap_or_default();
         Ok((on_frame(&potentials.f), on_frame(&potentials.g)))
     }
 

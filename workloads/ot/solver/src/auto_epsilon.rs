@@ -17,7 +17,7 @@ pub const EPSILONS: [f64; 4] = [1e-3, 3e-4, 1e-4, 3e-5];
 /// An error of the displacement is small if it is below this part of the median displacement …
 const ERROR_SHARE: f64 = 0.02;
 /// … or below this many pixels.
-const ERROR_PX: f64 = 0.05;
+pub const ERROR_PX: f64 = 0.05;
 /// The chosen ε is small enough for at least this part of the pairs.
 const PAIRS_SHARE: f64 = 0.75;
 
@@ -145,6 +145,24 @@ pub fn epsilons_of(pair: &Pair, settings: &Settings) -> Vec<f64> {
     all.map(|epsilon| unit * epsilon).collect()
 }
 
+/// The largest error of a displacement that is small: 2 % of the median length, or `floor_px` if
+/// that is more.
+///
+/// ```
+/// use swathe_ot::{ERROR_PX, error_limit_px};
+/// assert_eq!(error_limit_px(1.0, ERROR_PX), 0.05);
+/// assert_eq!(error_limit_px(10.0, ERROR_PX), 0.2);
+/// ```
+pub fn error_limit_px(median_px: f64, floor_px: f64) -> f64 {
+    floor_px.max(ERROR_SHARE * median_px)
+}
+
+/// Whether something that holds for `n` of `n_pairs` pairs holds for enough of them to decide for
+/// all: three quarters.
+pub(crate) fn is_enough(n: usize, n_pairs: usize) -> bool {
+    n as f64 >= PAIRS_SHARE * n_pairs as f64
+}
+
 /// The error at an ε in changes to a smaller one, if it is proportional to ε.
 pub(crate) fn extrapolation(smaller: f64, epsilon: f64) -> f64 {
     1.0 / (1.0 - smaller / epsilon)
@@ -195,7 +213,11 @@ impl Change {
 
     /// Whether an error of `times` the change is at most 2 % of the median displacement or 0.05 px.
     pub(crate) fn is_small(&self, times: f64) -> bool {
-        let limit = ERROR_PX.max(ERROR_SHARE * self.length_px);
-        times * self.mean_px.max(self.median_px) <= limit
+        times * self.largest_px() <= error_limit_px(self.length_px, ERROR_PX)
+    }
+
+    /// The larger of the changes in the mean over the mass and in the median.
+    pub(crate) fn largest_px(&self) -> f64 {
+        self.mean_px.max(self.median_px)
     }
 }

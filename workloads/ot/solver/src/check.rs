@@ -1,6 +1,6 @@
 //! Checks of answers from any solver: residuals, gap and true cost.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Side};
 use crate::frame::Pair;
 use crate::oracle::Grid;
 use crate::problem::prepare;
@@ -35,7 +35,7 @@ pub struct Checked {
 }
 
 /// Checks potentials (f, g) on the whole frame, cost units: P = exp((f ⊕ g − C)/ε)·R. Values off
-/// the supports are ignored. OTT-JAX's potentials are of this form for the counting measure. All
+/// the supports are ignored, also NaN. OTT-JAX's potentials are of this form for the counting measure. All
 /// sums are plain f64, so a frame of 256 × 512 pixels takes some seconds.
 ///
 /// ```
@@ -49,8 +49,8 @@ pub struct Checked {
 /// ```
 ///
 /// # Errors
-/// If the pair or the settings are not valid, the potentials have another number of values, or the
-/// settings pool pixels.
+/// If the pair or the settings are not valid, the potentials have another number of values or are
+/// not finite on the supports, or the settings pool pixels.
 pub fn check(pair: &Pair, settings: &Settings, f: &[f64], g: &[f64]) -> Result<Checked, Failure> {
     let grid = grid_of(pair, settings)?;
     for potential in [f, g] {
@@ -61,6 +61,10 @@ pub fn check(pair: &Pair, settings: &Settings, f: &[f64], g: &[f64]) -> Result<C
             });
         }
     }
+    let (f, g) = (
+        &on_support(&grid, Side::Source, &grid.a, f)?,
+        &on_support(&grid, Side::Target, &grid.b, g)?,
+    );
     let found = grid.evaluate(f, g);
     let [src, tgt] = grid.relaxations;
     let off = |mass: &[f64], potential: &[f64], marginal: &[f64], rho: f64| -> f64 {
@@ -100,7 +104,32 @@ pub fn check(pair: &Pair, settings: &Settings, f: &[f64], g: &[f64]) -> Result<C
     ))
 }
 
-/// Checks a sparse plan: entries in pixels of the frame, with masses in problem units. The lower
+/// A potential with zero off the support, where its values mean nothing.
+fn on_support(
+    grid: &Grid,
+    side: Side,
+    mass: &[f64],
+    potential: &[f64],
+) -> Result<Vec<f64>, Failure> {
+    let pixels = mass.iter().zip(potential).enumerate();
+    pixels
+        .map(
+            |(at, (mass, value))| match (*mass > 0.0, value.is_finite()) {
+                (true, true) => Ok(*value),
+                (false, _) => Ok(0.0),
+                (true, false) => Err(Failure::BadPotential {
+                    side,
+                    y_px: at / grid.shape.w_px,
+                    x_px: at % grid.shape.w_px,
+                    value: *value,
+                }),
+            },
+        )
+        .collect()
+}
+
+/// Checks a sparse plan: entries in pixels of the frame, with masses in problem units; entries
+/// between the same pixels are added. The lower
 /// bound of the minimum comes from a solve here, under the same settings.
 ///
 /// # Errors
@@ -111,7 +140,7 @@ pub fn check_plan(pair: &Pair, settings: &Settings, plan: &[Link]) -> Result<Che
     let Shape { h_px, w_px } = grid.shape;
     let (mut mu, mut nu) = (vec![0.0; grid.a.len()], vec![0.0; grid.b.len()]);
     let (mut cost, mut entropy) = (0.0, 0.0);
-    for link in plan {
+    for link in &added(plan) {
         let at = |y: u32, x: u32| -> Option<usize> {
             let (y, x) = (y as usize, x as usize);
             (y < h_px && x < w_px).then_some(y * w_px + x)
@@ -120,16 +149,16 @@ pub fn check_plan(pair: &Pair, settings: &Settings, plan: &[Link]) -> Result<Che
             at(link.src_y_px, link.src_x_px),
             at(link.tgt_y_px, link.tgt_x_px),
         );
-        let entry = p
+        let bad = |rule| Failure::BadLink { link: *link, rule };
+        let (p, q) = p
             .zip(q)
-            .filter(|(p, q)| grid.a[*p] > 0.0 && grid.b[*q] > 0.0);
-        let Some((p, q)) = entry.filter(|_| link.mass >= 0.0 && link.mass.is_finite()) else {
-            return Err(Failure::BadSetting {
-                name: "plan",
-                value: link.mass,
-                rule: "entries must be finite masses between pixels with mass",
-            });
-        };
+            .ok_or_else(|| bad("its pixels must be in the frame"))?;
+        if !(link.mass >= 0.0 && link.mass.is_finite()) {
+            return Err(bad("masses must be finite and not negative"));
+        }
+        if !(grid.a[p] > 0.0 && grid.b[q] > 0.0) {
+            return Err(bad("both pixels must have mass"));
+        }
         let dy = f64::from(link.src_y_px) - f64::from(link.tgt_y_px);
         let dx = f64::from(link.src_x_px) - f64::from(link.tgt_x_px);
         cost += link.mass * (dy * dy + dx * dx) * grid.scale * grid.scale;
@@ -182,6 +211,21 @@ pub fn check_plan(pair: &Pair, settings: &Settings, plan: &[Link]) -> Result<Che
             gap: 0.0,
         },
     ))
+}
+
+/// The entries with those between the same pixels added up.
+fn added(plan: &[Link]) -> Vec<Link> {
+    let place = |link: &Link| (link.src_y_px, link.src_x_px, link.tgt_y_px, link.tgt_x_px);
+    let mut sorted = plan.to_vec();
+    sorted.sort_by_key(place);
+    let mut all: Vec<Link> = Vec::with_capacity(sorted.len());
+    for link in sorted {
+        match all.last_mut() {
+            Some(last) if place(last) == place(&link) => last.mass += link.mass,
+            _ => all.push(link),
+        }
+    }
+    all
 }
 
 /// Completes a check whose residuals are still absolute.
@@ -239,30 +283,12 @@ mod tests {
     use super::*;
     use crate::solution::Potentials;
     use crate::synth::{Change, embryo_pair};
-    use crate::{Coupling, Solution};
+    use crate::{Coupling, Solution, lift_potentials};
 
     fn solved(settings: &Settings) -> (Pair, Solution) {
         let pair = embryo_pair(Shape::new(20, 32), 2, Change::default());
         let solution = solve(&pair, settings).unwrap();
         (pair, solution)
-    }
-
-    /// Potentials on the live box, laid out on the frame.
-    fn on_frame(solution: &Solution, shape: Shape) -> Potentials {
-        let found = solution.potentials.as_ref().unwrap();
-        let live = solution.geometry.live.unwrap();
-        let laid = |values: &[f64]| {
-            let mut all = vec![0.0; shape.n_px()];
-            for (at, v) in values.iter().enumerate() {
-                let (y, x) = (at / live.shape.w_px, at % live.shape.w_px);
-                all[(live.y0_px + y) * shape.w_px + live.x0_px + x] = *v;
-            }
-            all
-        };
-        Potentials {
-            f: laid(&found.f),
-            g: laid(&found.g),
-        }
     }
 
     fn all_settings() -> Vec<Settings> {
@@ -294,7 +320,8 @@ mod tests {
     fn own_answers_pass() {
         for settings in all_settings() {
             let (pair, solution) = solved(&settings);
-            let Potentials { f, g } = on_frame(&solution, pair.source.shape);
+            let Potentials { f, g } =
+                lift_potentials(&solution, &pair.source, &pair.target).unwrap();
             let by_potentials = check(&pair, &settings, &f, &g).unwrap();
             let by_plan = check_plan(&pair, &settings, &solution.coupling).unwrap();
             let case = format!("ρ {} {:?}", settings.relaxation, settings.reference);
@@ -318,7 +345,8 @@ mod tests {
     fn an_answer_that_stopped_early_fails() {
         for settings in all_settings() {
             let (pair, good) = solved(&settings);
-            let Potentials { f, mut g } = on_frame(&good, pair.source.shape);
+            let Potentials { f, mut g } =
+                lift_potentials(&good, &pair.source, &pair.target).unwrap();
             // A potential that is off by a fifth of ε where y is odd.
             let w_px = pair.source.shape.w_px;
             for (at, g) in g.iter_mut().enumerate() {
@@ -336,6 +364,19 @@ mod tests {
     }
 
     #[test]
+    fn parts_of_an_entry_are_added() {
+        let settings = &all_settings()[0];
+        let (pair, solution) = solved(settings);
+        let halves = solution.coupling.iter().map(|link| Link {
+            mass: link.mass / 2.0,
+            ..*link
+        });
+        let halves: Vec<Link> = halves.clone().chain(halves).collect();
+        let whole = check_plan(&pair, settings, &solution.coupling).unwrap();
+        assert_eq!(check_plan(&pair, settings, &halves).unwrap(), whole);
+    }
+
+    #[test]
     fn malformed_answers_are_refused() {
         let pair = embryo_pair(Shape::new(20, 32), 2, Change::default());
         let settings = Settings::default();
@@ -348,6 +389,13 @@ mod tests {
             tgt_x_px: 0,
             mass: 0.1,
         };
-        assert!(check_plan(&pair, &settings, &[outside]).is_err());
+        let failure = check_plan(&pair, &settings, &[outside]).unwrap_err();
+        assert_eq!(failure.kind(), "bad_link");
+        let inside = solve(&pair, &settings).unwrap().geometry.live.unwrap();
+        let mut f = vec![0.0; 20 * 32];
+        let y_px = inside.y0_px + inside.shape.h_px / 2;
+        f[y_px * 32 + inside.x0_px + inside.shape.w_px / 2] = f64::NAN;
+        let failure = check(&pair, &settings, &f, &[0.0; 20 * 32]).unwrap_err();
+        assert_eq!(failure.kind(), "bad_potential");
     }
 }

@@ -1,6 +1,7 @@
 //! Why a pair cannot be solved.
 
 use crate::shape::Shape;
+use crate::solution::Link;
 use std::fmt;
 
 /// Why a pair has no solution. Every variant carries the values that explain it; the commands turn
@@ -79,6 +80,29 @@ pub enum Failure {
         /// What it must be.
         rule: &'static str,
     },
+    /// A potential is not finite where its frame has mass.
+    #[error("the {side}'s potential is {value} at pixel ({y_px}, {x_px}), which has mass")]
+    BadPotential {
+        /// Which frame of the pair.
+        side: Side,
+        /// Row of the pixel.
+        y_px: usize,
+        /// Column of the pixel.
+        x_px: usize,
+        /// The potential there.
+        value: f64,
+    },
+    /// An entry of a plan is not a mass between two pixels with mass.
+    #[error(
+        "the plan's entry from ({}, {}) to ({}, {}) is {}: {rule}",
+        link.src_y_px, link.src_x_px, link.tgt_y_px, link.tgt_x_px, link.mass
+    )]
+    BadLink {
+        /// The entry.
+        link: Link,
+        /// What it must be.
+        rule: &'static str,
+    },
     /// The caller requested a stop.
     #[error("stopped")]
     Stopped,
@@ -107,6 +131,8 @@ impl Failure {
             Failure::MassOverflow { .. } => "mass_overflow",
             Failure::NoBucket { .. } => "no_bucket",
             Failure::BadSetting { .. } => "bad_setting",
+            Failure::BadPotential { .. } => "bad_potential",
+            Failure::BadLink { .. } => "bad_link",
             Failure::Stopped => "stopped",
         }
     }

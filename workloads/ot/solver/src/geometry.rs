@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::frame::Frame;
 use crate::shape::{PixelBox, Shape};
-use crate::solution::{Fields, Solution};
+use crate::solution::{Fields, Potentials, Solution};
 
 /// How the work grid is cut out of the frame. The choice does not change a bit of the answer: the
 /// solver works on the box of live pixels, and the work grid is only the shape of a padded launch.
@@ -223,6 +223,35 @@ pub fn lift(solution: &Solution, source: &Frame, target: &Frame) -> Option<Field
         }
     }
     Some(lifted)
+}
+
+/// Lays the potentials of a solution out on its frames, as [`lift`] does with maps: NaN off the
+/// support. `None` if they were not kept.
+///
+/// # Panics
+/// If a frame does not contain the live box of the solution.
+pub fn lift_potentials(solution: &Solution, source: &Frame, target: &Frame) -> Option<Potentials> {
+    let potentials = solution.potentials.as_ref()?;
+    let geometry = &solution.geometry;
+    let live = geometry.live?;
+    let work = geometry.live_work();
+    let (y0_px, x0_px) = geometry.live_start(source.shape);
+    let laid = |values: &[f64], frame: &Frame| {
+        let mut all = vec![f64::NAN; frame.shape.n_px()];
+        for y in 0..live.shape.h_px {
+            for x in 0..live.shape.w_px {
+                let at = (y0_px + y) * frame.shape.w_px + x0_px + x;
+                if frame.density[at] > 0.0 {
+                    all[at] = values[y / geometry.pool * work.w_px + x / geometry.pool];
+                }
+            }
+        }
+        all
+    };
+    Some(Potentials {
+        f: laid(&potentials.f, source),
+        g: laid(&potentials.g, target),
+    })
 }
 
 fn grown(live: PixelBox, padding_px: usize, frame: Shape) -> PixelBox {

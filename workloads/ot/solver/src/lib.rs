@@ -77,14 +77,16 @@ mod trial;
 mod workload;
 
 pub use affine::{AffineFit, affine_fit, mean_velocity_yx_px, object_fits};
-pub use auto_epsilon::{EPSILONS, auto_epsilon, choose_epsilon, epsilons_of, sharp_epsilon};
+pub use auto_epsilon::{
+    EPSILONS, ERROR_PX, auto_epsilon, choose_epsilon, epsilons_of, error_limit_px, sharp_epsilon,
+};
 pub use buckets::auto_buckets;
 pub use check::{Checked, check, check_plan};
 pub use epsilon_range::{EPSILON_PX2_MIN, EPSILON_UNIT_MAX, EpsilonOutside};
 pub use error_bar::ErrorBar;
 pub use failure::{Failure, PixelFault, Side};
 pub use frame::{Frame, Pair};
-pub use geometry::{Crop, Geometry, lift, place, place_live, pool_live};
+pub use geometry::{Crop, Geometry, lift, lift_potentials, place, place_live, pool_live};
 pub use residuals::Residuals;
 pub use scratch::{Need, Scratch, need};
 pub use self_cell::SelfCell;
@@ -96,5 +98,5 @@ pub use solution::{Fields, Link, Potentials, Solution, Status};
 pub use solve::{solve, solve_all, solve_with};
 pub use summary::{N_BANDS, Spread, Summary, summarise};
 pub use swathe::{Simd, SimdPath};
-pub use trial::{Choice, Trial, TrialFigures, TrialRow, Trials, choose};
+pub use trial::{Choice, Trial, TrialFigures, TrialRow, TrialStep, Trials, choose};
 pub use workload::{Transport, placed_size};

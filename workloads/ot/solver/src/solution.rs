@@ -128,7 +128,7 @@ impl Fields {
 }
 
 /// The dual potentials on the live box, cost units: P = exp((f ⊕ g − C)/ε)·R. Zero off the support.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Default)]
 pub struct Potentials {
     /// Potential of the source.
     pub f: Vec<f64>,

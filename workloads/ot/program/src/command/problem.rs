@@ -14,7 +14,7 @@ use swathe_ot::{
     CoordScale, Coupling, Crop, Failure, Precision, Reference, Settings, Shape, place_live,
 };
 
-use crate::flags::OtProblemFlags;
+use crate::flags::{OtInputFlags, OtMeasureFlags, OtProblemFlags};
 use swathe_command::cli_error::CliError;
 use swathe_command::run_flags::RunFlags;
 use swathe_command::settings::{Found, Layers, RunSettings, number_value};
@@ -63,6 +63,12 @@ impl Problem {
         let mut problem = Problem::of(&layers, flags)?;
         problem.settings = with_buckets(problem.settings, &run.engine.padding)?;
         problem.settings.check().map_err(usage)?;
+        if problem.settings.potentials && problem.fields == FieldsFormat::None {
+            return Err(CliError::usage(
+                "--potentials are written with the maps, and there are none",
+            )
+            .hint("add --fields npz"));
+        }
         let Settings {
             epsilon,
             coord_scale,
@@ -85,7 +91,8 @@ impl Problem {
         Problem::of(&layers, &OtProblemFlags::default())
     }
 
-    fn of(layers: &Layers, flags: &OtProblemFlags) -> Result<Problem, CliError> {
+    /// The problem by the flags and the layers below them.
+    pub(super) fn of(layers: &Layers, flags: &OtProblemFlags) -> Result<Problem, CliError> {
         let find = |name: &str, flag: &Option<String>| layers.find(name, flag);
         let defaults = Settings::default();
         let number = |name: &str, flag: &Option<String>, default: f64| {
@@ -103,6 +110,14 @@ impl Problem {
             None => defaults.raw_velocity,
             Some(found) => word(&found, "true or false", &[("true", true), ("false", false)])?,
         };
+        let fields = match find("fields", &flags.fields)? {
+            None => FieldsFormat::None,
+            Some(found) => word(&found, "a format for maps", &FIELDS_FORMATS)?,
+        };
+        let potentials = match find("potentials", &flags.potentials.then(|| "true".into()))? {
+            None => false,
+            Some(found) => word(&found, "true or false", &[("true", true), ("false", false)])?,
+        };
         let epsilon = match find("epsilon", &flags.epsilon)? {
             None => None,
             Some(found) if found.value.trim() == "auto" => None,
@@ -112,26 +127,26 @@ impl Problem {
             epsilon: epsilon.unwrap_or(defaults.epsilon),
             relaxation: relaxation.unwrap_or(defaults.relaxation),
             relaxation_tgt,
-            reference: match find("reference", &flags.reference)? {
+            reference: match find("reference", &flags.measure.reference)? {
                 None => defaults.reference,
                 Some(found) => word(&found, "a reference measure", &REFERENCES)?,
             },
-            coord_scale: match find("coord-scale", &flags.coord_scale)? {
+            coord_scale: match find("coord-scale", &flags.measure.coord_scale)? {
                 None => CoordScale::Auto,
                 Some(found) if found.value == "auto" => CoordScale::Auto,
                 Some(found) => CoordScale::Fixed(real(&found)?),
             },
-            normalize: match find("normalize", &typed(flags))? {
+            normalize: match find("normalize", &typed(&flags.measure))? {
                 None => defaults.normalize,
                 Some(found) => word(&found, "true or false", &[("true", true), ("false", false)])?,
             },
-            tolerance: number("tolerance", &flags.tolerance, defaults.tolerance)?,
+            tolerance: number("tolerance", &flags.measure.tolerance, defaults.tolerance)?,
             max_iterations: count(
                 "max-iterations",
-                &flags.max_iterations,
+                &flags.measure.max_iterations,
                 defaults.max_iterations,
             )?,
-            precision: match find("precision", &flags.precision)? {
+            precision: match find("precision", &flags.measure.precision)? {
                 None => defaults.precision,
                 Some(found) => word(&found, "a precision", &PRECISIONS)?,
             },
@@ -139,9 +154,9 @@ impl Problem {
                 None => Crop::Union { padding_px },
                 Some(found) => parse_crop(&found, padding_px)?,
             },
-            pool: count("pool", &flags.pool, defaults.pool)?,
+            pool: count("pool", &flags.input.pool, defaults.pool)?,
             fields: true,
-            potentials: false,
+            potentials,
             coupling: match find("coupling", &flags.coupling)? {
                 None => Coupling::None,
                 Some(found) => parse_coupling(&found)?,
@@ -162,11 +177,8 @@ impl Problem {
         Ok(Problem {
             settings,
             is_epsilon_auto: epsilon.is_none(),
-            fields: match find("fields", &flags.fields)? {
-                None => FieldsFormat::None,
-                Some(found) => word(&found, "a format for maps", &FIELDS_FORMATS)?,
-            },
-            label: match find("label", &flags.label)? {
+            fields,
+            label: match find("label", &flags.input.label)? {
                 None => None,
                 Some(found) if found.value == "all" => None,
                 Some(found) => {
@@ -179,7 +191,7 @@ impl Problem {
                 }
             },
             um_per_px: positive("um-per-px", &flags.um_per_px)?,
-            input: input_choices(layers, flags)?,
+            input: input_choices(layers, &flags.input)?,
         })
     }
 
@@ -213,7 +225,7 @@ impl Problem {
 }
 
 /// What the user says about the input.
-fn input_choices(layers: &Layers, flags: &OtProblemFlags) -> Result<InputChoices, CliError> {
+fn input_choices(layers: &Layers, flags: &OtInputFlags) -> Result<InputChoices, CliError> {
     let text = |name: &str, flag: &Option<String>| {
         Ok::<_, CliError>(
             layers
@@ -306,6 +318,7 @@ pub fn provenance(
         ("pool", Some(json!(settings.pool))),
         ("fields", Some(json!(name(fields, &FIELDS_FORMATS)))),
         ("coupling", Some(json!(coupling))),
+        ("potentials", settings.potentials.then(|| json!(true))),
         ("label", label.map(number_value)),
         ("um-per-px", um_per_px.map(number_value)),
     ];
@@ -387,7 +400,7 @@ fn with_buckets(settings: Settings, padding: &Padding) -> Result<Settings, CliEr
 }
 
 /// The value of --normalize and --no-normalize, as text like all other settings.
-fn typed(flags: &OtProblemFlags) -> Option<String> {
+fn typed(flags: &OtMeasureFlags) -> Option<String> {
     match (flags.normalize, flags.no_normalize) {
         (true, _) => Some("true".to_owned()),
         (false, true) => Some("false".to_owned()),
@@ -479,7 +492,7 @@ fn parse_coupling(found: &Found) -> Result<Coupling, CliError> {
 }
 
 /// The error for a setting outside its range, with the name of its flag.
-fn usage(failure: Failure) -> CliError {
+pub(super) fn usage(failure: Failure) -> CliError {
     match failure {
         Failure::BadSetting { name, value, rule } => {
             CliError::usage(format!("--{} is {value}: {rule}", name.replace('_', "-")))

@@ -1,28 +1,51 @@
 //! `swathe ot suggest`: tries values of epsilon and relaxation on an input and suggests a choice.
 
 use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::pair_input::PairInput;
-use swathe::{Cpu, Source};
-use swathe_ot::{Choice, Pair, Settings, Trial, TrialFigures, TrialRow, Trials, choose};
+use swathe::{Budget, Cpu, Reservation, Source};
+use swathe_ot::{
+    Choice, CoordScale, Crop, EPSILONS, ERROR_PX, Failure, Pair, Settings, Trial, TrialFigures,
+    TrialRow, TrialStep, Trials, choose, place_live,
+};
 
-use crate::flags::OtSuggestFlags;
+use super::problem::Problem;
+use crate::PROGRAM;
+use crate::flags::{OtProblemFlags, OtSuggestFlags};
+use crate::pair_input::PairInput;
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::interrupt;
 use swathe_command::progress::{Progress, ProgressStyle};
+use swathe_command::settings::Layers;
+use swathe_command::settings_file::set_values;
 use swathe_command::summary::counted;
 use swathe_command::{status, warning};
 
+/// The prices that are tried, for frames one unit long.
+const RELAXATIONS: [f64; 2] = [0.1, 100.0];
+/// The price at which values of ε are compared: the default of a run.
+const RELAXATION_USUAL: f64 = 10.0;
+/// Errors below this are small whatever the displacement. A large price costs no time, so that less
+/// is asked of ε.
+const RELAXATION_ERROR_PX: f64 = 0.01;
+/// With the plan's own displacement, a blur above this part of the displacement is too large.
+pub(crate) const BLUR_SHARE_MAX: f64 = 0.5;
+
 pub(super) fn suggest(flags: &OtSuggestFlags) -> Result<Code, CliError> {
-    let epsilons = decades(
-        ("--epsilon-min", &flags.epsilon_min),
-        ("--epsilon-max", &flags.epsilon_max),
-    )?;
-    let relaxations = decades(
-        ("--relaxation-min", &flags.relaxation_min),
-        ("--relaxation-max", &flags.relaxation_max),
-    )?;
+    let asked = |name: &str, text: &Option<String>| {
+        let text = text.as_ref();
+        text.map(|text| positive(name, text)).transpose()
+    };
+    let epsilon_ends = [
+        asked("--epsilon-min", &flags.epsilon_min)?,
+        asked("--epsilon-max", &flags.epsilon_max)?,
+    ];
+    let relaxation_ends = [
+        asked("--relaxation-min", &flags.relaxation_min)?,
+        asked("--relaxation-max", &flags.relaxation_max)?,
+    ];
+    let blur_max_px = asked("--blur", &flags.blur)?;
     let style = ProgressStyle::parse(&flags.progress).ok_or_else(|| {
         CliError::usage(format!(
             "--progress is '{}', which is not a way to show progress",
@@ -30,75 +53,151 @@ pub(super) fn suggest(flags: &OtSuggestFlags) -> Result<Code, CliError> {
         ))
         .hint("write auto, bar, plain, json or none")
     })?;
-    let blur_asked = match &flags.blur {
-        None => None,
-        Some(text) => Some(positive("--blur", text)?),
+    let problem = problem(flags)?;
+    let budget = Budget::new(Cpu::detect().memory_default_bytes());
+    let (pairs, _reserved) = load(flags, &problem, &budget)?;
+    let unit = cost_unit(&pairs, &problem.settings);
+    let epsilons = epsilons(epsilon_ends, unit, &pairs, &problem.settings)?;
+    let relaxations = ladder(
+        "relaxation",
+        relaxation_ends,
+        RELAXATIONS.map(|price| rounded(price * unit)),
+        &[1.0],
+    )?;
+    let by_usual = |a: &&f64, b: &&f64| {
+        let off = |price: f64| (price / (RELAXATION_USUAL * unit)).ln().abs();
+        off(**a).total_cmp(&off(**b))
     };
-    let pairs = load(flags)?;
-    let blur_max_px = blur_asked.unwrap_or_else(|| default_blur_px(&pairs));
-    let grid: Vec<(f64, f64)> = epsilons
-        .iter()
-        .flat_map(|epsilon| relaxations.iter().map(|relaxation| (*epsilon, *relaxation)))
-        .collect();
-    let Some(figures) = try_all(&pairs, &grid, flags.threads, style) else {
-        status!("interrupted: nothing is suggested");
-        return Ok(Code::Interrupted);
+    let usual = relaxations.iter().min_by(by_usual).copied();
+    let usual = usual.unwrap_or(RELAXATION_USUAL);
+    let steps = epsilons.iter().rev().map(|&epsilon| TrialStep {
+        epsilon,
+        relaxation: usual,
+    });
+    let trials = |steps: Vec<TrialStep>, floor_px: f64| {
+        let solved = try_steps(
+            &pairs,
+            &steps,
+            &problem.settings,
+            &budget,
+            flags.threads,
+            style,
+        );
+        solved.map(|solved| Rows::of(&steps, &solved, floor_px))
     };
-    let rows: Vec<TrialRow> = grid
-        .iter()
-        .zip(figures.chunks(pairs.len()))
-        .filter_map(|((epsilon, relaxation), some)| {
-            let some: Vec<TrialFigures> = some.iter().flatten().copied().collect();
-            TrialRow::of(*epsilon, *relaxation, &some)
-        })
-        .collect();
-    swathe_command::stdout::print(&table(&rows))?;
-    match choose(&rows, blur_max_px) {
-        Some(choice) => advise(&choice, &rows, blur_max_px),
-        None if rows.is_empty() => status!("no pair that was tried has mass in both frames"),
-        None => status!("no combination converged for all pairs: raise --epsilon-min"),
+    let Some(by_epsilon) = trials(steps.collect(), ERROR_PX) else {
+        return Ok(interrupted());
+    };
+    let is_sharp = |row: &TrialRow| {
+        let half = BLUR_SHARE_MAX * row.displacement_px;
+        match problem.settings.raw_velocity {
+            true => row.blur_px <= blur_max_px.unwrap_or(half),
+            false => row.is_exact() && row.blur_px <= blur_max_px.unwrap_or(f64::INFINITY),
+        }
+    };
+    let Some(sharp) = choose(&by_epsilon.rows, is_sharp) else {
+        return Ok(nothing(&by_epsilon));
+    };
+    let steps = relaxations.iter().map(|&relaxation| TrialStep {
+        relaxation,
+        ..sharp.row.step
+    });
+    let Some(by_relaxation) = trials(steps.collect(), RELAXATION_ERROR_PX) else {
+        return Ok(interrupted());
+    };
+    let Some(level) = choose(&by_relaxation.rows, TrialRow::is_exact) else {
+        return Ok(nothing(&by_relaxation));
+    };
+    status!("{}", table(&by_epsilon.rows, &by_relaxation.rows));
+    explain_epsilon(&sharp, &by_epsilon.rows, blur_max_px, &problem.settings);
+    explain_relaxation(&level, &by_relaxation.rows);
+    let TrialStep {
+        epsilon,
+        relaxation,
+    } = level.row.step;
+    if flags.apply {
+        let path = flags.config.clone();
+        let path = path.unwrap_or_else(|| PathBuf::from("swathe.toml"));
+        apply(&path, level.row.step)?;
     }
-    let n_failed = figures.iter().filter(|f| f.is_none()).count();
-    Ok(if n_failed > 0 {
+    swathe_command::stdout::line(format_args!(
+        "--epsilon {} --relaxation {}",
+        short(epsilon),
+        short(relaxation)
+    ))?;
+    Ok(if by_epsilon.n_failed + by_relaxation.n_failed > 0 {
         Code::SomeFailed
     } else {
         Code::Solved
     })
 }
 
-/// Loads pairs spread evenly over the input. Pairs that cannot be read are skipped with a warning.
-fn load(flags: &OtSuggestFlags) -> Result<Vec<Pair>, CliError> {
-    let input = PairInput::open(&flags.input)
-        .map_err(|error| CliError::usage(error.to_string()).hint(error.hint()))?;
+/// The problem without its ε and ρ.
+fn problem(flags: &OtSuggestFlags) -> Result<Problem, CliError> {
+    let layers = Layers::read(flags.config.as_deref(), &PROGRAM)?;
+    let of_run = OtProblemFlags {
+        epsilon: Some("auto".to_owned()),
+        relaxation: Some(RELAXATION_USUAL.to_string()),
+        input: flags.input.clone(),
+        measure: flags.measure.clone(),
+        raw_velocity: flags.raw_velocity,
+        ..OtProblemFlags::default()
+    };
+    let problem = Problem::of(&layers, &of_run)?;
+    problem.settings.check().map_err(super::problem::usage)?;
+    Ok(problem)
+}
+
+fn interrupted() -> Code {
+    status!("interrupted: nothing is suggested");
+    Code::Interrupted
+}
+
+fn nothing(trials: &Rows) -> Code {
+    match trials.rows.is_empty() {
+        true => status!("nothing is suggested: no pair that was tried has mass in both frames"),
+        false => status!("nothing is suggested: no value converged for all pairs"),
+    }
+    Code::SomeFailed
+}
+
+/// Loads pairs spread evenly over the input. Pairs that cannot be used are skipped with a warning.
+fn load(
+    flags: &OtSuggestFlags,
+    problem: &Problem,
+    budget: &Budget,
+) -> Result<(Vec<Pair>, Vec<Reservation>), CliError> {
+    let input = super::open(&flags.input_path, &problem.input)?;
+    for note in &input.notes {
+        warning!("{note}");
+    }
     let n_all = input.pairs.len();
     let n_tried = (flags.pairs as usize).min(n_all);
-    let label = flags.label.map(|label| label as f64);
-    let mut pairs = Vec::new();
+    let (mut pairs, mut reserved) = (Vec::new(), Vec::new());
     for i in 0..n_tried {
-        let named = &input.pairs[(2 * i + 1) * n_all / (2 * n_tried)];
-        let frame = |number: usize| {
-            let place = &input.frames[number];
-            let live = input.files.read(place, label);
-            live.map(|live| live.whole())
-                .map_err(|error| format!("{place}: {error}"))
-        };
-        match frame(named.source).and_then(|source| Ok((source, frame(named.target)?))) {
-            Ok((source, target)) if source.shape == target.shape => {
-                pairs.push(Pair::new(source, target));
+        let number = (2 * i + 1) * n_all / (2 * n_tried);
+        let id = &input.pairs[number].id;
+        let pair = match load_pair(&input, number, problem) {
+            Ok(pair) => pair,
+            Err(reason) => {
+                warning!("{id} is left out: {reason}");
+                continue;
             }
-            Ok((source, target)) => warning!(
-                "{} is left out: source is {}, target is {}",
-                named.id,
-                source.shape,
-                target.shape
-            ),
-            Err(message) => warning!("{} is left out: {message}", named.id),
+        };
+        let n_values = pair.source.density.len() + pair.target.density.len();
+        match budget.try_pin((n_values * size_of::<f64>()) as u64) {
+            Ok(reservation) => reserved.push(reservation),
+            Err(_) => {
+                warning!("{id} and the pairs after it are left out: memory is full");
+                break;
+            }
         }
+        pairs.push(pair);
     }
     if pairs.is_empty() {
         return Err(CliError::usage(format!(
             "{} has no pair that can be tried",
-            flags.input.display()
+            flags.input_path.display()
         ))
         .hint("raise --pairs, or see what `swathe ot` says of the input"));
     }
@@ -106,86 +205,109 @@ fn load(flags: &OtSuggestFlags) -> Result<Vec<Pair>, CliError> {
         "trying {} of {n_all}",
         counted(pairs.len() as u64, "pair", "pairs")
     );
-    Ok(pairs)
+    Ok((pairs, reserved))
 }
 
-/// A hundredth of the median longer side, at least one pixel.
-fn default_blur_px(pairs: &[Pair]) -> f64 {
-    let side = |pair: &Pair| pair.source.shape.h_px.max(pair.source.shape.w_px);
-    let mut sides: Vec<usize> = pairs.iter().map(side).collect();
-    sides.sort_unstable();
-    (sides[sides.len() / 2] as f64 / 100.0).max(1.0)
-}
-
-/// Solves every pair with every combination. Results are ordered by combination, then by pair;
-/// `None` if it was interrupted.
-fn try_all(
-    pairs: &[Pair],
-    grid: &[(f64, f64)],
-    n_threads: usize,
-    style: ProgressStyle,
-) -> Option<Vec<Option<TrialFigures>>> {
-    let trials: Vec<Trial> = grid
-        .iter()
-        .flat_map(|(epsilon, relaxation)| {
-            pairs.iter().map(|pair| Trial {
-                pair: pair.clone(),
-                epsilon: *epsilon,
-                relaxation: *relaxation,
-            })
-        })
-        .collect();
-    let n_trials = trials.len();
-    let workload = Arc::new(Trials::new(Settings::default()));
-    let source = Source::from_vec(&workload, trials);
-    let (progress, observer) = Progress::start(style, "suggest", n_trials as u64);
-    let stop = interrupt::stop();
-    let engine = swathe::Settings {
-        n_threads: match n_threads {
-            0 => Cpu::detect().n_threads,
-            n => n,
-        },
-        observer,
-        stop: stop.clone(),
-        ..swathe::Settings::default()
+/// A pair, cut to its live box.
+fn load_pair(input: &PairInput, number: usize, problem: &Problem) -> Result<Pair, String> {
+    let named = &input.pairs[number];
+    let frame = |number: usize| {
+        let place = &input.frames[number];
+        let live = input.files.read(place, problem.label);
+        live.map_err(|error| format!("{place}: {error}"))
     };
-    let mut figures = vec![None; n_trials];
-    let mut n_told = 0;
-    swathe::run(&workload, &source, &engine, &mut |done| {
-        // The same failure usually comes with every combination, so three warnings are enough.
-        if let Some(message) = done.outcome.message()
-            && n_told < 3
-            && !stop.requested()
-        {
-            n_told += 1;
-            warning!("a trial failed: {message}");
-        }
-        figures[done.index] = done.outcome.solution().copied();
-        ControlFlow::Continue(())
-    });
-    drop(progress);
-    (!stop.requested()).then_some(figures)
+    let (source, target) = (frame(named.source)?, frame(named.target)?);
+    if source.shape != target.shape {
+        let failure = Failure::UnequalShapes {
+            source_shape: source.shape,
+            target_shape: target.shape,
+        };
+        return Err(failure.to_string());
+    }
+    let (Some(a), Some(b)) = (source.live, target.live) else {
+        return Err("a frame has no mass".to_owned());
+    };
+    let live = a.union(b);
+    let pool = problem.settings.pool;
+    let geometry = place_live(source.shape, Some(live), &Crop::Fixed, pool);
+    let geometry = geometry.map_err(|failure| failure.to_string())?;
+    Ok(Pair::cut(
+        source.within(live),
+        target.within(live),
+        geometry,
+    ))
 }
 
-/// Values from the smallest to the largest, a factor of ten apart; the largest is always included.
-fn decades(least: (&str, &str), most: (&str, &str)) -> Result<Vec<f64>, CliError> {
-    let (from, to) = (positive(least.0, least.1)?, positive(most.0, most.1)?);
+/// The cost of crossing a frame, of which the usual ε and ρ are parts: 1 with the automatic scale.
+fn cost_unit(pairs: &[Pair], settings: &Settings) -> f64 {
+    let longest = pairs.iter().filter_map(|pair| pair.cut);
+    let longest_px = longest.map(|cut| cut.frame.longest_px()).max();
+    match settings.coord_scale {
+        CoordScale::Auto => 1.0,
+        CoordScale::Fixed(scale) => (scale * longest_px.unwrap_or(1) as f64).powi(2),
+    }
+}
+
+/// The ε to try, ascending: within the range that was proved for the frames of all pairs.
+fn epsilons(
+    ends: [Option<f64>; 2],
+    unit: f64,
+    pairs: &[Pair],
+    settings: &Settings,
+) -> Result<Vec<f64>, CliError> {
+    let usual = [EPSILONS[EPSILONS.len() - 1], EPSILONS[0]];
+    let usual = usual.map(|epsilon| rounded(epsilon * unit));
+    let mut all = ladder("epsilon", ends, usual, &[1.0, 3.0])?;
+    let mut outside = None;
+    all.retain(|&epsilon| {
+        let settings = Settings {
+            epsilon,
+            ..settings.clone()
+        };
+        let mut frames = pairs.iter().filter_map(|pair| pair.cut);
+        let found = frames.find_map(|cut| settings.epsilon_outside(cut.frame));
+        outside = outside.or(found);
+        found.is_none()
+    });
+    match (all.is_empty(), outside) {
+        (true, Some(outside)) => Err(CliError::usage(format!(
+            "no epsilon from --epsilon-min to --epsilon-max is within the range that was proved for these frames, {:.2e} to {:.2e}",
+            outside.range[0], outside.range[1]
+        ))
+        .hint("change --epsilon-min and --epsilon-max")),
+        _ => Ok(all),
+    }
+}
+
+/// Both ends and between them the given digits of every power of ten, ascending.
+fn ladder(
+    name: &str,
+    ends: [Option<f64>; 2],
+    usual: [f64; 2],
+    digits: &[f64],
+) -> Result<Vec<f64>, CliError> {
+    let [from, to] = [0, 1].map(|end| ends[end].unwrap_or(usual[end]));
     if from > to {
         return Err(CliError::usage(format!(
-            "{} is {}, more than {} ({})",
-            least.0, least.1, most.0, most.1
+            "--{name}-min is {}, more than --{name}-max ({})",
+            short(from),
+            short(to)
         ))
         .hint("the smallest value comes first"));
     }
-    let mut values = Vec::new();
-    let mut value = from;
-    while value < to * (1.0 - 1e-9) {
-        values.push(value);
-        // Rounded through text, so that 1e-5 becomes 1e-4 and not 0.00010000000000000002.
-        value = format!("{:.6e}", value * 10.0).parse().unwrap_or(to);
+    let powers = from.log10().floor() as i32..=to.log10().ceil() as i32;
+    let between = powers.flat_map(|power| {
+        let values = digits.iter().map(move |digit| format!("{digit}e{power}"));
+        values.filter_map(|text| text.parse::<f64>().ok())
+    });
+    // Ends that are nearly one of the values stand for it.
+    let between = between.filter(|v| *v > 1.1 * from && 1.1 * v < to);
+    let mut all = vec![from];
+    all.extend(between);
+    if to > from {
+        all.push(to);
     }
-    values.push(to);
-    Ok(values)
+    Ok(all)
 }
 
 fn positive(name: &str, text: &str) -> Result<f64, CliError> {
@@ -198,24 +320,102 @@ fn positive(name: &str, text: &str) -> Result<f64, CliError> {
     })
 }
 
-fn table(rows: &[TrialRow]) -> String {
+/// Three digits of a value, so that it is short to type.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.2e}").parse().unwrap_or(value)
+}
+
+/// What became of a series of steps.
+struct Rows {
+    rows: Vec<TrialRow>,
+    n_failed: usize,
+}
+
+impl Rows {
+    /// The rows of these steps; a pair that failed has no figures.
+    fn of(steps: &[TrialStep], solved: &[Option<Vec<TrialFigures>>], floor_px: f64) -> Rows {
+        let of_step = |(at, step): (usize, &TrialStep)| {
+            let figures: Vec<TrialFigures> = solved.iter().flatten().map(|all| all[at]).collect();
+            TrialRow::of(*step, &figures, floor_px)
+        };
+        Rows {
+            rows: steps.iter().enumerate().filter_map(of_step).collect(),
+            n_failed: solved.iter().filter(|figures| figures.is_none()).count(),
+        }
+    }
+}
+
+/// Solves every pair with every step; `None` if it was interrupted.
+fn try_steps(
+    pairs: &[Pair],
+    steps: &[TrialStep],
+    settings: &Settings,
+    budget: &Budget,
+    n_threads: usize,
+    style: ProgressStyle,
+) -> Option<Vec<Option<Vec<TrialFigures>>>> {
+    let trial = |pair: &Pair| Trial {
+        pair: pair.clone(),
+        steps: steps.to_vec(),
+    };
+    let workload = Arc::new(Trials::new(settings.clone()));
+    let source = Source::from_vec(&workload, pairs.iter().map(trial).collect());
+    let (progress, observer) = Progress::start(style, "suggest", pairs.len() as u64);
+    let stop = interrupt::stop();
+    let engine = swathe::Settings {
+        n_threads: match n_threads {
+            0 => Cpu::detect().n_threads,
+            n => n,
+        },
+        memory: budget.clone(),
+        observer,
+        stop: stop.clone(),
+        ..swathe::Settings::default()
+    };
+    let mut solved = vec![None; pairs.len()];
+    swathe::run(&workload, &source, &engine, &mut |done| {
+        if let Some(message) = done.outcome.message()
+            && !stop.requested()
+        {
+            warning!("a trial failed: {message}");
+        }
+        solved[done.index] = done.outcome.solution().cloned();
+        ControlFlow::Continue(())
+    });
+    drop(progress);
+    (!stop.requested()).then_some(solved)
+}
+
+/// The rows of both series; the one that they share is listed once.
+fn table(by_epsilon: &[TrialRow], by_relaxation: &[TrialRow]) -> String {
     let mut table = String::from(
-        "epsilon  relaxation  blur_px  transported  displacement_px  iterations       ms  converged\n",
+        "epsilon  relaxation  displacement_px  error_px  blur_px  transported  created       ms  converged",
     );
-    for row in rows {
+    let is_new = |row: &&TrialRow| by_epsilon.iter().all(|other| other.step != row.step);
+    for row in by_epsilon.iter().chain(by_relaxation.iter().filter(is_new)) {
         table += &format!(
-            "{:<7}  {:<10}  {:>7.2}  {:>11.4}  {:>15.2}  {:>10}  {:>7.1}  {:>9}\n",
-            short(row.epsilon),
-            short(row.relaxation),
+            "\n{:<7}  {:<10}  {:>15.2}  {:>8}  {:>7.2}  {:>11.4}  {:>7.4}  {:>7.1}  {:>9}",
+            short(row.step.epsilon),
+            short(row.step.relaxation),
+            row.displacement_px,
+            px(row.error_px),
             row.blur_px,
             row.transported_share,
-            row.displacement_px,
-            row.iterations,
+            row.created_share,
             row.solve_ms,
             format!("{}/{}", row.n_converged, row.n_pairs)
         );
     }
     table
+}
+
+/// A small length, or a dash if it is unknown.
+fn px(length_px: f64) -> String {
+    if length_px.is_nan() {
+        "-".to_owned()
+    } else {
+        format!("{length_px:.3}")
+    }
 }
 
 /// A value as a user would type it.
@@ -227,83 +427,96 @@ fn short(value: f64) -> String {
     }
 }
 
-/// Prints the choice and its reasons: the effect of the next smaller and larger values.
-fn advise(choice: &Choice, rows: &[TrialRow], blur_max_px: f64) {
+/// Prints the choice of ε and its reasons, and what the other values would do.
+fn explain_epsilon(
+    choice: &Choice,
+    rows: &[TrialRow],
+    blur_max_px: Option<f64>,
+    settings: &Settings,
+) {
     let row = &choice.row;
-    let with = |epsilon: f64, relaxation: f64| {
-        rows.iter()
-            .find(|r| r.epsilon == epsilon && r.relaxation == relaxation)
+    let epsilon = short(row.step.epsilon);
+    let limit = match (blur_max_px, settings.raw_velocity) {
+        (Some(most_px), _) => format!(" and a blur of at most {most_px} px"),
+        (None, true) => " and a blur of at most half of the displacement".to_owned(),
+        (None, false) => String::new(),
     };
-    let next = |values: Vec<f64>, up: bool, from: f64| {
-        let beyond = values
-            .into_iter()
-            .filter(|v| if up { *v > from } else { *v < from });
-        if up {
-            beyond.min_by(f64::total_cmp)
+    if choice.is_good {
+        status!(
+            "epsilon {epsilon}: the largest with a small error ({} px of {:.2} px){limit}",
+            px(row.error_px),
+            row.displacement_px
+        );
+    } else {
+        status!(
+            "epsilon {epsilon}: the smallest that was tried; the error is {} px of {:.2} px and the blur {:.1} px, and a small error{limit} is wanted: try a smaller --epsilon-min",
+            px(row.error_px),
+            row.displacement_px,
+            row.blur_px
+        );
+    }
+    for other in rows.iter().filter(|other| other.step != row.step) {
+        status!(
+            "  {}: displacement {}, blur {:.1} px instead of {:.1} px, {:.1} times the time per pair",
+            short(other.step.epsilon),
+            compared(other, row),
+            other.blur_px,
+            row.blur_px,
+            other.solve_ms / row.solve_ms
+        );
+    }
+}
+
+/// Prints the choice of ρ and its reasons, and what the other values would do.
+fn explain_relaxation(choice: &Choice, rows: &[TrialRow]) {
+    let row = &choice.row;
+    let relaxation = short(row.step.relaxation);
+    if choice.is_good {
+        status!(
+            "relaxation {relaxation}: the smallest with a small error ({} px of {:.2} px); {:.2} % of the mass is created instead of moved",
+            px(row.error_px),
+            row.displacement_px,
+            100.0 * row.created_share
+        );
+    } else {
+        status!(
+            "relaxation {relaxation}: the largest that was tried; the error is still {} px of {:.2} px: try a larger --relaxation-max",
+            px(row.error_px),
+            row.displacement_px
+        );
+    }
+    for other in rows.iter().filter(|other| other.step != row.step) {
+        let effect = if other.step.relaxation < row.step.relaxation {
+            "moves less and shows more growth"
         } else {
-            beyond.max_by(f64::total_cmp)
-        }
-    };
-    let epsilons = || rows.iter().map(|r| r.epsilon).collect::<Vec<f64>>();
-    let relaxations = || rows.iter().map(|r| r.relaxation).collect::<Vec<f64>>();
+            "moves mass that may really have appeared or vanished"
+        };
+        status!(
+            "  {} {effect}: displacement {}, {:.2} % created",
+            short(other.step.relaxation),
+            compared(other, row),
+            100.0 * other.created_share
+        );
+    }
+}
+
+/// The displacement of a row, and how it differs from another one's.
+fn compared(row: &TrialRow, chosen: &TrialRow) -> String {
+    let change = 100.0 * (row.displacement_px / chosen.displacement_px - 1.0);
+    format!("{:.2} px ({change:+.1} %)", row.displacement_px)
+}
+
+/// Writes the choice into the settings file.
+fn apply(path: &Path, step: TrialStep) -> Result<(), CliError> {
+    let values = [
+        ("epsilon", short(step.epsilon)),
+        ("relaxation", short(step.relaxation)),
+    ];
+    set_values(path, PROGRAM.kind.name, &values)?;
     status!(
-        "suggested: --epsilon {} --relaxation {}",
-        short(row.epsilon),
-        short(row.relaxation)
+        "{} has the suggestion in [{}] now",
+        path.display(),
+        PROGRAM.kind.name
     );
-    if choice.is_sharp {
-        status!(
-            "epsilon {}: the fastest that is sharp enough; the mass of a pixel spreads over {:.1} px, at most {blur_max_px:.1} px are wanted",
-            short(row.epsilon),
-            row.blur_px
-        );
-    } else {
-        status!(
-            "epsilon {}: the sharpest that was tried, but the mass of a pixel still spreads over {:.1} px and {blur_max_px:.1} px are wanted: try a smaller --epsilon-min, or allow more with --blur",
-            short(row.epsilon),
-            row.blur_px
-        );
-    }
-    let blurrier = next(epsilons(), true, row.epsilon).and_then(|e| with(e, row.relaxation));
-    if let Some(blurrier) = blurrier {
-        status!(
-            "  a larger one blurs: at {} over {:.1} px, and motion finer than that is lost",
-            short(blurrier.epsilon),
-            blurrier.blur_px
-        );
-    }
-    let sharper = next(epsilons(), false, row.epsilon).and_then(|e| with(e, row.relaxation));
-    if let Some(sharper) = sharper {
-        status!(
-            "  a smaller one takes longer: {:.0} ms a pair at {}, {:.0} ms at {}",
-            sharper.solve_ms,
-            short(sharper.epsilon),
-            row.solve_ms,
-            short(row.epsilon)
-        );
-    }
-    if choice.is_level {
-        status!(
-            "relaxation {}: the smallest beyond which hardly more is transported ({:.1} % of the mass)",
-            short(row.relaxation),
-            100.0 * row.transported_share
-        );
-    } else {
-        status!(
-            "relaxation {}: the largest that was tried ({:.1} % of the mass transported); more may be moved beyond it: try a larger --relaxation-max",
-            short(row.relaxation),
-            100.0 * row.transported_share
-        );
-    }
-    let cheaper = next(relaxations(), false, row.relaxation).and_then(|r| with(row.epsilon, r));
-    if let Some(cheaper) = cheaper {
-        status!(
-            "  a smaller one destroys mass here and creates it there instead of moving it: {:.1} % transported at {}",
-            100.0 * cheaper.transported_share,
-            short(cheaper.relaxation)
-        );
-    }
-    if choice.is_level {
-        status!("  a larger one forces mass to move that really appeared or vanished");
-    }
+    Ok(())
 }

@@ -47,25 +47,25 @@ pub(super) fn columns() -> Vec<Column> {
     all.number(
         "residual",
         "",
-        "L1 residual of both marginals divided by the smaller mass",
+        "L1 residual of both marginals divided by the smaller mass: sum |P 1 - a exp(-f / relaxation)| and the same for the target",
         |answer, _| answer.solution.residual,
     );
     all.number(
         "cost",
         "scaled px^2",
-        "transport cost <P, C>",
+        "transport cost <P, C> = sum of P(p, q) (coord_scale |p - q|)^2",
         |answer, _| answer.solution.cost,
     );
     all.number(
         "cost_px2",
         "px^2",
-        "transport cost in pixels",
+        "transport cost in pixels: cost / coord_scale^2",
         |answer, _| answer.solution.cost_px2,
     );
     all.number(
         "objective",
         "scaled px^2",
-        "the whole minimised value",
+        "the whole minimised value: <P, C> + epsilon KL(P | R) + relaxation KL(P 1 | a) + relaxation KL(P^T 1 | b), KL(x | y) = sum x log(x / y) - x + y",
         |answer, _| answer.solution.objective,
     );
     all.number(
@@ -89,25 +89,25 @@ pub(super) fn columns() -> Vec<Column> {
     all.number(
         "mass_created",
         "problem mass",
-        "target minus what arrives, signed",
+        "target minus what arrives, signed: sum b - P^T 1",
         |answer, _| answer.solution.mass_created,
     );
     all.number(
         "mass_destroyed",
         "problem mass",
-        "source minus what leaves, signed",
+        "source minus what leaves, signed: sum a - P 1",
         |answer, _| answer.solution.mass_destroyed,
     );
     all.number(
         "mass_created_clamped",
         "problem mass",
-        "the same, positive parts only",
+        "mass_created of the pixels alone where it is positive: sum max(b - P^T 1, 0)",
         |answer, _| answer.solution.mass_created_clamped,
     );
     all.number(
         "mass_destroyed_clamped",
         "problem mass",
-        "the same, positive parts only",
+        "mass_destroyed of the pixels alone where it is positive: sum max(a - P 1, 0)",
         |answer, _| answer.solution.mass_destroyed_clamped,
     );
     all.number(
@@ -156,11 +156,18 @@ pub(super) fn columns() -> Vec<Column> {
         "side of the square of pixels summed into one",
         |answer| answer.solution.geometry.pool,
     );
-    all.displacement();
-    all.raw_displacement();
-    all.maybe(
-        "displacement_err_px",
-        "px",
+    all.displacement(
+        "displacement",
+        "displacement (v_ab - v_aa: without the pull of entropy, unless --raw-velocity is given; v(p) = sum_q P(p, q) q / sum_q P(p, q) - p)",
+        |summary| &summary.displacement_px,
+    );
+    all.displacement(
+        "displacement_raw",
+        "plan's own displacement v_ab, which entropy pulls inward,",
+        |summary| &summary.displacement_raw_px,
+    );
+    all.length(
+        "displacement_err",
         "error bar: the mean length of the displacement's error over the source's mass is at most this for nine of ten pairs of known motion; null with --raw-velocity",
         |answer| Some(answer.solution.error_bar?.total_px()),
     );
@@ -176,10 +183,9 @@ pub(super) fn columns() -> Vec<Column> {
         "how far the objective can be above the minimum: its value minus that of the dual",
         |answer| Some(answer.solution.gap),
     );
-    all.maybe(
-        "blur_px",
-        "px",
-        "how far the plan spreads the mass of one pixel: the root of the mean squared distance from its mean destination",
+    all.length(
+        "blur",
+        "how far the plan spreads the mass of one pixel: the root of the mean squared distance from its mean destination, sqrt(sum P(p, q) |q - p - v_ab(p)|^2 / sum P)",
         |answer| Some(answer.blurring?.blur_px),
     );
     all.maybe(
@@ -204,19 +210,17 @@ pub(super) fn columns() -> Vec<Column> {
         },
     );
     for (axis, name) in ["y", "x"].into_iter().enumerate() {
-        all.maybe_boxed(
-            &format!("velocity_mean_{name}_px"),
-            "px",
-            &format!("mean of the displacement along {name} over the source's mass"),
-            Box::new(move |answer, _| Some(answer.velocity_mean_yx_px?[axis])),
+        all.length(
+            &format!("velocity_mean_{name}"),
+            &format!("mean of the displacement along {name} over the source's mass: sum a v_{name} / sum a"),
+            move |answer| Some(answer.velocity_mean_yx_px?[axis]),
         );
     }
     for (axis, name) in ["y", "x"].into_iter().enumerate() {
-        all.maybe_boxed(
-            &format!("translation_{name}_px"),
-            "px",
+        all.length(
+            &format!("translation_{name}"),
             &format!("affine fit of each object: motion of its centre along {name}, mean of the objects over mass; an object is a connected set of twelve pixels or more"),
-            Box::new(move |answer, _| Some(answer.fit?.translation_yx_px[axis])),
+            move |answer| Some(answer.fit?.translation_yx_px[axis]),
         );
     }
     all.maybe(
@@ -237,12 +241,14 @@ pub(super) fn columns() -> Vec<Column> {
         "affine fit of each object: relative change of length across its long axis, mean of the objects over mass",
         |answer| Some(answer.fit?.strain_minor),
     );
-    all.spread("div", "divergence of the displacement", |summary| {
-        summary.div
-    });
+    all.spread(
+        "div",
+        "divergence dv_y/dy + dv_x/dx of the displacement, by central differences,",
+        |summary| summary.div,
+    );
     all.spread(
         "curl",
-        "curl of the displacement (near zero for a gradient field: it shows differencing and tearing, not rotation; see rotation_deg)",
+        "curl dv_y/dx - dv_x/dy of the displacement, by central differences (near zero for a gradient field: it shows differencing and tearing, not rotation; see rotation_deg)",
         |summary| summary.curl,
     );
     all.bands("vx", "px^2", |summary| &summary.dct_vx);
@@ -332,19 +338,27 @@ impl Columns {
         self.add(name, unit, description, Value::Number(value));
     }
 
-    /// Adds the columns of the plan's own displacement.
-    fn raw_displacement(&mut self) {
-        for (statistic, words, value) in STATISTICS {
-            let value = move |answer: &PairAnswer, _: &Settings| {
-                Some(value(&answer.summary.as_ref()?.displacement_raw_px))
-            };
-            self.add(
-                &format!("displacement_raw_{statistic}_px"),
-                "px",
-                &format!("{words} of the length of the plan's own displacement, which entropy pulls inward, over the source's pixels"),
-                Value::Number(Box::new(value)),
-            );
-        }
+    /// A length that some pairs do not have: in pixels, then in µm (null if the width of a pixel is
+    /// unknown).
+    fn length(
+        &mut self,
+        name: &str,
+        description: &str,
+        value: impl Fn(&PairAnswer) -> Option<f64> + Clone + Send + Sync + 'static,
+    ) {
+        let px = value.clone();
+        self.maybe_boxed(
+            &format!("{name}_px"),
+            "px",
+            description,
+            Box::new(move |answer, _| px(answer)),
+        );
+        self.maybe_boxed(
+            &format!("{name}_um"),
+            "um",
+            description,
+            Box::new(move |answer, _| Some(value(answer)? * answer.um_per_px?)),
+        );
     }
 
     fn pixels(&mut self, name: &str, description: &str, value: fn(&PairAnswer) -> usize) {
@@ -357,20 +371,20 @@ impl Columns {
         });
     }
 
-    /// Adds displacement columns in pixels, then in µm (null if the width of a pixel is unknown).
-    fn displacement(&mut self) {
+    /// Adds the statistics of a displacement in pixels, then in µm (null if the width of a pixel is
+    /// unknown).
+    fn displacement(&mut self, name: &str, what: &str, of: fn(&Summary) -> &Spread) {
         for (suffix, unit) in [("px", "px"), ("um", "um")] {
             for (statistic, words, value) in STATISTICS {
                 let is_um = suffix == "um";
                 let value = move |answer: &PairAnswer, _: &Settings| {
                     let scale = if is_um { answer.um_per_px? } else { 1.0 };
-                    let summary = answer.summary.as_ref()?;
-                    Some(value(&summary.displacement_px) * scale)
+                    Some(value(of(answer.summary.as_ref()?)) * scale)
                 };
                 self.add(
-                    &format!("displacement_{statistic}_{suffix}"),
+                    &format!("{name}_{statistic}_{suffix}"),
                     unit,
-                    &format!("{words} of the length of the displacement (v_ab - v_aa: without the pull of entropy, unless --raw-velocity is given) over the source's pixels"),
+                    &format!("{words} of the length of the {what} over the source's pixels"),
                     Value::Number(Box::new(value)),
                 );
             }
