@@ -12,7 +12,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 from . import _swathe
 from ._progress import progress_callback
 
-__all__ = ["Library", "Results", "call"]
+__all__ = ["Batt", "Function", "Library", "Results", "call"]
 
 Grid = Any
 
@@ -231,6 +232,85 @@ class Results:
 
     def __repr__(self) -> str:
         return f"Results({len(self)} calls, {len(self._library)} programs, {len(self.tasks)} tasks)"
+
+
+class Function(str):
+    """A function as a value: its text. Rows of a ``batt`` function can hold one; Python cannot call
+    it."""
+
+
+CandidateRow = tuple[int, bool, str, Any]
+"""A row of ``o``: number of the line, whether it was altered, task, value."""
+DifferRow = tuple[int, str, str, Any]
+"""A row of ``s``: number of the line, task or ``"None"``, differ, value."""
+
+
+class Batt:
+    """The function ``batt(task_id, S, I, C, log_path)`` of a generated file, for many samples at
+    once.
+
+    >>> batt = Batt.from_text('''
+    ... def batt(task_id, S, I, C, log_path):
+    ...     s = []
+    ...     o = []
+    ...     t1 = mir_rot_t(I, R2)
+    ...     o.append((1, False, '67a3c6ac', t1))
+    ...     t2 = equality(t1, C)
+    ...     s.append((2, '67a3c6ac', 'differ_same', t2))
+    ...     return o, s
+    ... ''')
+    >>> S = ((((1, 2),), ((2, 1),)),)
+    >>> batt.batch(["67a3c6ac"], [S], [((3, 4),)], [((4, 3),)])
+    [([(1, False, '67a3c6ac', ((4, 3),))], [(2, '67a3c6ac', 'differ_same', True)])]
+    """
+
+    def __init__(self, raw: Any) -> None:
+        self._raw = raw
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Batt:
+        """The function of a Python file. Its imports are not needed: the functions of the DSL are
+        built in."""
+        return cls(_swathe.arc.RawBatt(str(path), Path(path).read_text(encoding="utf-8")))
+
+    @classmethod
+    def from_text(cls, text: str) -> Batt:
+        """The function of a text."""
+        return cls(_swathe.arc.RawBatt("<text>", text))
+
+    @property
+    def rejected(self) -> list[str]:
+        """Rows that cannot be used, with the place that is wrong."""
+        return self._raw.rejected
+
+    def batch(
+        self,
+        task_ids: Sequence[str],
+        S_list: Sequence[Sequence[tuple[Grid, Grid]]],
+        I_list: Sequence[Grid],
+        C_list: Sequence[Grid | None],
+        *,
+        threads: int = 0,
+    ) -> list[tuple[list[CandidateRow], list[DifferRow]]]:
+        """What the function returns for each sample: ``(o, s)``, rows as in the file, with exact
+        Python values.
+
+        ``S_list`` has the demonstrations of each sample's task as pairs of grids, ``I_list`` the
+        inputs, ``C_list`` the expected outputs or None. Samples of one task that stand together and
+        share one object in ``S_list`` are fastest. ``task_ids`` only counts: no generated file reads
+        it. ``threads`` 0 takes all cores.
+
+        A call that would end with an exception, or that uses up the limits of work and memory, gives
+        two empty lists. A value that is a function is a :class:`Function`.
+        """
+        sizes = {len(task_ids), len(S_list), len(I_list), len(C_list)}
+        if len(sizes) > 1:
+            raise ValueError(f"task_ids, S_list, I_list and C_list have different lengths: {sorted(sizes)}")
+        arguments = list(zip(S_list, I_list, C_list))
+        return self._raw.batch(arguments, threads or os.cpu_count() or 1, _OrderedSet, Function)
+
+    def __repr__(self) -> str:
+        return f"Batt({len(self.rejected)} rows rejected)"
 
 
 def call(name: str, grids: Iterable[Grid], *arguments: Any) -> list[Any]:

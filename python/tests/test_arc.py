@@ -1,6 +1,7 @@
 """Grid programs: the command and Python itself are the oracles."""
 
 import json
+import math
 import random
 import subprocess
 import sys
@@ -141,3 +142,74 @@ def test_bad_tasks_are_named(tasks):
 def test_the_samples_solve_their_tasks():
     library = swathe.arc.Library.from_file(SAMPLES / "programs.py")
     assert len(library) > 50 and not library.rejected
+
+
+BATT = Path(__file__).parents[2] / "workloads/arc/solver/tests/batt"
+
+
+def decoded(value):
+    """A value of the recorded rows as Python's."""
+    if not isinstance(value, dict):
+        return value
+    ((kind, items),) = value.items()
+    if kind == "float":
+        return math.nan if items == "nan" else float(items)
+    if kind == "grid":
+        return tuple(tuple(row) for row in items)
+    if kind in ("cells", "idx"):
+        return frozenset(tuple(item) for item in items)
+    made = {"tuple": tuple, "set": frozenset}[kind]
+    return made(decoded(item) for item in items)
+
+
+@pytest.mark.skipif(not BATT.exists(), reason="the recorded rows are in the repository")
+def test_batt_returns_what_the_python_source_returned():
+    lines = [json.loads(line) for line in (BATT / "expected.jsonl").read_text().splitlines()]
+    # The broken file is no Python, and the file without constants has no row that can be used.
+    lines = [line for line in lines if line["file"] not in ("broken", "no_constants")]
+    n_values = n_failed = 0
+    for file in sorted({line["file"] for line in lines}):
+        batt = swathe.arc.Batt.from_file(BATT / f"{file}.py")
+        of_file = [line for line in lines if line["file"] == file]
+        calls = []
+        for line in of_file:
+            task = json.loads((SAMPLES / f"tasks/{line['task']}.json").read_text())
+            S = tuple((pair["input"], pair["output"]) for pair in task["train"])
+            sample = task["train"][line["sample"]]
+            C = sample["output"] if line["pass"] == "differ" else None
+            calls.append((line["task"], S, sample["input"], C))
+        found = batt.batch(*zip(*calls), threads=2)
+        assert found == batt.batch(*zip(*calls), threads=1)
+        for line, (o, s) in zip(of_file, found):
+            if "error" in line:
+                n_failed += 1
+                assert (o, s) == ([], []), line["file"]
+                continue
+            for rows, wanted in ((o, line["o"]), (s, line["s"])):
+                assert [list(row[:3]) for row in rows] == [row[:3] for row in wanted]
+                for row, (*_, k, _) in zip(rows, wanted):
+                    if k >= 0:
+                        n_values += 1
+                        value = decoded(line["vals"][k])
+                        assert row[3] == value or row[3] is value, (file, row)
+                        assert type(row[3]) is type(value) or isinstance(row[3], frozenset)
+    assert n_values > 900 and n_failed > 0
+
+
+def test_batt_has_functions_and_tells_what_is_wrong():
+    head = "def batt(task_id, S, I, C, log_path):\n    s = []\n    o = []\n"
+    text = head + "    t1 = rbind(o_g, R5)\n    o.append((1, True, 'None', t1))\n    return o, s\n"
+    batt = swathe.arc.Batt.from_text(text)
+    S = ((((1,),), ((2,),)),)
+    (((number, flag, task, value),), ratings), = batt.batch(["a"], [S], [((1,),)], [None])
+    assert (number, flag, task, ratings) == (1, True, "None", [])
+    assert isinstance(value, swathe.arc.Function) and "rbind" in value
+    assert batt.batch([], [], [], []) == []
+    with pytest.raises(ValueError, match="different lengths"):
+        batt.batch(["a"], [S], [], [None])
+    with pytest.raises(ValueError, match="a grid is rows"):
+        batt.batch(["a"], [S], [((1,), (2, 3))], [None])
+    with pytest.raises(ValueError, match="no function batt"):
+        swathe.arc.Batt.from_text("def solve_a(I):\n    return vmirror(I)\n")
+    with pytest.raises(ValueError, match="unknown function"):
+        swathe.arc.Batt.from_text(text.replace("rbind", "bind"))

@@ -25,6 +25,17 @@ class RawLibrary:
         str,
     ]: ...
 
+class RawBatt:
+    rejected: list[str]
+    def __init__(self, file: str, text: str) -> None: ...
+    def batch(
+        self,
+        arguments: list[tuple[Any, Any, Any]],
+        n_threads: int,
+        ordered: Callable[..., Any],
+        function: Callable[[str], Any],
+    ) -> list[tuple[list[tuple[int, bool, str, Any]], list[tuple[int, str, str, Any]]]]: ...
+
 def call_primitive(
     name: str, firsts: Iterable[Any], rest: tuple[Any, ...], ordered: Callable[..., Any]
 ) -> list[Any]: ...

@@ -92,13 +92,16 @@ fn tell(changes: &TableChanges) -> Result<Code, CliError> {
 /// The run's command line, limited to this problem and writing to another folder.
 fn words(command: &str, program: &Program, id: &str, out: &Path) -> Result<Vec<String>, CliError> {
     /// Flags with a value that do not apply to a single problem.
-    const DROPPED: [&str; 8] = [
+    const DROPPED: [&str; 11] = [
         "--out",
         "-o",
         "--shard",
         "--flame",
         "--progress",
         "--submission",
+        "--save-programs",
+        "--layout",
+        "--extend",
         "--limit",
         "--verify",
     ];

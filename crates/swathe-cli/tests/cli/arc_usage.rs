@@ -12,6 +12,10 @@ fn bad_usage_is_told_with_thing_value_and_hint() {
     fs::create_dir(folder.path().join("empty")).unwrap();
     fs::write(folder.path().join("empty.py"), "# nothing\n").unwrap();
     fs::write(folder.path().join("bytes.py"), [b'a', 0xff]).unwrap();
+    let of_batt = "def solve_a(S, I, C):\n    return vmirror_t(I)\n";
+    fs::write(folder.path().join("of_batt.py"), of_batt).unwrap();
+    let unknown = of_batt.replace("vmirror_t", "turn");
+    fs::write(folder.path().join("unknown.py"), unknown).unwrap();
     fs::write(folder.path().join("words.json"), "words").unwrap();
     fs::write(folder.path().join("list.json"), "[1]").unwrap();
     fs::write(folder.path().join("none.json"), "{}").unwrap();
@@ -42,12 +46,29 @@ fn bad_usage_is_told_with_thing_value_and_hint() {
         format!("{arc} --call-memory lots"),
         format!("{arc} --shard 1/2 --submission s.json"),
         format!("{arc} --memory lots"),
+        format!("{arc} --shard 1/2 --save-programs kept"),
+        format!("{arc} --layout tokpidjin"),
+        format!("{arc} --layout tokpidjin --save-programs kept"),
+        format!("{arc} --layout other --save-programs kept"),
+        format!("{arc} --harvest --pairing own"),
+        format!("{arc} --extend missing --pairing own"),
+        format!("{arc} --extend missing"),
         "arc frobnicate".to_owned(),
         "arc explain".to_owned(),
         "arc explain --programs programs.py --dot".to_owned(),
         "arc explain --programs programs.py --program 01fce304".to_owned(),
         "arc explain --programs programs.py --program nobody".to_owned(),
         "arc submit missing".to_owned(),
+        "arc batt".to_owned(),
+        "arc batt missing.py --tasks tasks --out run".to_owned(),
+        "arc mutate --programs programs.py".to_owned(),
+        "arc mutate --programs missing.py --to run".to_owned(),
+        "arc mutate --programs programs.py --count few --to run".to_owned(),
+        "arc mutate --programs programs.py --count 0 --to run".to_owned(),
+        "arc mutate --programs programs.py of_batt.py --to run".to_owned(),
+        "arc combine --programs programs.py --to run".to_owned(),
+        "arc combine --programs of_batt.py --differs programs.py --to run".to_owned(),
+        "arc combine --programs unknown.py --to run".to_owned(),
         "arc show missing 01fce304".to_owned(),
         "arc show missing 01fce304 -o picture.gif".to_owned(),
     ];
@@ -74,6 +95,9 @@ fn help_teaches() {
         ("arc_explain", "arc explain"),
         ("arc_show", "arc show"),
         ("arc_submit", "arc submit"),
+        ("arc_batt", "arc batt"),
+        ("arc_mutate", "arc mutate"),
+        ("arc_combine", "arc combine"),
     ] {
         let ended = swathe(folder.path(), &format!("{line} --help")).expect(0);
         insta::assert_snapshot!(format!("help_{name}"), ended.stdout);

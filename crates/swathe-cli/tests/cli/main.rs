@@ -1,8 +1,12 @@
 //! Tests that run the real program as users do.
 
 mod arc;
+mod arc_batt;
+mod arc_extend;
+mod arc_generate;
 mod arc_inputs;
 mod arc_runs;
+mod arc_saved;
 mod arc_show;
 mod arc_usage;
 mod array_inputs;

@@ -4,7 +4,9 @@
 //! Every file here that is not an input is made from tables in the run folder, so that it is the same after a resumed
 //! run and after a merge.
 
+mod batt_scores;
 mod dictionary_column;
+mod differs;
 mod profile;
 mod ranking;
 mod samples;
@@ -20,6 +22,10 @@ use arrow::array::{
 };
 use arrow::datatypes::{DataType, Field, Schema};
 
+pub(crate) use batt_scores::batt_scores;
+pub use batt_scores::write_batt_scores;
+pub(crate) use differs::differ_scores;
+pub use differs::write_differs;
 pub use profile::{ProfileRow, profile_rows, write_profile};
 pub(crate) use ranking::ProgramScore;
 pub use ranking::{Ranked, ranking};

@@ -8,10 +8,15 @@ use arrow::array::{
     StringArray, UInt32Builder, UInt64Builder,
 };
 use arrow::datatypes::{DataType, Int32Type, Schema, SchemaRef};
-use swathe_arc::{Call, Fault, GridPrograms, Output, Problem};
+use swathe_arc::{Batt, Call, Fault, Output, Problem};
 
 use swathe_formats::described_field::{described, mark_values};
+use swathe_run::store::row_numbers::RowNumbers;
 use swathe_run::store::rows::Rows;
+use swathe_run::store::run_folder::{FolderError, RowFile};
+
+use crate::arc_answer::ArcAnswer;
+use crate::differ_files::DifferFiles;
 
 /// The name of the table.
 pub const RESULTS: &str = "results";
@@ -42,6 +47,8 @@ pub struct ArcRows {
     output_hash: UInt64Builder,
     output_bytes: UInt64Builder,
     n_calls: Counts,
+    differ_files: Option<Arc<DifferFiles>>,
+    row_files: Vec<RowFile>,
 }
 
 #[derive(Default)]
@@ -58,8 +65,12 @@ struct Counts {
 const ROW_BYTES: usize = 64;
 
 impl ArcRows {
-    /// Rows for these samples and all programs that run on them.
-    pub fn new(workload: &GridPrograms, problems: Arc<Vec<Problem>>) -> ArcRows {
+    /// Rows for these samples and all programs that run on them, with the files of the differs' values.
+    pub fn new(
+        workload: &Batt,
+        problems: Arc<Vec<Problem>>,
+        differ_files: Option<Arc<DifferFiles>>,
+    ) -> ArcRows {
         let mut first_rows = vec![0];
         let mut tasks: Vec<String> = Vec::new();
         let mut task_keys = Vec::with_capacity(problems.len());
@@ -75,7 +86,7 @@ impl ArcRows {
         ArcRows {
             problems,
             first_rows,
-            programs: Names::new(workload.library().names()),
+            programs: Names::new(workload.names()),
             tasks: Names::new(tasks.iter().map(String::as_str)),
             task_keys,
             splits: Names::new(SPLITS),
@@ -93,6 +104,8 @@ impl ArcRows {
             output_hash: UInt64Builder::new(),
             output_bytes: UInt64Builder::new(),
             n_calls: Counts::default(),
+            differ_files,
+            row_files: Vec::new(),
         }
     }
 
@@ -217,7 +230,7 @@ const VALUES: &[&str] = &[
 ];
 
 impl Rows for ArcRows {
-    type Solution = Vec<Call>;
+    type Solution = ArcAnswer;
 
     fn table(&self) -> &'static str {
         RESULTS
@@ -300,11 +313,28 @@ impl Rows for ArcRows {
         )
     }
 
+    fn begin(&mut self, problems: &RowNumbers) -> Result<(), FolderError> {
+        match &self.differ_files {
+            Some(files) => files.prepare(problems),
+            None => Ok(()),
+        }
+    }
+
+    fn write_error(&self) -> Option<FolderError> {
+        self.differ_files.as_ref()?.take_write_error()
+    }
+
+    fn take_files(&mut self) -> Vec<RowFile> {
+        std::mem::take(&mut self.row_files)
+    }
+
     fn first_row(&self, index: usize) -> u64 {
         self.first_rows[index]
     }
 
-    fn append(&mut self, index: usize, calls: &Vec<Call>) -> usize {
+    fn append(&mut self, index: usize, answer: &ArcAnswer) -> usize {
+        let calls = &answer.calls;
+        self.row_files.extend(answer.differs.clone());
         let problem = &self.problems[index];
         let is_answer_known = problem.sample().output.is_some();
         let n = calls.len();

@@ -1,6 +1,10 @@
 //! `swathe arc`: grid programs on tasks.
 
+mod asked;
+mod combine;
 mod explain;
+mod harvest;
+mod mutate;
 mod show;
 
 use std::collections::BTreeMap;
@@ -8,20 +12,24 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::PROGRAM;
+use crate::arc_answer::ArcRun;
 use crate::arc_run::{self, ProfileRow, ProgramRow, profile_rows};
 use crate::arc_table::ArcRows;
+use crate::differ_files::{DifferFiles, DifferRow};
+use crate::known_calls::KnownCalls;
 use crate::program_input::{ProgramInput, ProgramInputError, read_programs};
+use crate::saved_programs::{save_programs, save_tokpidjin};
 use crate::submission::write_submission;
 use crate::task_input::{TaskInput, TaskInputError, read_tasks};
+use asked::{Asked, check_extended};
+use harvest::{HarvestFiles, add_harvest};
 use serde_json::{Value, json};
-use swathe::{AsSolved, Source};
-use swathe_arc::{Dialect, GridPrograms, Library, Limits, Order, Pairing, Problem};
+use swathe::Source;
+use swathe_arc::{Batt, Dialect, Limits, Problem};
 use swathe_run::kind::Extent;
 use swathe_run::store::run_folder::{FolderError, RunJson, write_file};
 
-use crate::flags::{
-    ArcAskedFlags, ArcFlags, ArcVerb, DialectName, OrderName, OutputsName, PairingName,
-};
+use crate::flags::{ArcFlags, ArcJobFlags, ArcVerb, DialectName, LayoutName, PairingName};
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::interrupt;
 use swathe_command::run_command::{Provenance, run_command};
@@ -31,9 +39,13 @@ use swathe_command::summary::counted;
 use swathe_command::{error, status, warning};
 
 pub(crate) fn arc(flags: &ArcFlags) -> Result<Code, CliError> {
-    match (&flags.verb, &flags.asked) {
-        (None, Some(asked)) => run_programs(asked, &flags.run),
-        (Some(ArcVerb::Run(run)), _) => run_programs(&run.asked, &run.run),
+    let job = flags.job.as_ref();
+    match (&flags.verb, flags.asked.as_ref().zip(job)) {
+        (None, Some((asked, job))) => run_programs(&Asked::programs(asked, job), &flags.run),
+        (Some(ArcVerb::Run(run)), _) => {
+            run_programs(&Asked::programs(&run.asked, &run.job), &run.run)
+        }
+        (Some(ArcVerb::Batt(batt)), _) => run_programs(&Asked::batt(batt), &batt.run),
         (Some(ArcVerb::Explain(explain)), _) => explain::explain(explain),
         (Some(ArcVerb::Show(flags)), _) => show::show(flags),
         (Some(ArcVerb::Submit(submit)), _) => {
@@ -42,6 +54,8 @@ pub(crate) fn arc(flags: &ArcFlags) -> Result<Code, CliError> {
             swathe_command::stdout::line(submit.to.display())?;
             Ok(Code::Solved)
         }
+        (Some(ArcVerb::Mutate(flags)), _) => mutate::mutate(flags),
+        (Some(ArcVerb::Combine(flags)), _) => combine::combine(flags),
         (None, None) => Err(CliError::usage("swathe arc needs programs and tasks")
             .hint("swathe arc --programs FILE --tasks PATH --out RUN; --help shows more")),
     }
@@ -59,18 +73,14 @@ fn check_kind(run: &Path) -> Result<(), CliError> {
     )
 }
 
-fn run_programs(flags: &ArcAskedFlags, run: &RunFlags) -> Result<Code, CliError> {
+fn run_programs(asked: &Asked<'_>, run: &RunFlags) -> Result<Code, CliError> {
+    let flags = asked.flags;
     let run = resolve(run, &flags.out, &PROGRAM)?;
     let limits = limits(flags)?;
-    if flags.submission.is_some() && run.output.shard.is_some() {
-        return Err(
-            CliError::usage("--submission needs the whole run, not a shard").hint(
-                "leave it out; after `swathe merge RUN` type `swathe arc submit RUN --to FILE`",
-            ),
-        );
-    }
-    let programs = interrupt::while_reading(|| programs(&flags.programs, flags.dialect))?;
+    asked.check_flags(run.output.shard.is_some())?;
+    let mut programs = interrupt::while_reading(|| programs(asked.files, flags.dialect))?;
     print_dialects(&programs.dialects, flags.dialect);
+    asked.check_layout(&programs)?;
     let mut tasks = interrupt::while_reading(|| tasks(&flags.tasks))?;
     let names = tasks.tasks.iter().map(|task| task.name.as_str());
     if let Some(chosen) = run.selection.choose("task", names)? {
@@ -79,23 +89,42 @@ fn run_programs(flags: &ArcAskedFlags, run: &RunFlags) -> Result<Code, CliError>
     }
     let rejected = Rejected::of(&programs, &tasks);
     rejected.print_summary();
-    let asked = ArcJob::new(flags, limits, programs, tasks);
-    asked.warn_of_the_unpaired();
+    let harvest_files = match (flags.harvest, run.explain) {
+        (false, _) => HarvestFiles::default(),
+        (true, true) => {
+            status!("the plan is without harvested programs: --explain evaluates nothing");
+            HarvestFiles::default()
+        }
+        (true, false) => {
+            let made = |library| asked.workload(library, limits);
+            match add_harvest(&mut programs, &tasks.tasks, &run, made)? {
+                Some(files) => files,
+                None => {
+                    status!("interrupted while harvesting: nothing was written");
+                    return Ok(Code::Interrupted);
+                }
+            }
+        }
+    };
+    let job = ArcJob::new(asked, limits, programs, tasks, &run.output.out)?;
+    job.warn_of_the_unpaired();
     let (folder, is_explained) = (run.output.folder(), run.explain);
     let is_shard = run.output.shard.is_some();
-    let rows = ArcRows::new(&asked.workload, Arc::clone(&asked.problems));
-    let source = Source::from_vec(&asked.workload, asked.problems.to_vec());
+    let source = Source::from_vec(&job.finish.workload, job.problems.to_vec());
+    let files = job.finish.differ_files.clone();
+    let rows = ArcRows::new(&job.finish.workload, Arc::clone(&job.problems), files);
     let code = run_command(
-        &Arc::new(AsSolved(Arc::clone(&asked.workload))),
+        &job.finish,
         &source,
         run,
-        asked.provenance,
+        job.provenance,
         rows,
         Box::new(|_| {
-            arc_run::write_inputs(&folder, &asked.problems, &asked.program_rows)?;
+            arc_run::write_inputs(&folder, &job.problems, &job.program_rows)?;
             rejected.write(&folder)?;
+            harvest_files.write(&folder)?;
             if flags.profile {
-                let rows = profile_rows(&asked.workload.profile());
+                let rows = profile_rows(&job.finish.workload.profile());
                 arc_run::write_profile(&folder, &rows)?;
                 status!("{}", profile_text(&rows).trim_end());
             }
@@ -107,6 +136,19 @@ fn run_programs(flags: &ArcAskedFlags, run: &RunFlags) -> Result<Code, CliError>
     if let (Some(path), true) = (&flags.submission, has_tasks) {
         write_submission(&folder, path)?;
         status!("submission: {}", path.display());
+    }
+    if let (Some(to), true) = (&flags.save_programs, has_tasks) {
+        let workload = &job.finish.workload;
+        let n_saved = match flags.layout {
+            LayoutName::Plain => save_programs(&folder, workload, to)?,
+            LayoutName::Tokpidjin => {
+                let files = job.finish.differ_files.as_ref();
+                let differs = files.map_or(&[][..], |files| files.rows());
+                save_tokpidjin(&folder, workload, differs, &job.problems, to)?
+            }
+        };
+        let saved = counted(n_saved, "program", "programs");
+        status!("{saved} saved: {}", to.display());
     }
     Ok(match code {
         Code::Solved if !rejected.is_empty() && !is_explained => Code::SomeFailed,
@@ -143,14 +185,27 @@ pub(crate) fn after_tables(run: &Path, extent: Extent) -> Result<Vec<String>, Fo
         Extent::Whole => {}
     }
     let summary = arc_run::write_tasks(run)?;
-    Ok(vec![format!(
+    let mut notes = vec![format!(
         "{} of {} solved by some program",
         summary.n_solved,
         counted(summary.n_tasks, "task", "tasks")
-    )])
+    )];
+    if RunJson::read(run)?
+        .identity
+        .settings
+        .contains_key(DIFFERS_SETTING)
+    {
+        arc_run::write_batt_scores(run)?;
+        let n_rows = arc_run::write_differs(run)?;
+        notes.push(format!("{} of differs", counted(n_rows, "value", "values")));
+    }
+    Ok(notes)
 }
 
-fn limits(flags: &ArcAskedFlags) -> Result<Limits, CliError> {
+/// The setting that runs with differs have: which answers they see.
+const DIFFERS_SETTING: &str = "differs-see";
+
+fn limits(flags: &ArcJobFlags) -> Result<Limits, CliError> {
     let work_max = flags.call_work.replace('_', "").parse::<u64>();
     let work_max = work_max.ok().filter(|&n| (1..=WORK_MAX).contains(&n));
     let bytes_max = parse_bytes(&flags.call_memory).filter(|&n| n <= CALL_BYTES_MAX);
@@ -187,6 +242,27 @@ fn programs(paths: &[PathBuf], dialect: DialectName) -> Result<ProgramInput, Cli
             }
         })
     })
+}
+
+/// The programs of files for a command that makes other files of them: rejected ones are printed and left out, and the
+/// code says so.
+fn usable_programs(
+    paths: &[PathBuf],
+    dialect: DialectName,
+) -> Result<(ProgramInput, Code), CliError> {
+    let input = programs(paths, dialect)?;
+    for error in &input.rejected {
+        error!("{error}");
+    }
+    if input.programs.is_empty() {
+        return Err(CliError::usage("none of the programs can be used")
+            .hint("the errors above say what is wrong with them"));
+    }
+    let code = match input.rejected.is_empty() {
+        true => Code::Solved,
+        false => Code::SomeFailed,
+    };
+    Ok((input, code))
 }
 
 /// Says once which dialects the files were found to be in, unless all are in arc-dsl or the flags chose one.
@@ -270,65 +346,76 @@ impl Rejected {
 
 /// The job that the flags describe, with all inputs read.
 struct ArcJob {
-    workload: Arc<GridPrograms>,
+    finish: Arc<ArcRun>,
     problems: Arc<Vec<Problem>>,
     program_rows: Vec<ProgramRow>,
     provenance: Provenance,
+    pairing: PairingName,
     task_names: Vec<String>,
 }
 
 impl ArcJob {
     fn new(
-        flags: &ArcAskedFlags,
+        asked: &Asked<'_>,
         limits: Limits,
         programs: ProgramInput,
         tasks: TaskInput,
-    ) -> ArcJob {
+        out: &Path,
+    ) -> Result<ArcJob, CliError> {
         let program_rows = programs.programs.iter().zip(&programs.files_of_programs);
-        let program_rows = program_rows
-            .map(|(program, file)| ProgramRow {
-                name: program.name.clone(),
-                file: file.display().to_string(),
-                line: program.line as u64,
-                n_statements: program.n_statements() as u64,
-            })
-            .collect();
-        let mut workload = GridPrograms::new(Library::new(programs.programs));
-        workload.pairing = match flags.pairing {
-            PairingName::All => Pairing::All,
-            PairingName::Own => Pairing::Own,
+        let program_rows = program_rows.map(|(program, file)| ProgramRow::of(program, file));
+        let program_rows: Vec<ProgramRow> = program_rows.collect();
+        let differs = match asked.has_differs {
+            true => programs.differs,
+            false => Vec::new(),
         };
-        workload.order = match flags.order {
-            OrderName::Cpython => Order::Cpython,
-            OrderName::Sorted => Order::Sorted,
+        let differ_rows = differs.iter().zip(&programs.files_of_differs);
+        let differ_rows = differ_rows.map(|(differ, file)| DifferRow::of(differ, file));
+        let differ_rows = differ_rows.collect();
+        let differ_files =
+            (asked.has_differs).then(|| Arc::new(DifferFiles::new(out, differ_rows)));
+        let mut workload = Batt::new(programs.programs, &differs, |library| {
+            let mut programs = asked.workload(library, limits);
+            if asked.flags.profile {
+                programs.start_profile();
+            }
+            programs
+        });
+        workload.shows_tests = shows_tests(asked.flags);
+        let problems: Vec<Problem> = tasks.tasks.iter().flat_map(Problem::all).collect();
+        let settings = settings(asked, &limits);
+        let known_calls = match asked.extend {
+            None => None,
+            Some(run) => {
+                check_extended(run, &settings)?;
+                let known = KnownCalls::of(run, &program_rows, &problems)?;
+                known.leave_out(&mut workload);
+                let taken = counted(known.n_calls(), "call", "calls");
+                status!("{taken} taken from {}", run.display());
+                Some(known)
+            }
         };
-        workload.limits = limits;
-        if flags.profile {
-            workload.start_profile();
-        }
-        if flags.outputs == OutputsName::All {
-            workload.output_bytes_max = usize::MAX;
-        }
-        let problems = tasks.tasks.iter().flat_map(Problem::all).collect();
         let inputs = programs.files.into_iter().chain(tasks.files).collect();
-        ArcJob {
-            provenance: Provenance {
-                settings: settings(flags, &limits),
-                inputs,
-            },
-            workload: Arc::new(workload),
+        Ok(ArcJob {
+            provenance: Provenance { settings, inputs },
+            finish: Arc::new(ArcRun {
+                workload: Arc::new(workload),
+                differ_files,
+                known_calls,
+            }),
             problems: Arc::new(problems),
             program_rows,
+            pairing: asked.pairing,
             task_names: tasks.tasks.iter().map(|task| task.name.clone()).collect(),
-        }
+        })
     }
 
     /// Warns of tasks without a program, which get no rows under `--pairing own`.
     fn warn_of_the_unpaired(&self) {
-        if self.workload.pairing == Pairing::All {
+        if self.pairing == PairingName::All {
             return;
         }
-        let without = |name: &&String| self.workload.programs_for(name).is_empty();
+        let without = |name: &&String| self.finish.workload.programs_for(name).is_empty();
         let names: Vec<&String> = self.task_names.iter().filter(without).collect();
         if let Some(first) = names.first() {
             warning!(
@@ -343,14 +430,26 @@ impl ArcJob {
     }
 }
 
+/// Whether differs see the answers of tests: not if a submission is made.
+fn shows_tests(flags: &ArcJobFlags) -> bool {
+    flags.submission.is_none()
+}
+
 /// The settings that results depend on.
-fn settings(flags: &ArcAskedFlags, limits: &Limits) -> BTreeMap<String, Value> {
+fn settings(asked: &Asked<'_>, limits: &Limits) -> BTreeMap<String, Value> {
+    let flags = asked.flags;
     let name = |value: &dyn std::fmt::Debug| json!(format!("{value:?}").to_lowercase());
     // A dialect that each file decides follows from the files, whose contents are recorded.
     let dialect = flags.dialect.dialect();
     let dialect = dialect.map(|dialect| ("dialect", json!(dialect.name())));
+    let sees = match shows_tests(flags) {
+        true => "all answers",
+        false => "answers of demonstrations",
+    };
+    let harvest = flags.harvest.then_some(("harvest", json!(true)));
+    let differs = asked.has_differs.then(|| (DIFFERS_SETTING, json!(sees)));
     [
-        ("pairing", name(&flags.pairing)),
+        ("pairing", name(&asked.pairing)),
         ("order", name(&flags.order)),
         ("outputs", name(&flags.outputs)),
         ("call-work", json!(limits.work_max)),
@@ -358,6 +457,8 @@ fn settings(flags: &ArcAskedFlags, limits: &Limits) -> BTreeMap<String, Value> {
     ]
     .into_iter()
     .chain(dialect)
+    .chain(harvest)
+    .chain(differs)
     .map(|(name, value)| (name.to_owned(), value))
     .collect()
 }

@@ -1,11 +1,17 @@
 //! Flags of `swathe arc`.
 
+mod batt;
+mod generate;
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
 use swathe_arc::Dialect;
 use swathe_command::run_flags::RunFlags;
+
+pub(crate) use batt::ArcBattFlags;
+pub(crate) use generate::{ArcCombineFlags, ArcMutateFlags};
 
 /// Runs grid programs in the ARC DSL on tasks, and says which program solves what.
 ///
@@ -19,6 +25,8 @@ pub(crate) struct ArcFlags {
     pub(crate) verb: Option<ArcVerb>,
     #[command(flatten)]
     pub(crate) asked: Option<ArcAskedFlags>,
+    #[command(flatten)]
+    pub(crate) job: Option<ArcJobFlags>,
     #[command(flatten)]
     pub(crate) run: RunFlags,
 }
@@ -53,6 +61,15 @@ pub(crate) enum ArcVerb {
     Show(ArcShowFlags),
     /// Write two attempts for every test of a finished run, by the best programs
     Submit(ArcSubmitFlags),
+    /// Run generated `batt` files on tasks: candidates and differs, scored
+    #[command(after_help = batt::EXAMPLES)]
+    Batt(Box<ArcBattFlags>),
+    /// Write variants of programs: functions and arguments replaced, parts of programs spliced
+    #[command(after_help = generate::MUTATE_EXAMPLES)]
+    Mutate(ArcMutateFlags),
+    /// Merge programs into one function `batt`, each statement once
+    #[command(after_help = generate::COMBINE_EXAMPLES)]
+    Combine(ArcCombineFlags),
 }
 
 const EXPLAIN_EXAMPLES: &str = "\
@@ -75,6 +92,8 @@ pub(crate) struct ArcRunFlags {
     #[command(flatten)]
     pub(crate) asked: ArcAskedFlags,
     #[command(flatten)]
+    pub(crate) job: ArcJobFlags,
+    #[command(flatten)]
     pub(crate) run: RunFlags,
 }
 
@@ -84,6 +103,25 @@ pub(crate) struct ArcAskedFlags {
     /// Python files of programs: functions of one grid, lines that call primitives, a return
     #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
     pub(crate) programs: Vec<PathBuf>,
+    /// Which programs run on which task: all, or own (the program solve_<task> on the task of that
+    /// name)
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHICH",
+        default_value = "all",
+        hide_possible_values = true
+    )]
+    pub(crate) pairing: PairingName,
+    /// Take the calls of this finished run that are the same, and evaluate only the others: those of
+    /// new or changed programs and tasks
+    #[arg(long, value_name = "RUN")]
+    pub(crate) extend: Option<PathBuf>,
+}
+
+/// What programs run on, and how.
+#[derive(Debug, Args)]
+pub(crate) struct ArcJobFlags {
     /// What the programs are written in: auto (each file by its imports and names), arc-dsl, batt
     /// (generated files, and solvers of S, I and C) or re-arc (verifiers)
     #[arg(
@@ -101,16 +139,6 @@ pub(crate) struct ArcAskedFlags {
     /// The folder of the run
     #[arg(short, long, value_name = "DIR")]
     pub(crate) out: PathBuf,
-    /// Which programs run on which task: all, or own (the program solve_<task> on the task of that
-    /// name)
-    #[arg(
-        long,
-        value_enum,
-        value_name = "WHICH",
-        default_value = "all",
-        hide_possible_values = true
-    )]
-    pub(crate) pairing: PairingName,
     /// The order in which programs see the elements of sets: cpython (as CPython 3.8 to 3.13 iterates
     /// them, bit-exact with the Python reference) or sorted
     #[arg(
@@ -134,6 +162,25 @@ pub(crate) struct ArcAskedFlags {
     /// Write two attempts for every test, by the best programs, as the ARC Prize wants them
     #[arg(long, value_name = "FILE")]
     pub(crate) submission: Option<PathBuf>,
+    /// Look for solutions among the values that programs compute on the way: every statement whose
+    /// value is right on all demonstrations of a task is a program too, called harvest_<hash>
+    #[arg(long)]
+    pub(crate) harvest: bool,
+    /// Write the programs that solve a task or are the best at one as files, minimised to the
+    /// statements that they need
+    #[arg(long, value_name = "DIR")]
+    pub(crate) save_programs: Option<PathBuf>,
+    /// How --save-programs names the files: plain (DIR/<program>.py) or tokpidjin
+    /// (DIR/solver_dir/solve_<task>/<score>/<time class>/<md5>.py, at most 32 for a task)
+    #[arg(
+        long,
+        value_enum,
+        value_name = "LAYOUT",
+        default_value = "plain",
+        hide_possible_values = true,
+        requires = "save_programs"
+    )]
+    pub(crate) layout: LayoutName,
     /// Measure the time of every primitive and program; the table is RUN/profile.parquet
     #[arg(long)]
     pub(crate) profile: bool,
@@ -191,6 +238,14 @@ pub(crate) enum OutputsName {
     Short,
     /// All, however long
     All,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LayoutName {
+    /// A file for each program, under its name
+    Plain,
+    /// The folders that the tools of the repository tokpidjin read
+    Tokpidjin,
 }
 
 #[derive(Debug, Args)]

@@ -1,14 +1,18 @@
 //! The command `swathe arc`: it reads tasks and programs, writes tables, submissions and pictures,
 //! and makes its section of the page.
 
+pub mod arc_answer;
 pub mod arc_picture;
 pub mod arc_run;
 pub mod arc_table;
 mod command;
 mod demo;
+pub mod differ_files;
 mod flags;
+pub mod known_calls;
 mod page;
 pub mod program_input;
+pub mod saved_programs;
 pub mod submission;
 pub mod task_input;
 

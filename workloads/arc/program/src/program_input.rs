@@ -18,6 +18,10 @@ pub struct ProgramInput {
     pub dialects: Vec<Dialect>,
     /// The file of each program.
     pub files_of_programs: Vec<PathBuf>,
+    /// The rows that `batt` functions append to `s`, in the order of the files.
+    pub differs: Vec<Program>,
+    /// The file of each differ.
+    pub files_of_differs: Vec<PathBuf>,
     /// Why others were rejected.
     pub rejected: Vec<ParseError>,
     /// The files that were read.
@@ -85,6 +89,9 @@ pub fn read_programs(
         }
         input.dialects.push(parsed.dialect);
         input.rejected.extend(errors);
+        let files = std::iter::repeat_n(path.clone(), parsed.differs.len());
+        input.files_of_differs.extend(files);
+        input.differs.extend(parsed.differs);
         let mut starts: Vec<usize> = Vec::new();
         for program in programs {
             if let Some((file, line)) = first_by_name.get(&program.name) {

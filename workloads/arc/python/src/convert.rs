@@ -2,22 +2,29 @@
 
 use pyo3::exceptions::{PyMemoryError, PyTimeoutError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFrozenSet, PyInt, PyList, PySet, PyTuple};
-use swathe_arc::{Fault, Grid, Value};
+use pyo3::types::{PyBool, PyFloat, PyFrozenSet, PyInt, PyList, PySet, PyTuple};
+use swathe_arc::{Fault, Grid, Value, encode};
 
 /// A value as the Python reference would return it. `ordered` makes a frozenset that iterates in a
-/// given order; it is used where a plain frozenset would not.
+/// given order; it is used where a plain frozenset would not. `function` makes an object of the text
+/// of a function; without it, a function is an error.
 pub(crate) fn to_python<'py>(
     py: Python<'py>,
     value: &Value,
     ordered: &Bound<'py, PyAny>,
+    function: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     Ok(match value {
         Value::None => py.None().into_bound(py),
         Value::Bool(truth) => PyBool::new(py, *truth).to_owned().into_any(),
         Value::Int(number) => PyInt::new(py, *number).into_any(),
+        // Lookups that find nothing give one and the same object, which containers compare by.
+        Value::Float(number) if number.is_nan() => py.import("math")?.getattr("nan")?,
+        Value::Float(number) => PyFloat::new(py, *number).into_any(),
         Value::Set(set) => {
-            let items = set.iter().map(|item| to_python(py, &item, ordered));
+            let items = set
+                .iter()
+                .map(|item| to_python(py, &item, ordered, function));
             let items: Vec<_> = items.collect::<PyResult<_>>()?;
             let plain = PyFrozenSet::new(py, &items)?;
             let mut is_in_order = true;
@@ -31,9 +38,12 @@ pub(crate) fn to_python<'py>(
         }
         value if value.is_tuple() => {
             let items = value.elements().unwrap_or_default();
-            let items = items.iter().map(|item| to_python(py, item, ordered));
+            let items = items
+                .iter()
+                .map(|item| to_python(py, item, ordered, function));
             PyTuple::new(py, items.collect::<PyResult<Vec<_>>>()?)?.into_any()
         }
+        value if let Some(function) = function => function.call1((encode(value),))?,
         _ => {
             return Err(PyTypeError::new_err(
                 "the result is a function, which is no value of Python's",

@@ -1,5 +1,6 @@
 //! Grid programs for Python: libraries of programs, tasks as dicts, exact values.
 
+mod batt;
 mod convert;
 mod library;
 
@@ -14,6 +15,7 @@ use swathe_python::submodule;
 pub fn register(parent: &Bound<'_, PyModule>) -> PyResult<()> {
     submodule(parent, "arc", |module| {
         module.add_class::<library::RawLibrary>()?;
+        module.add_class::<batt::RawBatt>()?;
         module.add_function(wrap_pyfunction!(library::call_primitive, module)?)
     })
 }

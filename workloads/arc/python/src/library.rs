@@ -106,7 +106,7 @@ impl RawLibrary {
         let mut made = None;
         evaluator.run_some(&input, [program], |_, result| {
             made = Some(match result {
-                Ok(value) => to_python(py, value, ordered),
+                Ok(value) => to_python(py, value, ordered, None),
                 Err(fault) => Err(error_of(*fault)),
             });
         });
@@ -305,7 +305,7 @@ pub(crate) fn call_primitive<'py>(
         let first = from_python(&first?)?;
         let arguments: Vec<_> = std::iter::once(first).chain(rest.iter().cloned()).collect();
         let result = call(&function, &arguments).map_err(error_of)?;
-        results.push(to_python(py, &result, ordered)?);
+        results.push(to_python(py, &result, ordered, None)?);
     }
     Ok(results)
 }

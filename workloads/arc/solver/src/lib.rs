@@ -27,8 +27,8 @@
 //! fast form (ragged grids, None in a grid, huge coordinates) take a general path that follows the reference statement
 //! by statement.
 
+mod batt;
 mod columns;
-mod differs;
 mod evaluate;
 mod generate;
 mod grid_ops;
@@ -42,7 +42,7 @@ mod task_json;
 mod value;
 mod workload;
 
-pub use differs::{DifferCall, Differs, Rating};
+pub use batt::{Batt, BattCalls, DifferCall, Rating, SampleKey};
 pub use evaluate::library::{Counts, Library};
 pub use evaluate::meter::{Limits, Order, set_dialect, set_order};
 pub use evaluate::profile::StatementTime;

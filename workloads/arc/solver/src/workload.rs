@@ -4,8 +4,9 @@ use crate::evaluate::library::Library;
 use crate::evaluate::meter::{Limits, Order};
 use crate::evaluate::profile::{Profile, StatementTime};
 use crate::evaluate::score::{Score, score};
-use crate::evaluate::{Evaluator, VALUE_BYTES, Values};
+use crate::evaluate::{Evaluator, Inputs, VALUE_BYTES, Values};
 use crate::task::{Sample, Task};
+use crate::value::Value;
 use crate::value::encode::Output;
 use crate::value::fault::Fault;
 use std::collections::HashMap;
@@ -165,6 +166,103 @@ impl GridPrograms {
     pub fn library(&self) -> &Library {
         &self.library
     }
+
+    /// Runs these programs, given in ascending order, on a sample.
+    pub(crate) fn run_on(
+        &self,
+        problem: &Problem,
+        inputs: Inputs<'_>,
+        programs: impl IntoIterator<Item = usize>,
+        kept: &mut KeptValues,
+        stop: &Stop,
+        mut done: impl FnMut(usize, Result<&Value, &Fault>),
+    ) -> Result<(), Stopped> {
+        let mut evaluator = kept.evaluator(&self.library, self.order, self.limits, &problem.task);
+        evaluator.keep_at_most(self.kept_bytes_max);
+        evaluator.watch(stop);
+        if self.profile.is_some() {
+            evaluator.start_profile();
+        }
+        let finished = evaluator.run_while(inputs, programs, |program, result| {
+            done(program, result);
+            if stop.requested() {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        });
+        if let (Some(all), Some(own)) = (&self.profile, evaluator.take_profile()) {
+            for (name, n_calls, time) in own.by_primitive(&self.library) {
+                swathe::record_time(name, n_calls, time);
+            }
+            let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+            all.merge(&own);
+        }
+        // After a stop, a kept value may be a false timeout.
+        if !stop.requested() {
+            kept.keep(&problem.task, evaluator);
+        }
+        if finished.is_break() {
+            Err(Stopped)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// The calls of one sample, as their results arrive.
+pub(crate) struct CallCollector<'a> {
+    of: &'a GridPrograms,
+    sample: &'a Sample,
+    pub(crate) calls: Vec<Call>,
+    /// Programs that end in the same node have the same output: its text and score are made once.
+    known: HashMap<u32, u32>,
+    /// Different nodes may still have equal outputs, which then share their text.
+    texts: HashMap<u128, Arc<str>>,
+}
+
+impl<'a> CallCollector<'a> {
+    pub(crate) fn new(
+        of: &'a GridPrograms,
+        sample: &'a Sample,
+        n_calls: usize,
+    ) -> CallCollector<'a> {
+        CallCollector {
+            of,
+            sample,
+            calls: Vec::with_capacity(n_calls),
+            known: HashMap::new(),
+            texts: HashMap::new(),
+        }
+    }
+
+    pub(crate) fn push(&mut self, program: usize, result: Result<&Value, &Fault>) {
+        let (output, score) = match result {
+            Err(fault) => (Err(*fault), None),
+            Ok(value) => {
+                let node = self.of.library.output_node(program) as u32;
+                let number = *self.known.entry(node).or_insert(self.calls.len() as u32);
+                match self.calls.get(number as usize) {
+                    Some(call) => (call.output.clone(), call.score),
+                    None => {
+                        let wanted = self.sample.output.as_ref();
+                        let score = wanted.map(|wanted| score(value, wanted));
+                        let mut output = Output::of(value, self.of.output_bytes_max);
+                        if let Some(text) = &mut output.text {
+                            let same = self.texts.entry(output.hash).or_insert(Arc::clone(text));
+                            *text = Arc::clone(same);
+                        }
+                        (Ok(output), score)
+                    }
+                }
+            }
+        };
+        self.calls.push(Call {
+            program,
+            output,
+            score,
+        });
+    }
 }
 
 impl Problem {
@@ -293,64 +391,12 @@ impl Workload for GridPrograms {
     ) -> Result<Vec<Call>, Stopped> {
         let sample = problem.sample();
         let programs = self.programs_for(&problem.task.name);
-        let mut calls: Vec<Call> = Vec::with_capacity(programs.len());
-        // Programs that end in the same node have the same output: its text and score are made once.
-        let mut known: HashMap<u32, u32> = HashMap::new();
-        // Different nodes may still have equal outputs, which then share their text.
-        let mut texts: HashMap<u128, Arc<str>> = HashMap::new();
-        let mut evaluator = kept.evaluator(&self.library, self.order, self.limits, &problem.task);
-        evaluator.keep_at_most(self.kept_bytes_max);
-        evaluator.watch(stop);
-        if self.profile.is_some() {
-            evaluator.start_profile();
-        }
-        let finished = evaluator.run_while(sample, programs, |program, result| {
-            let (output, score) = match result {
-                Err(fault) => (Err(*fault), None),
-                Ok(value) => {
-                    let node = self.library.output_node(program) as u32;
-                    let number = *known.entry(node).or_insert(calls.len() as u32);
-                    match calls.get(number as usize) {
-                        Some(call) => (call.output.clone(), call.score),
-                        None => {
-                            let score = sample.output.as_ref().map(|wanted| score(value, wanted));
-                            let mut output = Output::of(value, self.output_bytes_max);
-                            if let Some(text) = &mut output.text {
-                                let same = texts.entry(output.hash).or_insert(Arc::clone(text));
-                                *text = Arc::clone(same);
-                            }
-                            (Ok(output), score)
-                        }
-                    }
-                }
-            };
-            calls.push(Call {
-                program,
-                output,
-                score,
-            });
-            if stop.requested() {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
-        });
-        if let (Some(all), Some(own)) = (&self.profile, evaluator.take_profile()) {
-            for (name, n_calls, time) in own.by_primitive(&self.library) {
-                swathe::record_time(name, n_calls, time);
-            }
-            let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
-            all.merge(&own);
-        }
-        // After a stop, a kept value may be a false timeout.
-        if !stop.requested() {
-            kept.keep(&problem.task, evaluator);
-        }
-        if finished.is_break() {
-            Err(Stopped)
-        } else {
-            Ok(calls)
-        }
+        let mut calls = CallCollector::new(self, sample, programs.len());
+        let inputs = Inputs::from(sample);
+        self.run_on(problem, inputs, programs, kept, stop, |program, result| {
+            calls.push(program, result);
+        })?;
+        Ok(calls.calls)
     }
 
     fn can_compare(&self) -> bool {

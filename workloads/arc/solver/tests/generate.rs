@@ -246,3 +246,20 @@ fn what_programs_return_is_not_harvested() {
         .collect();
     assert!(found.iter().all(|program| !own.contains(&program.digest())));
 }
+
+/// A statement that the output does not need fails on the second demonstration, and the program with it.
+#[test]
+fn what_a_program_returns_is_harvested_where_the_program_fails() {
+    let text = "def a(I):\n    x1 = ofcolor(I, NINE)\n    x2 = first(x1)\n    return vmirror(I)\n";
+    let harvest = Harvest::new(GridPrograms::new(Library::new(read_back(text))));
+    let task = r#"{"train": [{"input": [[9, 1]], "output": [[1, 9]]},
+        {"input": [[1, 2, 3]], "output": [[3, 2, 1]]}], "test": []}"#;
+    let tasks = [Arc::new(Task::from_json("turn", task).unwrap())];
+    let outcomes = swathe::solve_slice(&harvest, &tasks, 1, &swathe::Stop::new());
+    let found = harvest.programs([outcomes[0].solution().unwrap()]);
+    let texts: Vec<String> = found
+        .iter()
+        .map(|program| program.definition("p"))
+        .collect();
+    assert_eq!(texts, ["def p(I):\n    O = vmirror(I)\n    return O\n"]);
+}

@@ -1,6 +1,6 @@
 //! Identities: what makes two runs the same run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
@@ -169,22 +169,36 @@ fn is_same_setting(then: &Value, now: &Value) -> bool {
 fn input_differences(then: &[InputFile], now: &[InputFile]) -> Vec<String> {
     /// Thousands of lines would hide what happened.
     const N_NAMED_MAX: usize = 5;
+    let by_name = |files: &'_ [InputFile]| -> HashMap<String, usize> {
+        let names = files.iter().enumerate();
+        names.map(|(at, file)| (file.name.clone(), at)).collect()
+    };
+    let (then_by_name, now_by_name) = (by_name(then), by_name(now));
+    let is_known = |file: &&InputFile| then_by_name.contains_key(&file.name);
+    let is_moved = then.len() == now.len() && !now.iter().any(|file| is_known(&file));
     let mut lines = Vec::new();
-    // The same contents under another name (a moved folder) are the same input.
-    for (then, now) in then.iter().zip(now) {
-        if !then.may_equal(now) {
-            lines.push(format!(
+    for (at, file) in now.iter().enumerate() {
+        // The same contents under another name (a moved folder) are the same input.
+        let before = match is_moved {
+            true => Some(at),
+            false => then_by_name.get(&file.name).copied(),
+        };
+        match before.map(|at| &then[at]) {
+            None => lines.push(format!("  input {}: it was not given then", file.name)),
+            Some(before) if !before.may_equal(file) => lines.push(format!(
                 "  input {}: its contents changed ({} bytes then, {} now)",
-                now.name, then.n_bytes, now.n_bytes
-            ));
+                file.name, before.n_bytes, file.n_bytes
+            )),
+            Some(_) => {}
         }
     }
-    if then.len() != now.len() {
-        lines.push(format!(
-            "  inputs: {} files then, {} now",
-            then.len(),
-            now.len()
-        ));
+    let is_gone = |file: &&InputFile| !is_moved && !now_by_name.contains_key(&file.name);
+    for file in then.iter().filter(is_gone) {
+        lines.push(format!("  input {}: it is not given now", file.name));
+    }
+    let is_in_place = |(then, now): (&InputFile, &InputFile)| then.may_equal(now);
+    if lines.is_empty() && (then.len() != now.len() || !then.iter().zip(now).all(is_in_place)) {
+        lines.push("  inputs: the same files in another order".to_owned());
     }
     if lines.len() > N_NAMED_MAX {
         let n_more = lines.len() - N_NAMED_MAX;
@@ -398,6 +412,38 @@ mod tests {
             (json!(u64::MAX), json!(u64::MAX - 1), false),
         ] {
             assert_eq!(is_same_setting(&then, &now), is_same, "{then} {now}");
+        }
+    }
+
+    #[test]
+    fn inputs_are_compared_by_name() {
+        let file =
+            |name: &str, contents: &str| InputFile::of_bytes(Path::new(name), contents.as_bytes());
+        let [a, b, c] = ["a", "b", "c"].map(|name| file(name, name));
+        let (changed, moved) = (file("b", "other"), ["x/a", "x/b"].map(|n| file(n, &n[2..])));
+        let cases: [(&[&InputFile], &[&str]); 8] = [
+            (&[&a, &b], &[]),
+            (
+                &[&a, &changed],
+                &["  input b: its contents changed (1 bytes then, 5 now)"],
+            ),
+            // A file before the others does not change them.
+            (&[&c, &a, &b], &["  input c: it was not given then"]),
+            (&[&b], &["  input a: it is not given now"]),
+            (&[&b, &a], &["  inputs: the same files in another order"]),
+            (
+                &[&a, &a, &b],
+                &["  inputs: the same files in another order"],
+            ),
+            (&[&moved[0], &moved[1]], &[]),
+            (
+                &[&moved[0], &moved[0]],
+                &["  input x/a: its contents changed (1 bytes then, 1 now)"],
+            ),
+        ];
+        for (now, lines) in cases {
+            let now: Vec<InputFile> = now.iter().map(|file| (*file).clone()).collect();
+            assert_eq!(input_differences(&[a.clone(), b.clone()], &now), lines);
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use arrow::datatypes::{DataType, Schema, UInt32Type, UInt64Type};
-use swathe_arc::{Grid, Problem, grid_from_value};
+use swathe_arc::{Grid, Problem, Program, grid_from_value};
 
 use crate::arc_table::SPLITS;
 use swathe_formats::described_field::described;
@@ -42,6 +42,24 @@ pub struct ProgramRow {
     pub line: u64,
     /// Its length.
     pub n_statements: u64,
+    /// The task of the row that it fills in a `batt` function.
+    pub candidate: String,
+    /// Its digest: equal programs have equal ones.
+    pub digest: String,
+}
+
+impl ProgramRow {
+    /// The row of a program from this file.
+    pub fn of(program: &Program, file: &Path) -> ProgramRow {
+        ProgramRow {
+            name: program.name.clone(),
+            file: file.display().to_string(),
+            line: program.line as u64,
+            n_statements: program.n_statements() as u64,
+            candidate: program.row_task().to_owned(),
+            digest: program.digest(),
+        }
+    }
 }
 
 /// Writes the tables of the samples and programs that are run.
@@ -153,6 +171,16 @@ fn programs_batch(programs: &[ProgramRow]) -> RecordBatch {
             DataType::UInt64,
             "its calls, nested ones included",
         ),
+        described(
+            "candidate",
+            DataType::Utf8,
+            "the task of its row in a batt file, or what follows solve_ in its name",
+        ),
+        described(
+            "digest",
+            DataType::Utf8,
+            "12 bytes of the BLAKE3 hash of its text without its name: equal programs have equal ones",
+        ),
     ]);
     let columns: Vec<ArrayRef> = vec![
         Arc::new(UInt64Array::from_iter_values(0..programs.len() as u64)),
@@ -167,6 +195,12 @@ fn programs_batch(programs: &[ProgramRow]) -> RecordBatch {
         )),
         Arc::new(UInt64Array::from_iter_values(
             programs.iter().map(|program| program.n_statements),
+        )),
+        Arc::new(StringArray::from_iter_values(
+            programs.iter().map(|program| &program.candidate),
+        )),
+        Arc::new(StringArray::from_iter_values(
+            programs.iter().map(|program| &program.digest),
         )),
     ];
     RecordBatch::try_new(Arc::new(schema), columns).expect("the columns have one length")
@@ -218,7 +252,14 @@ pub fn read_samples(run: &Path) -> Result<Vec<SampleRow>, FolderError> {
 /// # Errors
 /// If the table cannot be read or has other columns.
 pub fn read_programs(run: &Path) -> Result<Vec<ProgramRow>, FolderError> {
-    let columns = ["program", "file", "line", "statements"];
+    let columns = [
+        "program",
+        "file",
+        "line",
+        "statements",
+        "candidate",
+        "digest",
+    ];
     read_rows(run, PROGRAMS, &columns, |batch| {
         let (name, file) = (
             string_column(batch, "program")?,
@@ -229,11 +270,18 @@ pub fn read_programs(run: &Path) -> Result<Vec<ProgramRow>, FolderError> {
             numbers.ok_or_else(|| format!("{name} is no number"))
         };
         let (line, n_statements) = (number("line")?, number("statements")?);
+        // Runs of earlier versions do not have these.
+        let text = |name: &str, at: usize| match string_column(batch, name) {
+            Ok(texts) => texts.value(at).to_owned(),
+            Err(_) => String::new(),
+        };
         let row = |at: usize| ProgramRow {
             name: name.value(at).to_owned(),
             file: file.value(at).to_owned(),
             line: line.value(at),
             n_statements: n_statements.value(at),
+            candidate: text("candidate", at),
+            digest: text("digest", at),
         };
         Ok((0..batch.num_rows()).map(row).collect())
     })

@@ -28,7 +28,7 @@ pub fn combined(programs: &[Program], differs: &[Program]) -> String {
     merged.rate(differs, "None", &Operand::Input);
     for program in programs {
         let output = merged.add(program, None);
-        let task = task_of(program);
+        let task = program.row_task();
         let number = merged.row(&output, task);
         let _ = writeln!(
             merged.text,
@@ -41,15 +41,6 @@ pub fn combined(programs: &[Program], differs: &[Program]) -> String {
         head_text(Dialect::Batt, true),
         merged.text
     )
-}
-
-fn task_of(program: &Program) -> &str {
-    if let Some(row) = &program.row {
-        return row.task.as_deref().unwrap_or("None");
-    }
-    let name = program.name.strip_prefix("solve_");
-    name.filter(|name| !name.is_empty())
-        .unwrap_or(&program.name)
 }
 
 #[derive(Default)]

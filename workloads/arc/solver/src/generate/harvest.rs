@@ -8,7 +8,7 @@ use crate::task::Task;
 use crate::value::Value;
 use crate::value::grid::Grid;
 use crate::workload::{GridPrograms, KeptValues, Problem, Stopped};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use swathe::{DeviceKind, Need, Size, Stop, Workload};
@@ -91,14 +91,14 @@ impl Harvest {
         programs
     }
 
-    /// The nodes that are right on this demonstration, in ascending order; None if the run was stopped.
+    /// The nodes and the programs that are right on this demonstration, in ascending order; None if the run was stopped.
     fn right_on(
         &self,
         task: &Arc<Task>,
         index: usize,
         kept: &mut KeptValues,
         stop: &Stop,
-    ) -> Option<Vec<u32>> {
+    ) -> Option<(Vec<u32>, Vec<usize>)> {
         let sample = &task.train[index];
         let wanted = sample.output.as_ref()?;
         let GridPrograms { order, limits, .. } = self.programs;
@@ -106,13 +106,12 @@ impl Harvest {
         let mut evaluator = kept.evaluator(library, order, limits, task);
         evaluator.watch(stop);
         evaluator.find(Some(Finder::new(wanted)));
-        // What a program returns is known already, as long as the program is right.
-        let mut known: Vec<u32> = Vec::new();
+        let mut programs: Vec<usize> = Vec::new();
         let flow = evaluator.run_while(sample, 0..library.len(), |program, result| {
             if let Ok(value) = result
                 && score(value, wanted).equal
             {
-                known.push(library.output_node(program) as u32);
+                programs.push(program);
             }
             match stop.requested() {
                 true => ControlFlow::Break(()),
@@ -124,10 +123,40 @@ impl Harvest {
             return None;
         }
         kept.keep(task, evaluator);
-        known.sort_unstable();
-        nodes.retain(|node| known.binary_search(node).is_err());
         nodes.sort_unstable();
-        Some(nodes)
+        Some((nodes, programs))
+    }
+
+    /// The nodes that those of the programs return which are right on all demonstrations.
+    fn known_nodes(
+        &self,
+        task: &Arc<Task>,
+        mut programs: Vec<usize>,
+        kept: &mut KeptValues,
+        stop: &Stop,
+    ) -> HashSet<u32> {
+        let GridPrograms { order, limits, .. } = self.programs;
+        let library = self.programs.library();
+        let mut evaluator = kept.evaluator(library, order, limits, task);
+        evaluator.watch(stop);
+        for sample in &task.train {
+            let Some(wanted) = &sample.output else {
+                continue;
+            };
+            let mut right = Vec::with_capacity(programs.len());
+            evaluator.run_some(sample, programs, |program, result| {
+                if result.is_ok_and(|value| score(value, wanted).equal) {
+                    right.push(program);
+                }
+            });
+            programs = right;
+        }
+        let nodes = programs.into_iter().map(|p| library.output_node(p) as u32);
+        let nodes = nodes.collect();
+        if !stop.requested() {
+            kept.keep(task, evaluator);
+        }
+        nodes
     }
 
     /// Those of the nodes whose programs are right on all demonstrations.
@@ -201,8 +230,12 @@ impl Workload for Harvest {
         let Some(smallest) = smallest else {
             return Ok(Vec::new());
         };
-        let nodes = self.right_on(task, smallest, kept, stop).ok_or(Stopped)?;
-        let nodes = self.right_on_all(task, nodes, stop);
+        let right = self.right_on(task, smallest, kept, stop);
+        let (nodes, programs) = right.ok_or(Stopped)?;
+        let mut nodes = self.right_on_all(task, nodes, stop);
+        // What a program returns is no news, as long as the program itself is right.
+        let known = self.known_nodes(task, programs, kept, stop);
+        nodes.retain(|node| !known.contains(node));
         match stop.requested() {
             true => Err(Stopped),
             false => Ok(nodes),

@@ -5,6 +5,27 @@ use crate::language::program::{Callee, Constant, Operand, Program, Statement};
 use std::collections::{BTreeSet, HashMap};
 
 impl Library {
+    /// A program of the library with only the statements that its output needs, each once, as
+    /// [`Program::minimised`] makes it.
+    ///
+    /// ```
+    /// use swathe_arc::{Library, parse};
+    /// let text = "def a(I):\n    x1 = hmirror(I)\n    x2 = vmirror(I)\n    return x2\n";
+    /// let program = Library::new(parse("mine.py", text).programs).program(0);
+    /// assert_eq!(program.definition("b"), "def b(I):\n    O = vmirror(I)\n    return O\n");
+    /// ```
+    ///
+    /// # Panics
+    /// If there is no program of this number.
+    pub fn program(&self, number: usize) -> Program {
+        let entry = &self.entries[number];
+        Program {
+            name: entry.name.clone(),
+            dialect: entry.dialect,
+            ..self.program_at(entry.output).minimised()
+        }
+    }
+
     /// The program whose output is this node, with the statements that it needs.
     pub(crate) fn program_at(&self, node: u32) -> Program {
         let mut wanted: BTreeSet<u32> = BTreeSet::new();

@@ -27,6 +27,21 @@ impl Program {
     pub fn n_statements(&self) -> usize {
         self.statements.len()
     }
+
+    /// The task of the row that the program fills in a `batt` function: that of its own row (`None` if the row says
+    /// so), or what follows `solve_` in its name, or its name.
+    ///
+    /// ```
+    /// let programs = swathe_arc::parse("mine.py", "def solve_67a3c6ac(I):\n    return vmirror(I)\n").programs;
+    /// assert_eq!(programs[0].row_task(), "67a3c6ac");
+    /// ```
+    pub fn row_task(&self) -> &str {
+        if let Some(row) = &self.row {
+            return row.task.as_deref().unwrap_or("None");
+        }
+        let name = self.name.strip_prefix("solve_");
+        name.filter(|name| !name.is_empty()).unwrap_or(&self.name)
+    }
 }
 
 /// A row that a `batt` function appends: a candidate output, or how a value differs from the expected output.
