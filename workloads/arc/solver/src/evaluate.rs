@@ -1,5 +1,6 @@
 //! Evaluation: the merged graph of all programs on a sample.
 
+pub(crate) mod identity;
 pub(crate) mod library;
 pub(crate) mod meter;
 pub(crate) mod profile;
@@ -400,7 +401,10 @@ impl<'a> Evaluator<'a> {
                 if self.stop.as_ref().is_some_and(Stop::requested) {
                     return Err(Fault::Timeout);
                 }
-                let done = self.node(step);
+                let mut done = self.node(step);
+                if identity::take_doubt() {
+                    done = self.node_exactly(step);
+                }
                 let kept = match library.schedule().scopes[step as usize] {
                     Scope::Sample => &mut self.values.of_sample,
                     Scope::Task | Scope::Always => &mut self.values.lasting,
@@ -447,7 +451,7 @@ impl<'a> Evaluator<'a> {
             // No task was started, so there are no demonstrations.
             Node::Samples => return Done::given(Value::tuple(Vec::new())),
             Node::Constant(c, _) => return Done::given(c.value()),
-            Node::Call(head, args, guard, _) => (*head, args, guard),
+            Node::Call(head, args, guard, ..) => (*head, args, guard),
         };
         for &arg in args.iter().chain(if let Head::Node(f) = &head {
             Some(f)
@@ -461,7 +465,8 @@ impl<'a> Evaluator<'a> {
             }
         }
         let start = self.profile.as_ref().map(|_| Instant::now());
-        let several = if self.library.schedule().is_first_to_fix[id as usize] {
+        let is_deferred = self.library.schedule().is_first_to_fix[id as usize];
+        let several = if is_deferred && !identity::is_exact() {
             self.several(args[0])
         } else {
             None
@@ -482,6 +487,25 @@ impl<'a> Evaluator<'a> {
             profile.add(id, start.elapsed(), done.usage.work);
         }
         done
+    }
+
+    /// Evaluates a node and all that it depends on again, so that sets are one object where Python's are.
+    #[cold]
+    fn node_exactly(&mut self, id: u32) -> Done {
+        let cone = self.library.cone(id);
+        let _guard = identity::start_exact();
+        let before: Vec<Option<Done>> = cone
+            .iter()
+            .map(|&node| self.values.slots[node as usize].take())
+            .collect();
+        for &node in &cone {
+            self.values.slots[node as usize] = Some(self.node(node));
+        }
+        let done = self.values.slots[id as usize].take();
+        for (&node, before) in cone.iter().zip(before) {
+            self.values.slots[node as usize] = before;
+        }
+        done.expect("a node is in its cone")
     }
 
     /// A node's value, if it is a set with several elements, so that finding the first one takes a lookup.

@@ -1,6 +1,6 @@
 //! Primitives on containers: membership, combination and selection.
 
-use crate::evaluate::meter;
+use crate::evaluate::{identity, meter};
 use crate::set::distinct;
 use crate::set::set_cache;
 use crate::set::shifted_sets::{Copies, Listed};
@@ -47,8 +47,7 @@ pub(crate) fn intersection(a: &[Value]) -> Result {
     match (&a[0], &a[1]) {
         (Value::Bool(x), Value::Bool(y)) => return Ok(Value::Bool(x & y)),
         (Value::Set(x), Value::Set(y)) => {
-            let (larger, smaller) = if y.len() > x.len() { (y, x) } else { (x, y) };
-            return keep(smaller, larger, true);
+            return common(x, y);
         }
         _ => {}
     }
@@ -58,9 +57,25 @@ pub(crate) fn intersection(a: &[Value]) -> Result {
     }
 }
 
+/// `x & y`. CPython copies x if both are one object.
+fn common(x: &Rc<Set>, y: &Rc<Set>) -> Result {
+    let (larger, smaller) = if y.len() > x.len() { (y, x) } else { (x, y) };
+    let kept = positions(smaller, larger, true)?;
+    let is_one = Rc::ptr_eq(x, y);
+    let are_equal = kept.len() == larger.len();
+    Ok(at_positions(smaller, kept, |parent, kept| {
+        match (are_equal, identity::is_exact()) {
+            (true, true) if is_one => Recipe::Copied(parent),
+            (true, false) => Recipe::CopiedOrKept(parent, is_one),
+            _ => Recipe::Kept(parent, kept),
+        }
+    }))
+}
+
 pub(crate) fn difference(a: &[Value]) -> Result {
     if let (Value::Set(x), Value::Set(y)) = (&a[0], &a[1]) {
-        return keep(x, y, false);
+        let kept = positions(x, y, false)?;
+        return Ok(at_positions(x, kept, Recipe::Kept));
     }
     let mut kept = Vec::new();
     for e in op::items(&a[0])? {
@@ -69,12 +84,6 @@ pub(crate) fn difference(a: &[Value]) -> Result {
         }
     }
     op::rebuilt(&a[0], kept)
-}
-
-/// The elements of `set` that are in `other`, or those that are not, inserted as `set` is iterated.
-fn keep(set: &Rc<Set>, other: &Set, wanted: bool) -> Result {
-    let kept = positions(set, other, wanted)?;
-    Ok(at_positions(set, kept, Recipe::Kept))
 }
 
 /// `set - other`, by either of CPython's two algorithms.
@@ -321,15 +330,15 @@ fn extreme(container: &Value, greatest: bool) -> Result {
 }
 
 pub(crate) fn mostcommon(a: &[Value]) -> Result {
-    common(&a[0], true)
+    most_common(&a[0], true)
 }
 
 pub(crate) fn leastcommon(a: &[Value]) -> Result {
-    common(&a[0], false)
+    most_common(&a[0], false)
 }
 
 /// The first element of `set(container)` with the extreme count.
-fn common(container: &Value, most: bool) -> Result {
+fn most_common(container: &Value, most: bool) -> Result {
     let all = op::items(container)?;
     if !container.is_tuple() {
         return Err(Fault::AttributeError);
