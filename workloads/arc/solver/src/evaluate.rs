@@ -155,6 +155,8 @@ struct Done {
     /// The result is a set with several elements, and the node stands for its first element, which is looked up on
     /// demand.
     is_first_of: bool,
+    /// A set was made whose order may be in doubt.
+    makes_doubt: bool,
 }
 
 impl Done {
@@ -163,6 +165,7 @@ impl Done {
             result,
             usage,
             is_first_of: false,
+            makes_doubt: false,
         }
     }
 
@@ -393,6 +396,7 @@ impl<'a> Evaluator<'a> {
     /// Evaluates the steps of a program up to the first that fails.
     fn program(&mut self, program: usize) -> Result<()> {
         let mut total = Usage::default();
+        let mut is_doubtful = false;
         let library = self.library;
         let entry = &library.entries[program];
         meter::set_dialect(entry.dialect);
@@ -423,6 +427,7 @@ impl<'a> Evaluator<'a> {
             let done = self.values.slots[step as usize]
                 .as_ref()
                 .expect("just evaluated");
+            is_doubtful |= done.makes_doubt;
             total.work += done.usage.work;
             total.bytes += done.usage.bytes;
             // A step's own failure comes before the limits of the whole call.
@@ -441,7 +446,25 @@ impl<'a> Evaluator<'a> {
             let done = self.node(entry.output);
             self.values.slots[entry.output as usize] = Some(done);
         }
+        if is_doubtful {
+            self.settle(entry.output);
+        }
         Ok(())
+    }
+
+    /// Evaluates a node again if the order of a set in its value is in doubt, because callers may read it.
+    #[cold]
+    fn settle(&mut self, id: u32) {
+        let done = &self.values.slots[id as usize];
+        let result = done.as_ref().map(|done| &done.result);
+        if let Some(Ok(value)) = result
+            && identity::is_in_doubt(value)
+        {
+            let exact = self.node_exactly(id);
+            if let Some(done) = &mut self.values.slots[id as usize] {
+                done.result = exact.result;
+            }
+        }
     }
 
     fn node(&mut self, id: u32) -> Done {
@@ -481,6 +504,7 @@ impl<'a> Evaluator<'a> {
         });
         let done = Done {
             is_first_of,
+            makes_doubt: identity::take_made(),
             ..Done::new(measured)
         };
         if let (Some(profile), Some(start)) = (&mut self.profile, start) {

@@ -442,7 +442,7 @@ impl Set {
     pub(crate) fn layout(&self) -> &Layout {
         if let Some(layout) = self.layout.get() {
             if layout.is_in_doubt {
-                identity::doubt();
+                identity::record_doubt();
             }
             return layout;
         }
@@ -458,7 +458,7 @@ impl Set {
         });
         layout.is_in_doubt = identity::take_doubt();
         if layout.is_in_doubt || was_in_doubt {
-            identity::doubt();
+            identity::record_doubt();
         }
         // The recipe is no longer needed: release the sets it started from.
         self.recipe.replace(Recipe::Sequence);

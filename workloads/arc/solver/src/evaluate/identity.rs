@@ -7,10 +7,12 @@
 //! if and only if Python's are.
 
 use crate::set::set_cache::{self, CacheOff};
+use crate::value::Value;
 use std::cell::Cell;
 
 thread_local! {
     static IS_EXACT: Cell<bool> = const { Cell::new(false) };
+    static IS_MADE: Cell<bool> = const { Cell::new(false) };
     static IS_IN_DOUBT: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -34,8 +36,19 @@ impl Drop for ExactGuard {
     }
 }
 
+/// Records that a set was made whose order may be in doubt.
+pub(crate) fn record_made() {
+    IS_MADE.set(true);
+}
+
+/// Whether a set whose order may be in doubt was made since the last call.
+#[inline]
+pub(crate) fn take_made() -> bool {
+    IS_MADE.replace(false)
+}
+
 /// Records that an order that is in doubt was read.
-pub(crate) fn doubt() {
+pub(crate) fn record_doubt() {
     IS_IN_DOUBT.set(true);
 }
 
@@ -43,4 +56,17 @@ pub(crate) fn doubt() {
 #[inline]
 pub(crate) fn take_doubt() -> bool {
     IS_IN_DOUBT.replace(false)
+}
+
+/// Whether the order of a set in this value is in doubt.
+pub(crate) fn is_in_doubt(value: &Value) -> bool {
+    take_doubt();
+    read_orders(value);
+    take_doubt()
+}
+
+fn read_orders(value: &Value) {
+    for element in value.elements().unwrap_or_default() {
+        read_orders(&element);
+    }
 }

@@ -7,6 +7,7 @@ use crate::set::shifted_sets::{Copies, Listed};
 use crate::set::{self, Items, Set};
 use crate::set_order::recipe::{self, Recipe};
 use crate::value::fault::{Fault, Result};
+use crate::value::integer::wide;
 use crate::value::operator as op;
 use crate::value::packed::{self, ElementKind};
 use crate::value::tuple::Tuple;
@@ -53,7 +54,7 @@ pub(crate) fn intersection(a: &[Value]) -> Result {
     }
     match (a[0].as_int(), a[1].as_int()) {
         (Some(x), Some(y)) => Ok(Value::Int(x & y)),
-        _ => Err(Fault::TypeError),
+        _ => wide(&a[0], &a[1], op::linear, |x, y| x & y).ok_or(Fault::TypeError)?,
     }
 }
 
@@ -66,7 +67,10 @@ fn common(x: &Rc<Set>, y: &Rc<Set>) -> Result {
     Ok(at_positions(smaller, kept, |parent, kept| {
         match (are_equal, identity::is_exact()) {
             (true, true) if is_one => Recipe::Copied(parent),
-            (true, false) => Recipe::CopiedOrKept(parent, is_one),
+            (true, false) => {
+                identity::record_made();
+                Recipe::CopiedOrKept(parent, is_one)
+            }
             _ => Recipe::Kept(parent, kept),
         }
     }))
@@ -170,7 +174,7 @@ pub(crate) fn dedupe(a: &[Value]) -> Result {
 }
 
 pub(crate) fn repeat(a: &[Value]) -> Result {
-    let n = usize::try_from(op::int(&a[1])?).unwrap_or(0);
+    let n = usize::try_from(op::nearest_int(&a[1])?).unwrap_or(0);
     meter::build(n, 16)?;
     Value::tuple(vec![a[0].clone(); n])
 }

@@ -184,7 +184,7 @@ fn copied_or_kept(parent: &Set, is_copied: bool) -> Layout {
     let copied = copied(parent);
     let kept = Layout::of_hashes(&parent.hashes(), Some(&parent.layout().perm));
     if copied != kept {
-        identity::doubt();
+        identity::record_doubt();
     }
     if is_copied { copied } else { kept }
 }

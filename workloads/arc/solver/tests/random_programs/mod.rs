@@ -3,14 +3,14 @@
 use swathe_arc::{Dialect, Grid, PRIMITIVES, Primitive};
 
 /// Pseudo-random numbers (SplitMix64), the same for the same seed everywhere.
-pub struct Dice {
+pub(crate) struct Dice {
     state: u64,
     /// The dialect of random programs.
-    pub dialect: Dialect,
+    pub(crate) dialect: Dialect,
 }
 
 impl Dice {
-    pub fn new(seed: u64) -> Dice {
+    pub(crate) fn new(seed: u64) -> Dice {
         Dice {
             state: seed,
             dialect: Dialect::ArcDsl,
@@ -25,16 +25,16 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    pub fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         (self.roll() % n as u64) as usize
     }
 
-    pub fn pick<'t, T>(&mut self, from: &'t [T]) -> &'t T {
+    pub(crate) fn pick<'t, T>(&mut self, from: &'t [T]) -> &'t T {
         &from[self.below(from.len())]
     }
 
     /// Mostly small, at times as large as tasks may be; few colours make shapes, many make noise.
-    pub fn grid(&mut self) -> Grid {
+    pub(crate) fn grid(&mut self) -> Grid {
         let side_max = *self.pick(&[3, 3, 8, 8, 15, 30]);
         let (height, width) = (1 + self.below(side_max), 1 + self.below(side_max));
         let n_colors_max = *self.pick(&[2, 4, 10]);
@@ -46,7 +46,7 @@ impl Dice {
     }
 
     /// A primitive of the dialect.
-    pub fn primitive(&mut self) -> &'static Primitive {
+    pub(crate) fn primitive(&mut self) -> &'static Primitive {
         loop {
             let primitive = &PRIMITIVES[self.below(PRIMITIVES.len())];
             if primitive.is_in(self.dialect) {
@@ -56,7 +56,7 @@ impl Dice {
     }
 
     /// A call of a primitive or of an earlier result, on arguments that may or may not suit it.
-    pub fn line(&mut self, n_lines: usize) -> String {
+    pub(crate) fn line(&mut self, n_lines: usize) -> String {
         let (callee, n_args) = if n_lines > 0 && self.below(8) == 0 {
             (format!("x{}", self.below(n_lines)), 1 + self.below(2))
         } else {
