@@ -21,6 +21,7 @@ pub(crate) fn to_python<'py>(
         // Lookups that find nothing give one and the same object, which containers compare by.
         Value::Float(number) if number.is_nan() => py.import("math")?.getattr("nan")?,
         Value::Float(number) => PyFloat::new(py, *number).into_any(),
+        Value::Big(number) => py.get_type::<PyInt>().call1((number.to_string(),))?,
         Value::Set(set) => {
             let items = set
                 .iter()
@@ -62,6 +63,12 @@ pub(crate) fn from_python(object: &Bound<'_, PyAny>) -> PyResult<Value> {
     }
     if let Ok(number) = object.extract::<i64>() {
         return Ok(Value::Int(number));
+    }
+    if object.is_instance_of::<PyInt>() {
+        let digits = object.str()?.to_string();
+        return digits
+            .parse()
+            .map_err(|_| PyValueError::new_err(format!("{digits} is no integer")));
     }
     let items =
         || -> PyResult<Vec<Value>> { object.try_iter()?.map(|item| from_python(&item?)).collect() };
@@ -107,9 +114,7 @@ pub(crate) fn error_of(fault: Fault) -> PyErr {
         Fault::RecursionError => PyRecursionError::new_err(message),
         Fault::AttributeError => PyAttributeError::new_err(message),
         Fault::KeyError => PyKeyError::new_err(message),
-        Fault::OverflowError => {
-            PyOverflowError::new_err("an integer of the grid program exceeds 64 bits")
-        }
+        Fault::OverflowError => PyOverflowError::new_err(message),
         Fault::Timeout => PyTimeoutError::new_err("the grid program used up its work limit"),
         Fault::Memory => PyMemoryError::new_err("the grid program used up its memory limit"),
     }

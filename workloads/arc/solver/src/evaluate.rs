@@ -1,5 +1,6 @@
 //! Evaluation: the merged graph of all programs on a sample.
 
+pub(crate) mod identity;
 pub(crate) mod library;
 pub(crate) mod meter;
 pub(crate) mod profile;
@@ -154,6 +155,8 @@ struct Done {
     /// The result is a set with several elements, and the node stands for its first element, which is looked up on
     /// demand.
     is_first_of: bool,
+    /// A set was made whose order may be in doubt.
+    makes_doubt: bool,
 }
 
 impl Done {
@@ -162,6 +165,7 @@ impl Done {
             result,
             usage,
             is_first_of: false,
+            makes_doubt: false,
         }
     }
 
@@ -392,6 +396,7 @@ impl<'a> Evaluator<'a> {
     /// Evaluates the steps of a program up to the first that fails.
     fn program(&mut self, program: usize) -> Result<()> {
         let mut total = Usage::default();
+        let mut is_doubtful = false;
         let library = self.library;
         let entry = &library.entries[program];
         meter::set_dialect(entry.dialect);
@@ -400,7 +405,10 @@ impl<'a> Evaluator<'a> {
                 if self.stop.as_ref().is_some_and(Stop::requested) {
                     return Err(Fault::Timeout);
                 }
-                let done = self.node(step);
+                let mut done = self.node(step);
+                if identity::take_doubt() {
+                    done = self.node_exactly(step);
+                }
                 let kept = match library.schedule().scopes[step as usize] {
                     Scope::Sample => &mut self.values.of_sample,
                     Scope::Task | Scope::Always => &mut self.values.lasting,
@@ -419,6 +427,7 @@ impl<'a> Evaluator<'a> {
             let done = self.values.slots[step as usize]
                 .as_ref()
                 .expect("just evaluated");
+            is_doubtful |= done.makes_doubt;
             total.work += done.usage.work;
             total.bytes += done.usage.bytes;
             // A step's own failure comes before the limits of the whole call.
@@ -437,7 +446,25 @@ impl<'a> Evaluator<'a> {
             let done = self.node(entry.output);
             self.values.slots[entry.output as usize] = Some(done);
         }
+        if is_doubtful {
+            self.settle(entry.output);
+        }
         Ok(())
+    }
+
+    /// Evaluates a node again if the order of a set in its value is in doubt, because callers may read it.
+    #[cold]
+    fn settle(&mut self, id: u32) {
+        let done = &self.values.slots[id as usize];
+        let result = done.as_ref().map(|done| &done.result);
+        if let Some(Ok(value)) = result
+            && identity::is_in_doubt(value)
+        {
+            let exact = self.node_exactly(id);
+            if let Some(done) = &mut self.values.slots[id as usize] {
+                done.result = exact.result;
+            }
+        }
     }
 
     fn node(&mut self, id: u32) -> Done {
@@ -447,7 +474,7 @@ impl<'a> Evaluator<'a> {
             // No task was started, so there are no demonstrations.
             Node::Samples => return Done::given(Value::tuple(Vec::new())),
             Node::Constant(c, _) => return Done::given(c.value()),
-            Node::Call(head, args, guard, _) => (*head, args, guard),
+            Node::Call(head, args, guard, ..) => (*head, args, guard),
         };
         for &arg in args.iter().chain(if let Head::Node(f) = &head {
             Some(f)
@@ -461,7 +488,8 @@ impl<'a> Evaluator<'a> {
             }
         }
         let start = self.profile.as_ref().map(|_| Instant::now());
-        let several = if self.library.schedule().is_first_to_fix[id as usize] {
+        let is_deferred = self.library.schedule().is_first_to_fix[id as usize];
+        let several = if is_deferred && !identity::is_exact() {
             self.several(args[0])
         } else {
             None
@@ -476,12 +504,32 @@ impl<'a> Evaluator<'a> {
         });
         let done = Done {
             is_first_of,
+            makes_doubt: identity::take_made(),
             ..Done::new(measured)
         };
         if let (Some(profile), Some(start)) = (&mut self.profile, start) {
             profile.add(id, start.elapsed(), done.usage.work);
         }
         done
+    }
+
+    /// Evaluates a node and all that it depends on again, so that sets are one object where Python's are.
+    #[cold]
+    fn node_exactly(&mut self, id: u32) -> Done {
+        let cone = self.library.cone(id);
+        let _guard = identity::start_exact();
+        let before: Vec<Option<Done>> = cone
+            .iter()
+            .map(|&node| self.values.slots[node as usize].take())
+            .collect();
+        for &node in &cone {
+            self.values.slots[node as usize] = Some(self.node(node));
+        }
+        let done = self.values.slots[id as usize].take();
+        for (&node, before) in cone.iter().zip(before) {
+            self.values.slots[node as usize] = before;
+        }
+        done.expect("a node is in its cone")
     }
 
     /// A node's value, if it is a set with several elements, so that finding the first one takes a lookup.

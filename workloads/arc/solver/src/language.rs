@@ -3,6 +3,7 @@
 pub(crate) mod cone;
 pub(crate) mod dialect;
 pub(crate) mod explain;
+pub(crate) mod frames;
 pub(crate) mod parse;
 pub(crate) mod primitive;
 mod primitive_table;

@@ -65,6 +65,7 @@ pub use value::closure::{Closure, call};
 pub use value::encode::{Output, encode};
 pub use value::fault::Fault;
 pub use value::grid::{Grid, KnownGrid};
+pub use value::integer::BigInteger;
 pub use value::packed::ElementKind;
 pub use value::tuple::Tuple;
 pub use workload::{Call, GridPrograms, KeptValues, Pairing, Problem, Stopped};

@@ -8,6 +8,7 @@ pub(crate) mod rectangle_hash;
 pub(crate) mod set_cache;
 pub(crate) mod shifted_sets;
 
+use crate::evaluate::identity;
 use crate::evaluate::meter::{self, Order};
 use crate::primitives::collection::one_color;
 use crate::set::line_segment::LineSegment;
@@ -440,6 +441,9 @@ impl Set {
     #[inline]
     pub(crate) fn layout(&self) -> &Layout {
         if let Some(layout) = self.layout.get() {
+            if layout.is_in_doubt {
+                identity::record_doubt();
+            }
             return layout;
         }
         self.follow_recipe()
@@ -447,10 +451,15 @@ impl Set {
 
     #[cold]
     fn follow_recipe(&self) -> &Layout {
-        let layout = meter::unmetered(|| match meter::order() {
+        let was_in_doubt = identity::take_doubt();
+        let mut layout = meter::unmetered(|| match meter::order() {
             Order::Cpython => recipe::layout(self, &self.recipe.borrow()),
             Order::Sorted => self.sorted_layout(),
         });
+        layout.is_in_doubt = identity::take_doubt();
+        if layout.is_in_doubt || was_in_doubt {
+            identity::record_doubt();
+        }
         // The recipe is no longer needed: release the sets it started from.
         self.recipe.replace(Recipe::Sequence);
         self.layout.get_or_init(|| Box::new(layout))

@@ -6,6 +6,7 @@ pub(crate) mod fault;
 pub(crate) mod float;
 pub(crate) mod grid;
 pub(crate) mod hash;
+pub(crate) mod integer;
 pub(crate) mod operator;
 pub(crate) mod packed;
 pub(crate) mod planes;
@@ -18,6 +19,7 @@ use crate::value::closure::Closure;
 use crate::value::fault::{Fault, Result};
 use crate::value::grid::KnownGrid;
 use crate::value::hash::TupleHash;
+use crate::value::integer::BigInteger;
 use crate::value::packed::ElementKind;
 use crate::value::tuple::Tuple;
 use std::cmp::Ordering;
@@ -42,7 +44,7 @@ pub enum Value {
     None,
     /// `True` or `False`; equal to 1 or 0.
     Bool(bool),
-    /// An integer of 64 bits; arithmetic that overflows is an error of the call.
+    /// An integer of 64 bits.
     Int(i64),
     /// A tuple of two integers.
     Pair(i32, i32),
@@ -65,6 +67,8 @@ pub enum Value {
     /// A floating-point number: what the `batt` dialect gives for a lookup that found nothing. The bits of a
     /// not-a-number tell apart those that Python made at different times.
     Float(f64),
+    /// An integer beyond 64 bits, where arithmetic overflowed.
+    Big(Rc<BigInteger>),
 }
 
 /// Values nested deeper than this are refused: dropping and comparing them recurses.
@@ -200,7 +204,7 @@ impl Value {
         Value::Duo((d >> 32) as u32, d as u32, kind)
     }
 
-    /// The integer, if it is one; booleans count as integers.
+    /// The integer, if it is one of 64 bits; booleans count as integers.
     #[inline]
     pub fn as_int(&self) -> Option<i64> {
         match *self {
@@ -291,7 +295,7 @@ impl Value {
             Value::Bool(b) => *b,
             Value::Int(n) => *n != 0,
             Value::Float(x) => *x != 0.0,
-            Value::Closure(_) | Value::Primitive(_) => true,
+            Value::Closure(_) | Value::Primitive(_) | Value::Big(_) => true,
             _ => !self.is_empty(),
         }
     }
@@ -302,6 +306,7 @@ impl Value {
             | Value::Bool(_)
             | Value::Int(_)
             | Value::Float(_)
+            | Value::Big(_)
             | Value::Primitive(_) => 0,
             Value::Pair(..) | Value::Triple(..) => 1,
             Value::Cell(..) | Value::Grid(_) => 2,
@@ -321,6 +326,7 @@ impl Value {
             | Value::Float(_)
             | Value::Primitive(_) => 1,
             Value::Pair(..) | Value::Cell(..) | Value::Triple(..) | Value::Duo(..) => 1,
+            Value::Big(n) => n.weight(),
             Value::Grid(g) => u32::try_from(g.cells().len()).unwrap_or(u32::MAX),
             Value::Tuple(t) => t.weight(),
             Value::Set(s) => s.weight(),
@@ -335,6 +341,7 @@ impl Value {
             Value::Bool(b) => u64::from(*b),
             Value::Int(n) => hash::int(*n),
             Value::Float(x) => hash::float(*x),
+            Value::Big(n) => n.py_hash(),
             Value::Triple(i, j, c) => hash::triple(hash::place_lanes(*i, *j), *c),
             Value::Pair(i, j) => hash::pair(*i, *j),
             Value::Cell(c, i, j) => hash::cell(*c, *i, *j),
@@ -362,7 +369,7 @@ impl Value {
         fn class(v: &Value) -> u8 {
             match v {
                 Value::None => 0,
-                Value::Bool(_) | Value::Int(_) | Value::Float(_) => 1,
+                Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Big(_) => 1,
                 Value::Set(_) => 3,
                 Value::Closure(_) | Value::Primitive(_) => 4,
                 _ => 2,
@@ -374,6 +381,7 @@ impl Value {
                 (Value::Pair(a, b), Value::Pair(c, d)) => (a, b).cmp(&(c, d)),
                 (Value::Cell(x, a, b), Value::Cell(y, c, d)) => (x, a, b).cmp(&(y, c, d)),
                 (Value::Float(_), _) | (_, Value::Float(_)) => float::ascending(self, other),
+                (Value::Big(_), _) | (_, Value::Big(_)) => integer::ascending(self, other),
                 (Value::Set(a), Value::Set(b)) if Rc::ptr_eq(a, b) => Ordering::Equal,
                 (Value::Set(a), Value::Set(b)) => a.ascending(b),
                 (Value::Grid(a), Value::Grid(b)) if Rc::ptr_eq(a, b) => Ordering::Equal,
@@ -414,6 +422,7 @@ impl PartialEq for Value {
             (Value::Grid(a), Value::Grid(b)) => Rc::ptr_eq(a, b) || ***a == ***b,
             (Value::Set(a), Value::Set(b)) => Rc::ptr_eq(a, b) || a.equals(b),
             (Value::None, Value::None) => true,
+            (Value::Big(a), Value::Big(b)) => a == b,
             (Value::Closure(a), Value::Closure(b)) => Rc::ptr_eq(a, b),
             (Value::Primitive(a), Value::Primitive(b)) => a == b,
             (Value::Tuple(a), Value::Tuple(b)) => Rc::ptr_eq(a, b) || a.equals(b),

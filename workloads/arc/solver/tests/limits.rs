@@ -99,27 +99,189 @@ fn recursion() {
 }
 
 #[test]
-fn integers_never_wrap() {
+fn frames_are_counted_as_in_cpython() {
+    // How often a function can be composed with itself, by CPython 3.11 with its limit of 1000 frames, of which the
+    // module, the function that drives the programs and the program are three.
+    for (body, n_max) in [
+        ("f = power(increment, N)\nreturn ONE", 997),
+        ("f = power(increment, N)\nreturn f(0)", 997),
+        ("f = power(increment, N)\nreturn apply(f, (1, 2, 3))", 995),
+        ("f = power(increment, N)\nreturn apply(f, initset(2))", 995),
+        ("f = power(increment, N)\nreturn sfilter((1, 2, 3), f)", 995),
+        (
+            "f = power(identity, N)\nreturn mapply(f, ((1, 2), (3, 4)))",
+            994,
+        ),
+        (
+            "f = power(identity, N)\nreturn mfilter(((1, 2), (3, 4)), f)",
+            994,
+        ),
+        ("f = power(increment, N)\nreturn order((1, 2, 3), f)", 995),
+        ("f = power(increment, N)\nreturn argmax((1, 2, 3), f)", 995),
+        ("f = power(increment, N)\nreturn valmax((1, 2, 3), f)", 995),
+        ("f = power(increment, N)\nreturn extract((1, 2, 3), f)", 995),
+        ("f = power(increment, N)\nreturn rapply((f, f), 3)", 995),
+        (
+            "f = power(increment, N)\ng = compose(f, f)\nreturn g(0)",
+            996,
+        ),
+        (
+            "f = power(increment, N)\ng = chain(identity, f, identity)\nreturn g(0)",
+            996,
+        ),
+        (
+            "f = power(increment, N)\ng = fork(add, f, identity)\nreturn g(0)",
+            996,
+        ),
+        (
+            "f = power(increment, N)\ng = matcher(f, 5)\nreturn g(0)",
+            996,
+        ),
+        ("f = power(rbind(add, ONE), N)\nreturn f(0)", 996),
+        (
+            "f = power(rbind(shift, UNITY), N)\nreturn size(f(asindices(I)))",
+            995,
+        ),
+        ("f = power(normalize, N)\nreturn size(f(asindices(I)))", 994),
+        ("f = power(vmirror, N)\nreturn f(I)", 996),
+        ("f = power(hmirror, N)\nreturn f(I)", 997),
+        ("f = power(rot90, N)\nreturn f(I)", 996),
+    ] {
+        let at = |n: i32| {
+            let body = body.replace("N)", &format!("{n})"));
+            let text = format!("def p(I):\n    {}\n", body.replace('\n', "\n    "));
+            outcome(&text)
+        };
+        assert!(at(n_max).is_ok(), "{body}: {n_max} gives {:?}", at(n_max));
+        assert_eq!(at(n_max + 1), Err(Fault::RecursionError), "{body}: {n_max}");
+    }
+}
+
+#[test]
+fn integers_beyond_64_bits() {
     check(
         "f = power(double, 62)\nreturn f(1)",
         Ok("4611686018427387904"),
     );
     check(
         "f = power(double, 63)\nreturn f(1)",
-        Err(Fault::OverflowError),
+        Ok("9223372036854775808"),
     );
     check(
         "return invert(-9223372036854775808)",
-        Err(Fault::OverflowError),
+        Ok("9223372036854775808"),
     );
     check(
         "return add(9223372036854775807, 1)",
-        Err(Fault::OverflowError),
+        Ok("9223372036854775808"),
     );
     check(
         "return divide(-9223372036854775808, -1)",
-        Err(Fault::OverflowError),
+        Ok("9223372036854775808"),
     );
+    let big = "b = multiply(9223372036854775807, 9223372036854775807)\n";
+    for (call, wanted) in [
+        ("b", "85070591730234615847396907784232501249"),
+        ("subtract(b, b)", "0"),
+        (
+            "halve(invert(b))",
+            "-42535295865117307923698453892116250625",
+        ),
+        (
+            "divide(b, invert(9223372036854775806))",
+            "-9223372036854775809",
+        ),
+        ("divide(invert(b), b)", "-1"),
+        ("divide(ONE, b)", "0"),
+        ("even(b)", "false"),
+        ("even(increment(b))", "true"),
+        ("sign((b, invert(b)))", r#"{"tuple":[1,-1]}"#),
+        (
+            "crement(invert(b))",
+            "-85070591730234615847396907784232501250",
+        ),
+        ("decrement(b)", "85070591730234615847396907784232501248"),
+        ("positive(b)", "true"),
+        ("flip(b)", "false"),
+        ("greater(b, ONE)", "true"),
+        ("greater(invert(b), b)", "false"),
+        (
+            "equality(b, multiply(9223372036854775807, 9223372036854775807))",
+            "true",
+        ),
+        ("equality(b, ONE)", "false"),
+        (
+            "maximum((ONE, b, TWO))",
+            "85070591730234615847396907784232501249",
+        ),
+        (
+            "order((b, ONE, invert(b)), identity)",
+            r#"{"tuple":[-85070591730234615847396907784232501249,1,85070591730234615847396907784232501249]}"#,
+        ),
+        (
+            "intersection(b, invert(255))",
+            "85070591730234615847396907784232501249",
+        ),
+        ("intersection(invert(b), 255)", "255"),
+        (
+            "totuple(insert(b, insert(invert(b), initset(7))))",
+            r#"{"tuple":[85070591730234615847396907784232501249,-85070591730234615847396907784232501249,7]}"#,
+        ),
+        (
+            "interval(b, add(b, THREE), TWO)",
+            r#"{"tuple":[85070591730234615847396907784232501249,85070591730234615847396907784232501251]}"#,
+        ),
+        ("interval(b, ONE, ONE)", r#"{"tuple":[]}"#),
+        ("repeat(ONE, invert(b))", r#"{"tuple":[]}"#),
+        ("crop(I, ORIGIN, (b, b))", r#"{"grid":[[1,2,3],[4,5,6]]}"#),
+        ("index(I, (b, ZERO))", "null"),
+        ("downscale(I, b)", r#"{"grid":[[1]]}"#),
+        (
+            "fill(I, b, initset(ORIGIN))",
+            r#"{"tuple":[{"tuple":[85070591730234615847396907784232501249,2,3]},{"tuple":[4,5,6]}]}"#,
+        ),
+        (
+            "add(b, (ONE, TWO))",
+            r#"{"tuple":[85070591730234615847396907784232501250,85070591730234615847396907784232501251]}"#,
+        ),
+        (
+            "apply(rbind(multiply, b), (ONE, TWO, THREE, FOUR))",
+            r#"{"tuple":[85070591730234615847396907784232501249,170141183460469231694793815568465002498,255211775190703847542190723352697503747,340282366920938463389587631136930004996]}"#,
+        ),
+        (
+            "manhattan(initset((b, ZERO)), initset((ONE, ZERO)))",
+            "85070591730234615847396907784232501248",
+        ),
+        (
+            "uppermost(shift(asindices(I), (b, ZERO)))",
+            "85070591730234615847396907784232501249",
+        ),
+    ] {
+        check(&format!("{big}return {call}"), Ok(wanted));
+    }
+    for (call, wanted) in [
+        ("repeat(ONE, b)", Fault::Memory),
+        ("canvas(ZERO, (b, ONE))", Fault::Memory),
+        ("interval(ZERO, b, ONE)", Fault::Memory),
+        ("interval(b, ONE, ZERO)", Fault::ValueError),
+        ("add(b, ONE, ONE)", Fault::TypeError),
+        ("multiply(((), ()), b)", Fault::OverflowError),
+        ("divide(b, ZERO)", Fault::ZeroDivisionError),
+        ("greater(b, I)", Fault::TypeError),
+        ("power(identity, b)", Fault::RecursionError),
+        // Each squaring doubles the length.
+        (
+            "power(fork(multiply, identity, identity), 60)",
+            Fault::Memory,
+        ),
+    ] {
+        let call = if call.ends_with("60)") {
+            format!("f = {call}\nreturn f(b)")
+        } else {
+            format!("return {call}")
+        };
+        check(&format!("{big}{call}"), Err(wanted));
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::PRIMITIVES;
 use crate::evaluate::schedule::{Schedule, Scope};
 use crate::language::dialect::Dialect;
 use crate::language::program::{Callee, Constant, Operand, Program};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Many programs merged into one graph: equal subexpressions are one node, whichever program they are in.
 ///
@@ -41,7 +41,9 @@ pub(crate) enum Node {
     Expected,
     /// A tuple of three numbers has a form of its own in some dialects.
     Constant(Constant, Dialect),
-    Call(Head, Box<[u32]>, Guard, Dialect),
+    /// The number tells apart equal statements of one program: each makes an object of its own, and a program can see
+    /// whether two sets or functions are one object.
+    Call(Head, Box<[u32]>, Guard, Dialect, u32),
 }
 
 /// What a call that fails gives.
@@ -154,6 +156,25 @@ impl Library {
         self.entries[program].dialect
     }
 
+    /// The calls that a node depends on, and the node itself if it is a call, in an order in which they can be
+    /// evaluated.
+    pub(crate) fn cone(&self, node: u32) -> BTreeSet<u32> {
+        let mut cone = BTreeSet::new();
+        let mut open = vec![node];
+        while let Some(id) = open.pop() {
+            if let Node::Call(head, args, ..) = &self.nodes[id as usize]
+                && cone.insert(id)
+            {
+                open.extend(args);
+                if let Head::Node(f) = head {
+                    open.push(*f);
+                }
+            }
+        }
+        // Arguments have smaller numbers than calls.
+        cone
+    }
+
     /// How long its values last.
     pub(crate) fn schedule(&self) -> &Schedule {
         &self.schedule
@@ -229,6 +250,7 @@ impl Graph {
     fn add(&mut self, program: &Program) -> Entry {
         let dialect = program.dialect;
         let mut results: Vec<u32> = Vec::with_capacity(program.statements.len());
+        let mut own = HashSet::with_capacity(program.statements.len());
         for statement in &program.statements {
             let args = statement
                 .args
@@ -245,7 +267,16 @@ impl Graph {
             } else {
                 Guard::Open
             };
-            results.push(self.node(Node::Call(head, args, guard, dialect)));
+            let mut node = Node::Call(head, args, guard, dialect, 0);
+            let mut id = self.node(node.clone());
+            while !own.insert(id) {
+                let Node::Call(.., number) = &mut node else {
+                    unreachable!("a statement is a call")
+                };
+                *number += 1;
+                id = self.node(node.clone());
+            }
+            results.push(id);
         }
         let output = self.operand(&program.output, &results, dialect);
         let steps = self.live(&results, output);
@@ -260,7 +291,7 @@ impl Graph {
 
     /// The statements that can change the outcome: what is used, and what can fail.
     fn live(&self, results: &[u32], output: u32) -> Vec<u32> {
-        let mut is_used: std::collections::HashSet<u32> = [output].into();
+        let mut is_used: HashSet<u32> = [output].into();
         let mut live = Vec::with_capacity(results.len());
         for &id in results.iter().rev() {
             if is_used.contains(&id) || self.may_fail(id) {
@@ -280,14 +311,14 @@ impl Graph {
     /// Whether a call can fail although its arguments did not: true unless failure is certainly impossible.
     fn may_fail(&self, id: u32) -> bool {
         let (p, args) = match &self.nodes[id as usize] {
-            Node::Call(Head::Primitive(p), args, _, dialect) => {
+            Node::Call(Head::Primitive(p), args, _, dialect, _) => {
                 // Only a recursion without end is no default there.
                 if dialect.has_defaults() {
                     return PRIMITIVES[*p as usize].name == "power";
                 }
                 (p, args)
             }
-            Node::Call(_, _, guard, dialect) => {
+            Node::Call(_, _, guard, dialect, _) => {
                 return *guard == Guard::Open || !dialect.has_defaults();
             }
             _ => return true,

@@ -2,6 +2,7 @@
 //! sets.
 
 use crate::language::dialect::Dialect;
+use crate::language::frames::N_FRAMES_MAX;
 use crate::value::fault::{Fault, Result};
 use crate::value::packed::ElementKind;
 use std::cell::{Cell, RefCell};
@@ -219,10 +220,20 @@ pub(crate) fn nested<T>(n: u32, body: impl FnOnce() -> Result<T>) -> Result<T> {
 /// Runs `body` as one function call: a unit of work and a frame.
 #[inline]
 pub(crate) fn called<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
+    called_within(|| 1, body)
+}
+
+/// As `called`, for a function that takes this many frames with those of what it calls itself. The number is asked for
+/// only near the limit.
+#[inline]
+pub(crate) fn called_within<T>(
+    n_frames: impl FnOnce() -> u32,
+    body: impl FnOnce() -> Result<T>,
+) -> Result<T> {
     let n_frames_left = METER.with(|m| {
         m.take(1)?;
         let left = m.n_frames_left.get();
-        if left == 0 {
+        if left < N_FRAMES_MAX && left < n_frames() {
             return Err(Fault::RecursionError);
         }
         m.n_frames_left.set(left - 1);
@@ -238,7 +249,8 @@ pub(crate) fn called<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
 pub(crate) fn called_often<T>(n: usize, body: impl FnOnce() -> Option<T>) -> Option<T> {
     spend(n).ok()?;
     let left = METER.with(|m| m.n_frames_left.get());
-    if left == 0 {
+    // Near the limit, calls are made one by one.
+    if left < N_FRAMES_MAX {
         return None;
     }
     METER.with(|m| m.n_frames_left.set(left - 1));

@@ -2,7 +2,7 @@
 
 use crate::evaluate::library::{Guard, Head, Library, Node};
 use crate::language::program::{Callee, Constant, Operand, Program, Statement};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 impl Library {
     /// A program of the library with only the statements that its output needs, each once, as
@@ -28,19 +28,7 @@ impl Library {
 
     /// The program whose output is this node, with the statements that it needs.
     pub(crate) fn program_at(&self, node: u32) -> Program {
-        let mut wanted: BTreeSet<u32> = BTreeSet::new();
-        let mut open = vec![node];
-        while let Some(id) = open.pop() {
-            if let Node::Call(head, args, ..) = &self.nodes[id as usize]
-                && wanted.insert(id)
-            {
-                open.extend(args);
-                if let Head::Node(f) = head {
-                    open.push(*f);
-                }
-            }
-        }
-        // Arguments have smaller numbers than calls.
+        let wanted = self.cone(node);
         let places: HashMap<u32, u32> = wanted.iter().copied().zip(0..).collect();
         let operand = |id: u32| match &self.nodes[id as usize] {
             Node::Input => Operand::Input,
@@ -52,7 +40,7 @@ impl Library {
         let mut dialect = Default::default();
         let mut statements = Vec::with_capacity(wanted.len());
         for &id in &wanted {
-            let Node::Call(head, args, guard, of) = &self.nodes[id as usize] else {
+            let Node::Call(head, args, guard, of, _) = &self.nodes[id as usize] else {
                 continue;
             };
             dialect = *of;

@@ -103,7 +103,7 @@ impl Library {
     /// The call that a node stands for.
     pub(crate) fn expression(&self, node: u32) -> String {
         match &self.nodes[node as usize] {
-            Node::Call(head, args, guard, _) => {
+            Node::Call(head, args, guard, ..) => {
                 let name = match head {
                     Head::Primitive(p) => PRIMITIVES[*p as usize].name.to_string(),
                     Head::Node(f) => self.reference(*f),

@@ -1,12 +1,13 @@
 //! Primitives on containers: membership, combination and selection.
 
-use crate::evaluate::meter;
+use crate::evaluate::{identity, meter};
 use crate::set::distinct;
 use crate::set::set_cache;
 use crate::set::shifted_sets::{Copies, Listed};
 use crate::set::{self, Items, Set};
 use crate::set_order::recipe::{self, Recipe};
 use crate::value::fault::{Fault, Result};
+use crate::value::integer::wide;
 use crate::value::operator as op;
 use crate::value::packed::{self, ElementKind};
 use crate::value::tuple::Tuple;
@@ -47,20 +48,38 @@ pub(crate) fn intersection(a: &[Value]) -> Result {
     match (&a[0], &a[1]) {
         (Value::Bool(x), Value::Bool(y)) => return Ok(Value::Bool(x & y)),
         (Value::Set(x), Value::Set(y)) => {
-            let (larger, smaller) = if y.len() > x.len() { (y, x) } else { (x, y) };
-            return keep(smaller, larger, true);
+            return common(x, y);
         }
         _ => {}
     }
     match (a[0].as_int(), a[1].as_int()) {
         (Some(x), Some(y)) => Ok(Value::Int(x & y)),
-        _ => Err(Fault::TypeError),
+        _ => wide(&a[0], &a[1], op::linear, |x, y| x & y).ok_or(Fault::TypeError)?,
     }
+}
+
+/// `x & y`. CPython copies x if both are one object.
+fn common(x: &Rc<Set>, y: &Rc<Set>) -> Result {
+    let (larger, smaller) = if y.len() > x.len() { (y, x) } else { (x, y) };
+    let kept = positions(smaller, larger, true)?;
+    let is_one = Rc::ptr_eq(x, y);
+    let are_equal = kept.len() == larger.len();
+    Ok(at_positions(smaller, kept, |parent, kept| {
+        match (are_equal, identity::is_exact()) {
+            (true, true) if is_one => Recipe::Copied(parent),
+            (true, false) => {
+                identity::record_made();
+                Recipe::CopiedOrKept(parent, is_one)
+            }
+            _ => Recipe::Kept(parent, kept),
+        }
+    }))
 }
 
 pub(crate) fn difference(a: &[Value]) -> Result {
     if let (Value::Set(x), Value::Set(y)) = (&a[0], &a[1]) {
-        return keep(x, y, false);
+        let kept = positions(x, y, false)?;
+        return Ok(at_positions(x, kept, Recipe::Kept));
     }
     let mut kept = Vec::new();
     for e in op::items(&a[0])? {
@@ -69,12 +88,6 @@ pub(crate) fn difference(a: &[Value]) -> Result {
         }
     }
     op::rebuilt(&a[0], kept)
-}
-
-/// The elements of `set` that are in `other`, or those that are not, inserted as `set` is iterated.
-fn keep(set: &Rc<Set>, other: &Set, wanted: bool) -> Result {
-    let kept = positions(set, other, wanted)?;
-    Ok(at_positions(set, kept, Recipe::Kept))
 }
 
 /// `set - other`, by either of CPython's two algorithms.
@@ -161,7 +174,7 @@ pub(crate) fn dedupe(a: &[Value]) -> Result {
 }
 
 pub(crate) fn repeat(a: &[Value]) -> Result {
-    let n = usize::try_from(op::int(&a[1])?).unwrap_or(0);
+    let n = usize::try_from(op::nearest_int(&a[1])?).unwrap_or(0);
     meter::build(n, 16)?;
     Value::tuple(vec![a[0].clone(); n])
 }
@@ -321,15 +334,15 @@ fn extreme(container: &Value, greatest: bool) -> Result {
 }
 
 pub(crate) fn mostcommon(a: &[Value]) -> Result {
-    common(&a[0], true)
+    most_common(&a[0], true)
 }
 
 pub(crate) fn leastcommon(a: &[Value]) -> Result {
-    common(&a[0], false)
+    most_common(&a[0], false)
 }
 
 /// The first element of `set(container)` with the extreme count.
-fn common(container: &Value, most: bool) -> Result {
+fn most_common(container: &Value, most: bool) -> Result {
     let all = op::items(container)?;
     if !container.is_tuple() {
         return Err(Fault::AttributeError);

@@ -28,7 +28,7 @@ fn cropped(grid: &Value, start: &Value, dims: &Value) -> Result {
     let span = |k: usize| -> Result<(i64, i64)> {
         let from = op::item(start, k)?;
         let to = op::add(&from, &op::item(dims, k)?)?;
-        Ok((op::int(&from)?, op::int(&to)?))
+        Ok((op::nearest_int(&from)?, op::nearest_int(&to)?))
     };
     let (from, to) = span(0)?;
     let rows = op::items(&op::slice(grid, from, to)?)?;
@@ -139,7 +139,7 @@ pub(crate) fn hsplit(a: &[Value]) -> Result {
 
 pub(crate) fn vsplit(a: &[Value]) -> Result {
     let h = op::len(&a[0])?;
-    let n = op::int(&a[1])?;
+    let n = op::nearest_int(&a[1])?;
     op::floor_div_int(h as i64, n)?;
     let (h, w) = sides(&a[0])?;
     split(&a[0], &a[1], h, |at, size| ((at, 0), (size, w as i64)))
@@ -150,7 +150,7 @@ type Span = ((i64, i64), (i64, i64));
 /// n parts along an axis of this length; one cell is skipped between two parts if n does not divide
 /// the length.
 fn split(grid: &Value, n: &Value, length: usize, part: impl Fn(i64, i64) -> Span) -> Result {
-    let n = op::int(n)?;
+    let n = op::nearest_int(n)?;
     let size = op::floor_div_int(length as i64, n)?;
     let offset = i64::from(op::rem_int(length as i64, n)? != 0);
     meter::build(usize::try_from(n).unwrap_or(0), 64)?;
@@ -337,7 +337,7 @@ pub(crate) fn downscale(a: &[Value]) -> Result {
         Value::Float(x) if x.is_nan() => return Value::tuple(Vec::new()),
         // Only the remainder of 0 is 0.
         Value::Float(_) => usize::MAX,
-        factor => match op::int(factor)?.unsigned_abs() {
+        factor => match op::nearest_int(factor)?.unsigned_abs() {
             0 => return Err(Fault::ZeroDivisionError),
             n => usize::try_from(n).unwrap_or(usize::MAX),
         },

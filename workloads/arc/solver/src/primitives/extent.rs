@@ -397,10 +397,11 @@ fn absolute(v: &Value) -> Result {
     if let Value::Float(x) = v {
         return Ok(float::made(x.abs()));
     }
-    op::int(v)?
-        .checked_abs()
-        .map(Value::Int)
-        .ok_or(Fault::OverflowError)
+    match op::less(v, &Value::Int(0))? {
+        true => op::neg(v),
+        false if matches!(v, Value::Bool(_)) => Ok(Value::Int(op::int(v)?)),
+        false => Ok(v.clone()),
+    }
 }
 
 fn least_distance(s: Bounds, x: &[u32], t: Bounds, y: &[u32]) -> i32 {

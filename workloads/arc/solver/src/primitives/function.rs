@@ -53,8 +53,8 @@ pub(crate) fn power(a: &[Value]) -> Result {
     if matches!(a[1], Value::Float(x) if x != 1.0) {
         return Err(Fault::RecursionError);
     }
-    let n = op::int(&a[1])?;
-    if n < 1 || n > i64::from(meter::n_frames_left()) {
+    let n = op::nearest_int(&a[1])?;
+    if n < 1 || n - 1 > i64::from(meter::n_frames_left()) {
         return Err(Fault::RecursionError);
     }
     let mut f = a[0].clone();

@@ -337,10 +337,9 @@ pub(crate) fn extract(a: &[Value]) -> Result {
 
 pub(crate) fn order(a: &[Value]) -> Result {
     let all = op::items(&a[0])?;
-    let keys = all
-        .iter()
-        .map(|e| key(&a[1], e))
-        .collect::<Result<Vec<_>>>()?;
+    let keys = all.iter().map(|e| key(&a[1], e));
+    // CPython counts `sorted`, `max` and `min` as frames.
+    let keys = meter::nested(1, || keys.collect::<Result<Vec<_>>>())?;
     meter::spend(all.len())?;
     let order = sorting::sorted(&keys)?;
     Value::tuple(order.into_iter().map(|k| all[k as usize].clone()).collect())
@@ -395,6 +394,10 @@ fn value_of_best(a: &[Value], greatest: bool) -> Result {
 
 /// The first element with the extreme key, and the key.
 fn best(container: &Value, f: &Value, greatest: bool) -> Result<Option<(Value, Value)>> {
+    meter::nested(1, || best_by_key(container, f, greatest))
+}
+
+fn best_by_key(container: &Value, f: &Value, greatest: bool) -> Result<Option<(Value, Value)>> {
     if let Value::Set(s) = container
         && s.len() > 1
         && let Some(found) = best_without_order(s, f, greatest)?

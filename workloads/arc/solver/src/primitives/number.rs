@@ -71,7 +71,10 @@ pub(crate) fn invert(a: &[Value]) -> Result {
 }
 
 pub(crate) fn even(a: &[Value]) -> Result {
-    Ok(Value::Bool(op::int(&a[0])?.rem_euclid(2) == 0))
+    Ok(Value::Bool(match &a[0] {
+        Value::Big(n) => n.is_even(),
+        n => op::int(n)? % 2 == 0,
+    }))
 }
 
 pub(crate) fn double(a: &[Value]) -> Result {
@@ -97,17 +100,14 @@ pub(crate) fn crement(a: &[Value]) -> Result {
             return Ok(float::made(if *x > 0.0 { x + 1.0 } else { x - 1.0 }));
         }
         // `x == 0` holds for no container, and the comparison with 0 that follows is a type error.
-        let n = op::int(n)?;
-        n.checked_add(n.signum())
-            .map(Value::Int)
-            .ok_or(Fault::OverflowError)
+        op::add(n, &Value::Int(op::nearest_int(n)?.signum()))
     })
 }
 
 pub(crate) fn sign(a: &[Value]) -> Result {
     each(&a[0], |n| match n {
         Value::Float(x) => Ok(Value::Int(if *x > 0.0 { 1 } else { -1 })),
-        _ => Ok(Value::Int(op::int(n)?.signum())),
+        _ => Ok(Value::Int(op::nearest_int(n)?.signum())),
     })
 }
 
@@ -128,6 +128,9 @@ pub(crate) fn astuple(a: &[Value]) -> Result {
 }
 
 pub(crate) fn interval(a: &[Value]) -> Result {
+    if a.iter().any(|n| matches!(n, Value::Big(_))) {
+        return wide_interval(a);
+    }
     let (start, stop, step) = (op::int(&a[0])?, op::int(&a[1])?, op::int(&a[2])?);
     if step == 0 {
         return Err(Fault::ValueError);
@@ -144,6 +147,25 @@ pub(crate) fn interval(a: &[Value]) -> Result {
             .map(|k| Value::Int(start + k * step))
             .collect(),
     )
+}
+
+/// `interval` where an end or the step exceeds 64 bits.
+#[cold]
+fn wide_interval(a: &[Value]) -> Result {
+    let mut all = Vec::new();
+    let (stop, step) = (&a[1], &a[2]);
+    let is_rising = op::less(&Value::Int(0), step)?;
+    let is_falling = op::less(step, &Value::Int(0))?;
+    let mut at = a[0].clone();
+    while is_rising && op::less(&at, stop)? || is_falling && op::less(stop, &at)? {
+        crate::evaluate::meter::build(1, 16)?;
+        let next = op::add(&at, step)?;
+        all.push(std::mem::replace(&mut at, next));
+    }
+    if !(is_rising || is_falling) {
+        return Err(Fault::ValueError);
+    }
+    Value::tuple(all)
 }
 
 pub(crate) fn flip(a: &[Value]) -> Result {

@@ -459,7 +459,9 @@ pub(crate) fn index(a: &[Value]) -> Result {
     }
     let (i, j) = op::unpack(loc)?;
     let (h, w) = sides(grid)?;
-    if !(0..h as i64).contains(&op::int(&i)?) || !(0..w as i64).contains(&op::int(&j)?) {
+    if !(0..h as i64).contains(&op::nearest_int(&i)?)
+        || !(0..w as i64).contains(&op::nearest_int(&j)?)
+    {
         return Ok(Value::None);
     }
     let row = op::item_at(grid, &op::item(loc, 0)?)?;
@@ -468,11 +470,11 @@ pub(crate) fn index(a: &[Value]) -> Result {
 
 pub(crate) fn canvas(a: &[Value]) -> Result {
     let (value, dimensions) = (&a[0], &a[1]);
-    let h = usize::try_from(op::int(&op::item(dimensions, 0)?)?).unwrap_or(0);
+    let h = usize::try_from(op::nearest_int(&op::item(dimensions, 0)?)?).unwrap_or(0);
     if h == 0 {
         return Value::tuple(vec![]);
     }
-    let w = usize::try_from(op::int(&op::item(dimensions, 1)?)?).unwrap_or(0);
+    let w = usize::try_from(op::nearest_int(&op::item(dimensions, 1)?)?).unwrap_or(0);
     if let Some(c) = grid::cell(value) {
         meter::build(h.saturating_mul(w.max(1)), 1)?;
         return grid::value(h, w, vec![c; h * w]);

@@ -33,7 +33,7 @@ pub(crate) fn upscale(a: &[Value]) -> Result {
 pub(crate) fn upscaled(grid: &Value, factor: &Value, (rows, values): (bool, bool)) -> Result {
     let times = |is_repeated: bool| -> Result<usize> {
         if is_repeated {
-            Ok(usize::try_from(op::int(factor)?).unwrap_or(0))
+            Ok(usize::try_from(op::nearest_int(factor)?).unwrap_or(0))
         } else {
             Ok(1)
         }

@@ -16,6 +16,8 @@ const N_SLOTS: usize = 1 << 15;
 
 #[derive(Default)]
 struct SetCache {
+    /// Nothing is looked up or kept.
+    is_off: bool,
     indices: HashMap<(usize, usize), Value>,
     /// The number of places in `indices`.
     n_indices: usize,
@@ -34,6 +36,27 @@ pub(crate) fn clear() {
     SET_CACHE.with(|m| *m.borrow_mut() = SetCache::default());
 }
 
+/// Replaces the cache by an empty one that stays empty, until the guard is dropped.
+pub(crate) fn turn_off() -> CacheOff {
+    CacheOff(SET_CACHE.replace(SetCache {
+        is_off: true,
+        ..SetCache::default()
+    }))
+}
+
+/// The cache that was replaced.
+pub(crate) struct CacheOff(SetCache);
+
+impl Drop for CacheOff {
+    fn drop(&mut self) {
+        SET_CACHE.set(std::mem::take(&mut self.0));
+    }
+}
+
+fn is_off() -> bool {
+    SET_CACHE.with_borrow(|m| m.is_off)
+}
+
 /// The set of all indices of an h × w grid, inserted row by row; both sides fit the packed range.
 pub(crate) fn indices(h: usize, w: usize) -> Value {
     if let Some(v) = SET_CACHE.with(|m| m.borrow().indices.get(&(h, w)).cloned()) {
@@ -44,7 +67,7 @@ pub(crate) fn indices(h: usize, w: usize) -> Value {
         items.extend((0..w as i32).map(|j| packed::place(i, j)));
     }
     let v = set::packed(items, ElementKind::Place, Recipe::Sequence);
-    if h <= SIDE_MAX && w <= SIDE_MAX {
+    if h <= SIDE_MAX && w <= SIDE_MAX && !is_off() {
         let old = SET_CACHE.with(|m| {
             let memo = &mut *m.borrow_mut();
             let indices = &mut memo.indices;
@@ -69,7 +92,9 @@ pub(crate) fn palette(colors: u16, make: impl FnOnce() -> Option<Value>) -> Opti
         return known;
     }
     let made = make();
-    SET_CACHE.with(|m| m.borrow_mut().palettes.insert(colors, made.clone()));
+    if !is_off() {
+        SET_CACHE.with(|m| m.borrow_mut().palettes.insert(colors, made.clone()));
+    }
     made
 }
 
@@ -88,6 +113,9 @@ pub(crate) fn set(key: u64, make: impl FnOnce() -> Value) -> Value {
         let v = make();
         let old = SET_CACHE.with(|m| {
             let mut memo = m.borrow_mut();
+            if memo.is_off {
+                return (0, Value::None);
+            }
             if memo.sets.is_empty() {
                 memo.sets = vec![(u64::MAX, Value::None); N_SLOTS];
             }

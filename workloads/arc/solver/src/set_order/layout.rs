@@ -4,7 +4,7 @@ use crate::set_order::table::{self, DUMMY, EMPTY, Table};
 use std::cell::RefCell;
 
 /// The slots of a set's items in its hash table: the iteration order, and the data that a later copy needs.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Layout {
     /// Positions of the items in iteration order.
     pub(crate) perm: Vec<u32>,
@@ -13,6 +13,8 @@ pub(crate) struct Layout {
     pub(crate) n_slots: u32,
     /// The table has discarded elements, so it is not copied slot by slot.
     pub(crate) has_dummies: bool,
+    /// It follows from an order that is in doubt: see `identity`.
+    pub(crate) is_in_doubt: bool,
 }
 
 thread_local! {
@@ -74,6 +76,7 @@ impl Layout {
             occupied: Vec::new(),
             n_slots: 0,
             has_dummies: false,
+            is_in_doubt: false,
         }
     }
 }
@@ -149,5 +152,6 @@ fn read(table: &[u32]) -> Layout {
         occupied,
         n_slots: table.len() as u32,
         has_dummies: false,
+        is_in_doubt: false,
     }
 }

@@ -1,5 +1,6 @@
 //! Recipes: how a set was made. Its order follows from the recipe by a replay in CPython's tables.
 
+use crate::evaluate::identity;
 use crate::primitives::collection::one_color;
 use crate::set::distinct;
 use crate::set::labels::Growth;
@@ -21,6 +22,11 @@ pub(crate) enum Recipe {
     Via(Rc<Set>),
     /// The parent was iterated and the items at these positions kept.
     Kept(Rc<Set>, Vec<u32>),
+    /// `parent & parent`: the parent was copied.
+    Copied(Rc<Set>),
+    /// `parent & other` for an equal set: the parent was copied if both are one object, which is in doubt, and otherwise
+    /// iterated and inserted. True if the two probably are one.
+    CopiedOrKept(Rc<Set>, bool),
     /// `parent - other` with this many elements in other; the items at these positions stayed.
     Minus(Rc<Set>, Vec<u32>, usize),
     /// The parent was iterated and these packed results (one per parent item) inserted; duplicates possible.
@@ -72,6 +78,8 @@ impl Recipe {
         match self {
             Recipe::Sequence | Recipe::Grown(..) | Recipe::Objects(..) | Recipe::Rebuilt(_) => 0,
             Recipe::Via(p)
+            | Recipe::Copied(p)
+            | Recipe::CopiedOrKept(p, _)
             | Recipe::Kept(p, _)
             | Recipe::Minus(p, ..)
             | Recipe::Mapped(p, _)
@@ -103,6 +111,7 @@ impl Recipe {
         match self {
             Recipe::Grown(..) | Recipe::Objects(..) => Some(table::n_slots_copied(n)),
             Recipe::Minus(parent, _, n_other) if parent.len() >> 2 > *n_other => None,
+            Recipe::Copied(_) | Recipe::CopiedOrKept(..) => None,
             Recipe::Inserted(..) | Recipe::Rebuilt(_) => None,
             _ => Some(table::n_slots_inserted(n)),
         }
@@ -117,6 +126,8 @@ pub(crate) fn layout(set: &Set, recipe: &Recipe) -> Layout {
         Recipe::Kept(parent, kept) => {
             Layout::of_hashes(&set.hashes(), Some(&kept_in_order(parent, kept)))
         }
+        Recipe::Copied(parent) => copied(parent),
+        Recipe::CopiedOrKept(parent, is_copied) => copied_or_kept(parent, *is_copied),
         Recipe::Minus(parent, kept, n_other) => minus(set, parent, kept, *n_other),
         Recipe::Mapped(parent, results) => by_sequence(
             set,
@@ -162,6 +173,20 @@ pub(crate) fn layout(set: &Set, recipe: &Recipe) -> Layout {
         Recipe::Inserted(parent, value) => inserted(set, parent, value),
         Recipe::Rebuilt(build) => by_table(set, &build()),
     }
+}
+
+fn copied(parent: &Set) -> Layout {
+    let hashes = parent.hashes();
+    Layout::of_table(&parent.layout().table().copied(&|k| hashes[k as usize]))
+}
+
+fn copied_or_kept(parent: &Set, is_copied: bool) -> Layout {
+    let copied = copied(parent);
+    let kept = Layout::of_hashes(&parent.hashes(), Some(&parent.layout().perm));
+    if copied != kept {
+        identity::record_doubt();
+    }
+    if is_copied { copied } else { kept }
 }
 
 /// The layout after inserting the elements of the parent's items in the orders that programs see.

@@ -1,6 +1,7 @@
 //! Functions made from other functions, and calls of functions.
 
 use crate::evaluate::meter;
+use crate::language::frames;
 use crate::language::primitive::{self, PRIMITIVES};
 use crate::set::Set;
 use crate::value::fault::{Fault, Result};
@@ -199,7 +200,9 @@ pub(crate) fn n_args(f: &Value) -> Option<u8> {
 /// arguments is wrong, or the limit that the call exceeds.
 pub fn call(f: &Value, args: &[Value]) -> Result {
     match f {
-        Value::Primitive(p) => meter::called(|| primitive::run(*p, args)),
+        Value::Primitive(p) => {
+            meter::called_within(|| frames::n_frames(*p, args), || primitive::run(*p, args))
+        }
         Value::Closure(c) => {
             if c.form != Form::Nothing && c.n_args() as usize != args.len() {
                 return Err(Fault::TypeError);

@@ -173,6 +173,7 @@ fn write_value(value: &Value, out: &mut Text) {
         Value::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
         Value::Int(n) => write_int(*n, out),
         Value::Float(x) => write_float(*x, out),
+        Value::Big(n) => out.push_str(&n.to_string()),
         Value::Grid(g) => {
             out.push_str("{\"grid\":");
             write_list(g.rows(), out, write_row);

@@ -29,7 +29,7 @@ pub enum Fault {
     AttributeError,
     /// A dictionary lookup that failed (corners of elements that are longer than pairs).
     KeyError,
-    /// An integer overflowed 64 bits; Python's integers would not.
+    /// An integer is too large for a repetition, or, other than in Python, for a place.
     OverflowError,
     /// The call used up its work limit.
     Timeout,

@@ -38,6 +38,7 @@ pub(crate) fn is_the_nan(v: &Value) -> bool {
 pub(crate) fn number(v: &Value) -> Option<f64> {
     match v {
         Value::Float(x) => Some(*x),
+        Value::Big(n) => Some(n.to_float()),
         _ => v.as_int().map(|n| n as f64),
     }
 }

@@ -5,37 +5,57 @@ use crate::set;
 use crate::value::Value;
 use crate::value::fault::{Fault, Result};
 use crate::value::float;
+use crate::value::integer::{wide, widened};
 use crate::value::packed::ElementKind;
+use num_bigint::{BigInt, Sign};
 
 pub(crate) fn add(a: &Value, b: &Value) -> Result {
-    if let (Some(x), Some(y)) = (a.as_int(), b.as_int()) {
-        return x.checked_add(y).map(Value::Int).ok_or(Fault::OverflowError);
+    if let (Some(x), Some(y)) = (a.as_int(), b.as_int())
+        && let Some(sum) = x.checked_add(y)
+    {
+        return Ok(Value::Int(sum));
     }
     if a.is_tuple() && b.is_tuple() {
         let mut all = items(a)?;
         all.extend(items(b)?);
         return Value::tuple(all);
     }
-    floats(a, b, |x, y| x + y)
+    wide(a, b, linear, |x, y| x + y).unwrap_or_else(|| floats(a, b, |x, y| x + y))
 }
 
 pub(crate) fn sub(a: &Value, b: &Value) -> Result {
-    if let (Some(x), Some(y)) = (a.as_int(), b.as_int()) {
-        return x.checked_sub(y).map(Value::Int).ok_or(Fault::OverflowError);
+    if let (Some(x), Some(y)) = (a.as_int(), b.as_int())
+        && let Some(difference) = x.checked_sub(y)
+    {
+        return Ok(Value::Int(difference));
     }
-    match (a, b) {
-        (Value::Set(a), Value::Set(b)) => crate::primitives::collection::minus(a, b),
-        _ => floats(a, b, |x, y| x - y),
+    if let (Value::Set(a), Value::Set(b)) = (a, b) {
+        return crate::primitives::collection::minus(a, b);
     }
+    wide(a, b, linear, |x, y| x - y).unwrap_or_else(|| floats(a, b, |x, y| x - y))
 }
 
 pub(crate) fn mul(a: &Value, b: &Value) -> Result {
-    match (a.as_int(), b.as_int()) {
-        (Some(x), Some(y)) => x.checked_mul(y).map(Value::Int).ok_or(Fault::OverflowError),
-        (None, Some(n)) if a.is_tuple() => repeated(a, n),
-        (Some(n), None) if b.is_tuple() => repeated(b, n),
-        _ => floats(a, b, |x, y| x * y),
+    if let (Some(x), Some(y)) = (a.as_int(), b.as_int())
+        && let Some(product) = x.checked_mul(y)
+    {
+        return Ok(Value::Int(product));
     }
+    match (is_int(a), is_int(b)) {
+        (false, true) if a.is_tuple() => repeated(a, int(b)?),
+        (true, false) if b.is_tuple() => repeated(b, int(a)?),
+        _ => wide(a, b, quadratic, |x, y| x * y).unwrap_or_else(|| floats(a, b, |x, y| x * y)),
+    }
+}
+
+/// The steps of an operation that visits each word once.
+pub(crate) fn linear(n: u64, m: u64) -> u64 {
+    n + m
+}
+
+/// The steps of an operation that visits each pair of words.
+fn quadratic(n: u64, m: u64) -> u64 {
+    n * m
 }
 
 /// Arithmetic of two numbers of which at least one is a float.
@@ -59,20 +79,28 @@ fn repeated(v: &Value, n: i64) -> Result {
 }
 
 pub(crate) fn floor_div(a: &Value, b: &Value) -> Result {
-    match (a.as_int(), b.as_int()) {
-        (Some(x), Some(y)) => floor_div_int(x, y).map(Value::Int),
-        _ if float::number(b) == Some(0.0) && float::number(a).is_some() => {
-            Err(Fault::ZeroDivisionError)
-        }
-        _ => floats(a, b, float::floor_div),
+    if let (Some(x), Some(y)) = (a.as_int(), b.as_int())
+        && (x, y) != (i64::MIN, -1)
+    {
+        return floor_div_int(x, y).map(Value::Int);
     }
+    if float::number(b) == Some(0.0) && float::number(a).is_some() {
+        return Err(Fault::ZeroDivisionError);
+    }
+    let floored = |x: BigInt, y: BigInt| {
+        let (quotient, rest) = (&x / &y, &x % &y);
+        let is_below = rest.sign() != Sign::NoSign && rest.sign() != y.sign();
+        quotient - i32::from(is_below)
+    };
+    wide(a, b, quadratic, floored).unwrap_or_else(|| floats(a, b, float::floor_div))
 }
 
+/// `x // y`; x is not the least number where y is -1.
 pub(crate) fn floor_div_int(x: i64, y: i64) -> Result<i64> {
     if y == 0 {
         return Err(Fault::ZeroDivisionError);
     }
-    let q = x.checked_div(y).ok_or(Fault::OverflowError)?;
+    let q = x / y;
     Ok(if x % y != 0 && (x < 0) != (y < 0) {
         q - 1
     } else {
@@ -94,13 +122,11 @@ pub(crate) fn rem_int(x: i64, y: i64) -> Result<i64> {
 }
 
 pub(crate) fn neg(a: &Value) -> Result {
-    if let Value::Float(x) = a {
-        return Ok(float::made(-x));
+    match a {
+        Value::Float(x) => Ok(float::made(-x)),
+        _ if is_int(a) => sub(&Value::Int(0), a),
+        _ => Err(Fault::TypeError),
     }
-    int(a)?
-        .checked_neg()
-        .map(Value::Int)
-        .ok_or(Fault::OverflowError)
 }
 
 /// `a < b`: integers by value, tuples by their first difference, sets by proper inclusion.
@@ -118,6 +144,9 @@ pub(crate) fn less(a: &Value, b: &Value) -> Result<bool> {
         return Ok(x < y);
     }
     let (Some(n), Some(m)) = (a.tuple_len(), b.tuple_len()) else {
+        if let (Some(x), Some(y)) = (widened(a), widened(b)) {
+            return Ok(x < y);
+        }
         return match (float::number(a), float::number(b)) {
             (Some(x), Some(y)) => Ok(x < y),
             _ => Err(Fault::TypeError),
@@ -150,15 +179,28 @@ pub(crate) fn is_within(v: &Value, n: usize) -> Result<bool> {
     }
 }
 
-/// The integer, or `TypeError`.
+/// The integer, or `TypeError`; `OverflowError` if it exceeds 64 bits.
 #[inline]
 pub(crate) fn int(v: &Value) -> Result<i64> {
-    v.as_int().ok_or(Fault::TypeError)
+    v.as_int().ok_or(match v {
+        Value::Big(_) => Fault::OverflowError,
+        _ => Fault::TypeError,
+    })
+}
+
+/// The integer, or the nearest of 64 bits: for ends of ranges and slices, where that makes no difference.
+#[inline]
+pub(crate) fn nearest_int(v: &Value) -> Result<i64> {
+    match v {
+        Value::Big(n) if n.is_negative() => Ok(i64::MIN),
+        Value::Big(_) => Ok(i64::MAX),
+        _ => int(v),
+    }
 }
 
 #[inline]
 pub(crate) fn is_int(v: &Value) -> bool {
-    matches!(v, Value::Int(_) | Value::Bool(_))
+    matches!(v, Value::Int(_) | Value::Bool(_) | Value::Big(_))
 }
 
 #[inline]
@@ -179,8 +221,8 @@ pub(crate) fn item(v: &Value, k: usize) -> Result {
 /// `v[k]` for an index that is a value; negative indices count from the end.
 pub(crate) fn item_at(v: &Value, k: &Value) -> Result {
     let n = v.tuple_len().ok_or(Fault::TypeError)? as i64;
-    let k = int(k)?;
-    let k = if k < 0 { k + n } else { k };
+    let k = nearest_int(k)?;
+    let k = if k < 0 { k.saturating_add(n) } else { k };
     if (0..n).contains(&k) {
         Ok(v.tuple_item(k as usize))
     } else {

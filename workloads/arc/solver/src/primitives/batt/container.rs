@@ -1,6 +1,6 @@
 //! Numbers and elements of containers.
 
-use crate::evaluate::meter;
+use crate::evaluate::{identity, meter};
 use crate::language::safe_default::{SafeDefault, safe};
 use crate::primitives::collection::{self, most_counted};
 use crate::primitives::number;
@@ -8,6 +8,7 @@ use crate::set;
 use crate::value::Value;
 use crate::value::fault::{Fault, Result};
 use crate::value::float;
+use crate::value::integer::wide;
 use crate::value::operator as op;
 use crate::value::value_table::ValueTable;
 use std::rc::Rc;
@@ -137,7 +138,7 @@ pub(crate) fn at_rank(rank: &Value, n: usize) -> Result<Option<usize>> {
 
 /// An element by its rank in iteration order; the empty set for a missing rank.
 pub(crate) fn get_nth_f(a: &[Value]) -> Result {
-    let rank = op::int(&a[1])?;
+    let rank = op::nearest_int(&a[1])?;
     if rank == 0 {
         return first_or(&a[0], || Ok(set::empty()));
     }
@@ -164,15 +165,27 @@ pub(crate) fn combine_f(a: &[Value]) -> Result {
         (Value::Set(x), Value::Set(y)) => {
             meter::build(x.len() + y.len(), 16)?;
             let copy = ValueTable::of_set(x).copied();
-            if Rc::ptr_eq(x, y) {
+            // CPython is done after the copy if both are one object.
+            let is_one = Rc::ptr_eq(x, y);
+            if is_one && identity::is_exact() {
                 return copy.into_value();
             }
+            let before = (is_one || !identity::is_exact() && x.equals(y)).then(|| copy.clone());
             let mut all = copy;
             all.absorb(&ValueTable::of_set(y));
-            all.into_value()
+            match before {
+                Some(copy) if !all.iter().eq(copy.iter()) => {
+                    identity::record_doubt();
+                    if is_one { copy } else { all }.into_value()
+                }
+                _ => all.into_value(),
+            }
         }
         (Value::Bool(x), Value::Bool(y)) => Ok(Value::Bool(x | y)),
-        _ => Ok(Value::Int(op::int(&a[0])? | op::int(&a[1])?)),
+        _ => match (a[0].as_int(), a[1].as_int()) {
+            (Some(x), Some(y)) => Ok(Value::Int(x | y)),
+            _ => wide(&a[0], &a[1], op::linear, |x, y| x | y).ok_or(Fault::TypeError)?,
+        },
     }
 }
 
