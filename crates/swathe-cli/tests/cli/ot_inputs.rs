@@ -329,3 +329,63 @@ fn tables_carry_their_columns() {
             .all(|um| *um > 0.0)
     );
 }
+
+#[test]
+fn a_background_is_noticed_and_taken_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let shape = Shape::new(64, 80);
+    // Blobs that move by (1.5, -0.7), with light and noise on all pixels.
+    for t in 0..3 {
+        let mut state = 7 + t;
+        let mut density = Vec::with_capacity(shape.n_px());
+        for k in 0..shape.n_px() {
+            let (y, x) = ((k / shape.w_px) as f64, (k % shape.w_px) as f64);
+            let blob = |cy: f64, cx: f64, width: f64| {
+                let (dy, dx) = (y - cy - 1.5 * t as f64, x - cx + 0.7 * t as f64);
+                (-(dy * dy + dx * dx) / (2.0 * width * width)).exp()
+            };
+            let light = 2000.0 * (blob(20.0, 25.0, 4.0) + blob(38.0, 55.0, 5.0));
+            density.push((light + 40.0 + 12.0 * swathe::seed::unit(&mut state)).round());
+        }
+        let frame = Frame::new(shape.h_px, shape.w_px, density).unwrap();
+        save_npy(&folder.path().join(format!("{t}.npy")), &frame);
+    }
+    let moved = |run: &str| numbers(&folder.path().join(run), "displacement_p50_px");
+    let as_it_is = swathe(folder.path(), "ot . --epsilon 1e-3 --out with").expect(0);
+    let told = "2 of the pairs have mass on more than 75 % of their pixels";
+    assert!(as_it_is.stderr.contains(told), "{}", as_it_is.stderr);
+    assert!(
+        as_it_is.stderr.contains("--background auto"),
+        "{}",
+        as_it_is.stderr
+    );
+    assert!(
+        moved("with").iter().all(|px| *px < 1.0),
+        "{:?}",
+        moved("with")
+    );
+    fs::create_dir(folder.path().join("runs")).unwrap();
+    let line = "ot . --epsilon 1e-3 --background auto --out runs/without";
+    let without = swathe(folder.path(), line).expect(0);
+    assert!(!without.stderr.contains("background"), "{}", without.stderr);
+    let known = 1.5f64.hypot(0.7);
+    let near = |px: &f64| (px / known - 1.0).abs() < 0.03;
+    assert!(
+        moved("runs/without").iter().all(near),
+        "{:?}",
+        moved("runs/without")
+    );
+    let settings = &json(&folder.path().join("runs/without/run.json"))["settings"];
+    assert_eq!(settings["background"], "auto");
+    // A resumed run and a picture read the frames in the same way.
+    swathe(folder.path(), &format!("{line} --resume")).expect(0);
+    swathe(folder.path(), "ot show runs/without 0-1 -o pair.png").expect(0);
+    let both = swathe(folder.path(), "ot . --background 40 --label 3 --out x").expect(2);
+    assert!(
+        both.stderr.contains("exclude each other"),
+        "{}",
+        both.stderr
+    );
+    let bad = swathe(folder.path(), "ot . --background dark --out x").expect(2);
+    assert!(bad.stderr.contains("write auto"), "{}", bad.stderr);
+}

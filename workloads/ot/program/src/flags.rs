@@ -185,6 +185,10 @@ pub(crate) struct OtInputFlags {
     /// label
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) label: Option<String>,
+    /// Take a background off every pixel: a level, or auto (the median of each frame; what is within
+    /// its noise becomes 0)
+    #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
+    pub(crate) background: Option<String>,
     /// Columns of a table of frames that tell series apart, such as embryo_id; none: one series
     #[arg(long, value_name = "COLUMNS")]
     pub(crate) group_by: Option<String>,

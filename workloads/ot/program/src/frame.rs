@@ -19,6 +19,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod background;
 mod error;
 mod live;
 mod mask;
@@ -31,6 +32,7 @@ mod tiff_file;
 mod tiff_metadata;
 mod tiff_page;
 
+pub use background::Background;
 pub use error::FrameError;
 pub use live::LiveFrame;
 pub(crate) use mask_table::RLE_COLUMN;
@@ -160,16 +162,18 @@ impl Format {
 #[derive(Debug, Default)]
 pub struct FrameFiles {
     choice: AxisChoice,
+    background: Background,
     archives: Opened<Npz>,
     stacks: Opened<TiffFile>,
     tables: Opened<MaskTable>,
 }
 
 impl FrameFiles {
-    /// Reads frames, of stacks those that are chosen.
-    pub fn new(choice: AxisChoice) -> FrameFiles {
+    /// Reads frames, of stacks those that are chosen, without their background.
+    pub fn new(choice: AxisChoice, background: Background) -> FrameFiles {
         FrameFiles {
             choice,
+            background,
             ..FrameFiles::default()
         }
     }
@@ -202,7 +206,7 @@ impl FrameFiles {
         let label = frame.label.map(|label| label as f64).or(label);
         let builder = |shape: Shape| LiveBuilder::new(shape, label);
         let part = frame.part.as_deref();
-        match self.format(frame)? {
+        let read = match self.format(frame)? {
             Format::Npy => numpy::read(&frame.path, part, &self.choice, builder),
             Format::Npz => {
                 let archive = self.archive(&frame.path)?;
@@ -217,7 +221,8 @@ impl FrameFiles {
                 let mask = table.find(part)?;
                 decode_mask(mask, builder(mask.shape)?)
             }
-        }
+        };
+        self.background.removed_from(read?)
     }
 
     /// The parts of a stack that are the frames of a series, in order: the images along time of a

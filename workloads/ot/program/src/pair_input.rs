@@ -100,7 +100,7 @@ impl PairInput {
             path: path.to_owned(),
             source,
         })?;
-        let files = FrameFiles::new(choices.axes.clone());
+        let files = FrameFiles::new(choices.axes.clone(), choices.background);
         let format = Format::of(path);
         let mut takes_columns = false;
         let input = if metadata.is_dir() {

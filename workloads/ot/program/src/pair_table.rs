@@ -41,10 +41,15 @@ pub struct PairRows {
     residual_max: f64,
     /// Normalised pairs whose total mass changes by more than [`MASS_CHANGE_MAX`].
     n_mass_changed: u64,
+    /// Pairs with mass on most pixels.
+    n_filled: u64,
 }
 
 /// Where normalised masses hide a larger change than this, the summary says so.
 const MASS_CHANGE_MAX: f64 = 0.05;
+
+/// Frames with mass on a larger share of their pixels than this look like frames with a background.
+const FILLED_SHARE: f64 = 0.75;
 
 /// What the file of known outlines is written from.
 pub struct OutlineStore {
@@ -94,6 +99,7 @@ impl PairRows {
             n_unconverged: 0,
             residual_max: 0.0,
             n_mass_changed: 0,
+            n_filled: 0,
         }
     }
 }
@@ -223,6 +229,7 @@ impl Rows for PairRows {
             let is_changed = (after / before - 1.0).abs() > MASS_CHANGE_MAX;
             self.n_mass_changed += u64::from(is_changed);
         }
+        self.n_filled += u64::from(answer.live_share > FILLED_SHARE);
         for file in [&answer.fields, &answer.coupling].into_iter().flatten() {
             // The path counts twice: in the table, and with its checksum in the manifest.
             self.n_bytes += 2 * file.path.len() + size_of::<RowFile>() + file.seal.blake3.len();
@@ -259,6 +266,13 @@ impl Rows for PairRows {
                 "{} of the pairs change their total mass by more than {:.0} %: created and destroyed are relative to normalised mass; --no-normalize shows growth (see the column mass_change)",
                 self.n_mass_changed,
                 100.0 * MASS_CHANGE_MAX
+            ));
+        }
+        if self.n_filled > 0 {
+            warnings.push(format!(
+                "{} of the pairs have mass on more than {:.0} % of their pixels, as frames with a background have: displacement_* counts all of these pixels alike, and a background hardly moves; --background auto takes it off (velocity_mean_* and translation_* weigh by mass)",
+                self.n_filled,
+                100.0 * FILLED_SHARE
             ));
         }
         if let Some(trouble) = self.files.views().trouble() {

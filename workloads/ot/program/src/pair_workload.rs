@@ -40,6 +40,8 @@ pub struct PairAnswer {
     pub blurring: Option<Blurring>,
     /// Mean displacement (y, x) over the source's mass, px.
     pub velocity_mean_yx_px: Option<[f64; 2]>,
+    /// The share of the source's pixels that have mass.
+    pub live_share: f64,
     /// Width of a pixel in µm, if known.
     pub um_per_px: Option<f64>,
     /// The file of the maps, relative to the run folder.
@@ -259,6 +261,8 @@ impl Finish for PairRun {
                 mean_velocity_yx_px(&solution, &pair.source),
             )
         });
+        let n_live = pair.source.density.iter().filter(|v| **v > 0.0).count();
+        let live_share = n_live as f64 / solution.geometry.frame.n_px() as f64;
         let [fields, coupling] = self.write(&named.id, pair, &mut solution)?;
         solution.fields = None;
         solution.potentials = None;
@@ -269,6 +273,7 @@ impl Finish for PairRun {
             fit,
             blurring,
             velocity_mean_yx_px,
+            live_share,
             um_per_px: pair.source.um_per_px,
             fields,
             coupling,

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use swathe_ot_program::frame::{AxisChoice, FrameError, FrameFiles, FrameRef};
+use swathe_ot_program::frame::{AxisChoice, Background, FrameError, FrameFiles, FrameRef};
 use swathe_testing::python;
 
 /// Runs a script that writes files into a folder, and returns the fields of the lines it prints.
@@ -48,10 +48,13 @@ fn files_of_every_kind_are_read_as_tifffile_reads_them() {
         let [name, page, channel, um, kind] = line.as_slice() else {
             panic!("{line:?}");
         };
-        let files = FrameFiles::new(AxisChoice {
-            channel: given(channel),
-            ..AxisChoice::default()
-        });
+        let files = FrameFiles::new(
+            AxisChoice {
+                channel: given(channel),
+                ..AxisChoice::default()
+            },
+            Background::None,
+        );
         let frame = FrameRef {
             path: folder.path().join(name),
             part: given(page),
@@ -115,11 +118,14 @@ fn stacks_are_series_along_time_or_refused_with_their_axes() {
         let [name, channel, z_slice, time_axis, told, number] = line.as_slice() else {
             panic!("{line:?}");
         };
-        let files = FrameFiles::new(AxisChoice {
-            channel: given(channel),
-            z_slice: given(z_slice),
-            time_axis: given(time_axis),
-        });
+        let files = FrameFiles::new(
+            AxisChoice {
+                channel: given(channel),
+                z_slice: given(z_slice),
+                time_axis: given(time_axis),
+            },
+            Background::None,
+        );
         let path = folder.path().join(name);
         let read = files.series(&path).and_then(|mut parts| {
             parts.sort_by(|a, b| swathe_ot_program::pair_input::natural_order(a, b));

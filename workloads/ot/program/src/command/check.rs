@@ -20,7 +20,7 @@ pub(super) fn check(flags: &OtCheckFlags) -> Result<Code, CliError> {
         ..problem.settings
     };
     settings.check().map_err(usage)?;
-    let files = FrameFiles::new(problem.input.axes);
+    let files = FrameFiles::new(problem.input.axes, problem.input.background);
     let frame = |name: &str| -> Result<Frame, CliError> {
         let live = files.read(&FrameRef::parse(name), problem.label);
         let live = live.map_err(|error| CliError::usage(format!("{name}: {error}")))?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::PROGRAM;
-use crate::frame::AxisChoice;
+use crate::frame::{AxisChoice, Background};
 use crate::pair_files::FieldsFormat;
 use crate::pair_input::{InputChoices, NamedPair};
 use crate::pair_survey::{Outline, PairSurvey};
@@ -205,6 +205,7 @@ impl Problem {
             step,
             axes,
             all_labels,
+            background,
         } = &self.input;
         let given = [
             (
@@ -217,6 +218,14 @@ impl Problem {
             ("time-axis", axes.time_axis.as_ref().map(|axis| json!(axis))),
             ("z-slice", axes.z_slice.map(|n| json!(n))),
             ("label", all_labels.then(|| json!("all"))),
+            (
+                "background",
+                match background {
+                    Background::None => None,
+                    Background::Auto => Some(json!("auto")),
+                    Background::Level(level) => Some(json!(level)),
+                },
+            ),
         ];
         let given = given.into_iter();
         all.extend(given.filter_map(|(name, value)| Some((name.to_owned(), value?))));
@@ -262,7 +271,29 @@ fn input_choices(layers: &Layers, flags: &OtInputFlags) -> Result<InputChoices, 
             z_slice: number("z-slice", &flags.z_slice)?,
         },
         all_labels: text("label", &flags.label)?.as_deref() == Some("all"),
+        background: background(layers, flags)?,
     })
+}
+
+fn background(layers: &Layers, flags: &OtInputFlags) -> Result<Background, CliError> {
+    let Some(found) = layers.find("background", &flags.background)? else {
+        return Ok(Background::None);
+    };
+    if layers.find("label", &flags.label)?.is_some() {
+        return Err(CliError::usage(
+            "--background and --label exclude each other: labels are not light",
+        )
+        .hint("leave one of them out"));
+    }
+    match found.value.trim() {
+        "auto" => Ok(Background::Auto),
+        text => match text.parse::<f64>() {
+            Ok(level) if level >= 0.0 && level.is_finite() => Ok(Background::Level(level)),
+            _ => Err(found
+                .fault("a level")
+                .hint("write auto, or what is taken off every pixel, such as 100")),
+        },
+    }
 }
 
 /// The settings that the table or the files beside it depend on, under the names of their flags. The

@@ -1,9 +1,9 @@
 //! What a user says about an input: which frames belong together, and which images are frames.
 
-use crate::frame::AxisChoice;
+use crate::frame::{AxisChoice, Background};
 
 /// How the frames of an input become pairs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct InputChoices {
     /// Columns of a table of frames whose values are the same in a series.
     pub group_by: Option<Vec<String>>,
@@ -15,6 +15,8 @@ pub struct InputChoices {
     pub axes: AxisChoice,
     /// Whether every label is a series of its own.
     pub all_labels: bool,
+    /// What is taken off every pixel.
+    pub background: Background,
 }
 
 impl Default for InputChoices {
@@ -25,6 +27,7 @@ impl Default for InputChoices {
             step: 1,
             axes: AxisChoice::default(),
             all_labels: false,
+            background: Background::None,
         }
     }
 }
