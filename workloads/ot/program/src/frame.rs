@@ -181,8 +181,8 @@ impl FrameFiles {
     pub fn header(&self, frame: &FrameRef) -> Result<FrameHeader, FrameError> {
         let part = frame.part.as_deref();
         let shape = match self.format(frame)? {
-            Format::Npy => numpy::shape(&frame.path),
-            Format::Npz => numpy::member_shape(&*self.archive(&frame.path)?, part),
+            Format::Npy => numpy::shape(&frame.path, part, &self.choice),
+            Format::Npz => numpy::member_shape(&*self.archive(&frame.path)?, part, &self.choice),
             Format::Png => png_file::shape(&frame.path),
             Format::Tiff => return self.stack(&frame.path)?.header(part, &self.choice),
             Format::Masks => Ok(self.masks(&frame.path)?.find(part)?.shape),

@@ -13,9 +13,16 @@ use swathe_formats::npz::Npz;
 
 type Builder = Result<LiveBuilder, FrameError>;
 
-pub(super) fn shape(path: &Path) -> Result<Shape, FrameError> {
+/// Height and width of a frame; fails as reading it would if there is no such image.
+pub(super) fn shape(
+    path: &Path,
+    part: Option<&str>,
+    choice: &AxisChoice,
+) -> Result<Shape, FrameError> {
     let (file, n_bytes) = open(path)?;
-    Ok(image_shape(&npy::read_number_header(file, n_bytes)?.shape)?.0)
+    let (shape, stack) = image_shape(&npy::read_number_header(file, n_bytes)?.shape)?;
+    image_number(&stack, part, choice)?;
+    Ok(shape)
 }
 
 /// The numbers of the images in an array that are the frames of a series.
@@ -51,9 +58,16 @@ pub(super) fn read(
     builder.finish()
 }
 
-pub(super) fn member_shape(npz: &Npz, part: Option<&str>) -> Result<Shape, FrameError> {
-    let (member, _) = chosen(npz, part)?;
-    Ok(image_shape(&npz.number_header(member)?.shape)?.0)
+/// The same for a frame of an archive.
+pub(super) fn member_shape(
+    npz: &Npz,
+    part: Option<&str>,
+    choice: &AxisChoice,
+) -> Result<Shape, FrameError> {
+    let (member, part) = chosen(npz, part)?;
+    let (shape, stack) = image_shape(&npz.number_header(member)?.shape)?;
+    image_number(&stack, part, choice)?;
+    Ok(shape)
 }
 
 /// The parts that are the frames of a series: the images of the only array, or all arrays.
