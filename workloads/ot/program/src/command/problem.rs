@@ -48,6 +48,10 @@ const FIELDS_FORMATS: [(&str, FieldsFormat); 3] = [
     ("parquet", FieldsFormat::Parquet),
 ];
 
+/// The least ε with the automatic scale, whatever the frames are. Moving by one pixel in a frame with
+/// a side of a thousand pixels costs ten times this.
+const EPSILON_MIN: f64 = 1e-7;
+
 impl Problem {
     /// Resolves the settings. All are checked before any input is read.
     pub(super) fn resolve(
@@ -64,6 +68,19 @@ impl Problem {
                 "--potentials are written with the maps, and there are none",
             )
             .hint("add --fields npz"));
+        }
+        let Settings {
+            epsilon,
+            coord_scale,
+            ..
+        } = problem.settings;
+        if coord_scale == CoordScale::Auto && epsilon < EPSILON_MIN {
+            return Err(CliError::usage(format!(
+                "--epsilon is {epsilon:e}, which blurs by far less than a pixel and would hardly converge"
+            ))
+            .hint(format!(
+                "1e-3 to 3e-5 are usual, {EPSILON_MIN:e} is the least; `swathe ot suggest INPUT` finds one"
+            )));
         }
         Ok(problem)
     }

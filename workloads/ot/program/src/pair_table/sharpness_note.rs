@@ -29,7 +29,7 @@ impl SharpnessNote {
         } else {
             let bar = answer.solution.error_bar.zip(answer.summary.as_ref());
             bar.map(|(bar, summary)| {
-                bar.epsilon_px / error_limit_px(summary.displacement_px.p50, ERROR_PX)
+                bar.epsilon_measured_px() / error_limit_px(summary.displacement_px.p50, ERROR_PX)
             })
         };
         self.excesses

@@ -238,11 +238,14 @@
         mapCanvas(view, scalarColors(view.speed), { role: "img", "aria-label": "Map of the displacement's length" }),
         colorBar(sequential, 0, lengthOf(view, view.speed.full), lengthUnit(view))),
       panel("Created", "Target minus what arrives; negative where more arrives than is there.",
-        mapCanvas(view, signedColors(view.created), { role: "img", "aria-label": "Map of created mass" }),
-        signedBar(view.created, massUnit)),
+        mapCanvas(view, signedColors(view.created, diverging), { role: "img", "aria-label": "Map of created mass" }),
+        signedBar(view.created, diverging, massUnit)),
       panel("Destroyed", "Source minus what leaves.",
-        mapCanvas(view, signedColors(view.destroyed), { role: "img", "aria-label": "Map of destroyed mass" }),
-        signedBar(view.destroyed, massUnit)),
+        mapCanvas(view, signedColors(view.destroyed, vanishing), { role: "img", "aria-label": "Map of destroyed mass" }),
+        signedBar(view.destroyed, vanishing, massUnit)),
+      ...[["Source", view.source], ["Target", view.target]].map(([name, map]) => panel(name, "Mass of the frame as it came.",
+        mapCanvas(view, scalarColors(map), { role: "img", "aria-label": `Mass of the ${name.toLowerCase()}` }),
+        colorBar(sequential, 0, map.full, "input mass per px", map.max > 1.02 * map.full ? `at most ${brief(map.max)}` : null))),
     ];
     return [h("div", { class: "ot-maps" }, maps), S.note(where), charts];
   };
@@ -314,16 +317,19 @@
   };
 
   // Both colour maps change evenly in lightness, away from the background, and use only blue
-  // against yellow or orange, which all kinds of colour vision distinguish.
+  // against yellow or red, which all kinds of colour vision distinguish. Red is what appeared and
+  // blue what vanished, as on the pictures of `swathe ot show`.
   const sequential = (share) => {
     const s = Math.max(0, Math.min(1, share));
     return isDark() ? oklch(0.3 + 0.6 * s, 0.07 + 0.08 * s, 270 - 175 * s) : oklch(0.93 - 0.6 * s, 0.08 + 0.04 * s, 95 + 175 * s);
   };
   const diverging = (share) => {
     const s = Math.max(-1, Math.min(1, share));
-    const hue = s < 0 ? 255 : 55;
-    return isDark() ? oklch(0.34 + 0.46 * Math.abs(s), 0.14 * Math.abs(s), hue) : oklch(0.955 - 0.5 * Math.abs(s), 0.14 * Math.abs(s), hue);
+    const [hue, chroma] = s < 0 ? [255, 0.14] : [22, 0.18];
+    return isDark() ? oklch(0.34 + 0.46 * Math.abs(s), chroma * Math.abs(s), hue) : oklch(0.955 - 0.5 * Math.abs(s), chroma * Math.abs(s), hue);
   };
+  /** The colours of mass that vanished: positive values are blue. */
+  const vanishing = (share) => diverging(-share);
   const table256 = (color) => Array.from({ length: 256 }, (_, byte) => (byte === 0 ? null : color(byte)));
   const scalarColors = (map) => {
     const bytes = bytesOf(map);
@@ -332,10 +338,10 @@
       return (at) => colors[bytes[at]];
     };
   };
-  const signedColors = (map) => {
+  const signedColors = (map, color) => {
     const bytes = bytesOf(map);
     return () => {
-      const colors = table256((byte) => diverging((byte - 128) / 127));
+      const colors = table256((byte) => color((byte - 128) / 127));
       return (at) => colors[bytes[at]];
     };
   };
@@ -387,8 +393,8 @@
     return h("div", { class: "ot-below ot-colors" }, canvas,
       h("div", { class: "ot-ends" }, h("span", {}, end(from)), h("span", {}, words ? `${unit} (${words})` : unit), h("span", {}, end(to))));
   };
-  const signedBar = (map, unit) =>
-    colorBar(diverging, -map.full, map.full, unit, map.max > 1.02 * map.full ? `at most ±${brief(map.max)}` : null);
+  const signedBar = (map, color, unit) =>
+    colorBar(color, -map.full, map.full, unit, map.max > 1.02 * map.full ? `at most ±${brief(map.max)}` : null);
 
   /** Arrows over the source. All have the same scale, which a reference arrow shows. */
   const quiver = (view) => {
@@ -580,6 +586,7 @@
     .ot-ends { display: flex; justify-content: space-between; gap: .5rem; }
     .ot-status { display: inline-block; min-width: 6.5rem; max-width: 20rem; }
     .ot-courses { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 24rem), 1fr)); gap: 0 2rem; }
+    .ot #motion { margin-top: 1.6rem; }
     .ot-tiles { grid-template-columns: repeat(auto-fit, minmax(10.5rem, 1fr)); }
     .ot .timeline-bar label { font-size: .88rem; color: var(--faint); }
     .ot .timeline-bar select { max-width: 12rem; color: var(--ink); }
