@@ -31,9 +31,9 @@ pub(crate) fn option_names(program: &Program) -> Vec<String> {
 }
 
 /// Options that apply to a single call and cannot have a default.
-const OF_ONE_CALL: [&str; 11] = [
+const OF_ONE_CALL: [&str; 12] = [
     "help", "config", "resume", "shard", "give-up", "explain", "only", "out", "flame", "version",
-    "apply",
+    "apply", "plan",
 ];
 
 /// The program's command, with the values from variables and its section of the settings file as

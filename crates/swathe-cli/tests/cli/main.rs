@@ -15,6 +15,7 @@ mod interruption;
 mod memory;
 mod odd_files;
 mod ot_check;
+mod ot_epsilon;
 mod ot_failures;
 mod ot_frames;
 mod ot_inputs;

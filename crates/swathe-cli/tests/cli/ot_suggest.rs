@@ -11,7 +11,7 @@ use swathe_formats::npy;
 use crate::program::{Ended, swathe, table};
 
 /// A frame of 80 × 96 pixels with discs, each given by its middle (y, x) and its radius.
-fn discs(path: &Path, discs: &[(f64, f64, f64)]) {
+pub(crate) fn discs(path: &Path, discs: &[(f64, f64, f64)]) {
     let mass = |at: usize| {
         let (y, x) = ((at / 96) as f64, (at % 96) as f64);
         let is_inside = |(y0, x0, r): &(f64, f64, f64)| (y - y0).hypot(x - x0) <= *r;

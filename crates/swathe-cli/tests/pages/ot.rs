@@ -139,6 +139,66 @@ fn pairs_are_sorted_by_their_numbers() {
 }
 
 #[test]
+fn the_report_begins_with_what_moved() {
+    let Some(run) = RunPage::open(small_run(""), "RUN") else {
+        return;
+    };
+    let batches = table(&run.run.join("pairs.parquet"));
+    let median = |name: &str| {
+        let mut values: Vec<f64> = numbers(&batches, name).into_iter().flatten().collect();
+        values.sort_unstable_by(f64::total_cmp);
+        values[((values.len() - 1) as f64 / 2.0).round() as usize]
+    };
+    for (figure, column) in [
+        ("motion.displacement", "displacement_p50_um"),
+        ("motion.err", "displacement_err_um"),
+        ("motion.mass_change", "mass_change"),
+    ] {
+        let (found, expected) = (run.figure(figure), median(column));
+        let off = (found - expected).abs();
+        assert!(
+            off <= 1e-4 * expected.abs(),
+            "{figure}: {found}, {expected}"
+        );
+    }
+    let statuses = texts(&batches, "status");
+    let n_converged = statuses.iter().filter(|status| *status == "converged");
+    assert_eq!(run.figure("motion.n_converged"), n_converged.count() as f64);
+    let (err, way) = (
+        numbers(&batches, "displacement_err_px"),
+        numbers(&batches, "displacement_p50_px"),
+    );
+    let n_sure = err.iter().zip(&way).filter(|(err, way)| {
+        let (err, way) = (err.unwrap_or(f64::NAN), way.unwrap_or(f64::NAN));
+        err <= 0.1 * way
+    });
+    assert_eq!(run.figure("motion.n_sure"), n_sure.count() as f64);
+    // It is on the first screen, before the pairs and the figures of the engine.
+    let order = run.value(
+        "[...document.querySelectorAll('main section, main details')].map(part => part.id).slice(0, 2)",
+    );
+    assert_eq!(order, serde_json::json!(["motion", "pairs"]));
+    let top =
+        run.value("document.querySelector('#motion').getBoundingClientRect().top < innerHeight");
+    assert_eq!(top, true);
+    // What appeared is red and what vanished blue, as on the pictures.
+    let strongest = "(name) => { const canvas = document.querySelector(`#pair canvas[aria-label='${name}']`);
+        const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+        let best = [0, 0];
+        for (let at = 0; at < data.length; at += 4)
+          best = [Math.max(best[0], data[at] - data[at + 2]), Math.max(best[1], data[at + 2] - data[at])];
+        return best; }";
+    let colours = |name: &str| run.value(&format!("({strongest})('{name}')"));
+    let (created, destroyed) = (
+        colours("Map of created mass"),
+        colours("Map of destroyed mass"),
+    );
+    assert!(created[0].as_f64() > created[1].as_f64(), "{created}");
+    assert!(destroyed[1].as_f64() > destroyed[0].as_f64(), "{destroyed}");
+    run.assert_sound();
+}
+
+#[test]
 fn the_view_of_a_pair_has_the_values_of_the_table() {
     let Some(run) = RunPage::open(small_run(""), "RUN") else {
         return;
@@ -189,7 +249,7 @@ fn the_view_of_a_pair_has_the_values_of_the_table() {
         );
         assert_eq!(
             drawn,
-            serde_json::json!([true, true, true, true, true]),
+            serde_json::json!([true, true, true, true, true, true, true]),
             "{id}"
         );
         let arrows = run.value("document.querySelector('#pair .ot-arrows path').getAttribute('d')");

@@ -13,12 +13,12 @@ use std::sync::Arc;
 use crate::PROGRAM;
 use crate::frame_cache::FrameCache;
 use crate::pair_files::PairFiles;
-use crate::pair_input::{InputChoices, PairInput, PairInputError};
+use crate::pair_input::{InputChoices, NamedPair, PairInput, PairInputError};
 use crate::pair_survey::{KnownOutlines, PairSurvey, SurveySettings, survey};
 use crate::pair_table::{OutlineStore, PairRows, is_result_column};
 use crate::pair_workload::PairRun;
 use swathe::Padding;
-use swathe_ot::{Crop, Precision};
+use swathe_ot::{CoordScale, Crop, Precision, Settings};
 
 use crate::flags::{OtFlags, OtRunFlags, OtVerb};
 use problem::Problem;
@@ -77,19 +77,16 @@ fn solve(flags: &OtRunFlags) -> Result<Code, CliError> {
         check_label(label, &input, &survey, &run)?;
     }
     if problem.is_epsilon_auto {
-        let chosen = sampled_epsilon::sampled_epsilon(
-            &input.pairs,
-            &cache,
-            &problem.settings,
-            run.engine.seed,
-            &run.engine.stop,
-        );
+        let chosen =
+            sampled_epsilon::sampled_epsilon(&input.pairs, &cache, &problem.settings, &run.engine);
         let Some(epsilon) = chosen else {
             status!("interrupted before anything was solved");
             return Ok(Code::Interrupted);
         };
         problem.settings.epsilon = epsilon;
         status!("epsilon {epsilon:e} suits this input (--epsilon auto)");
+    } else {
+        check_epsilon(&problem.settings, &input, &survey, &run)?;
     }
     let PairInput { pairs, carried, .. } = input;
     let pairs = Arc::new(pairs);
@@ -177,6 +174,55 @@ fn survey_frames(
             memory_bytes: run.engine.memory.cap_bytes(),
             stop: &run.engine.stop,
         },
+    )
+}
+
+/// Refuses an ε that is outside of the range that was proved for all of the frames, and warns of
+/// frames that it does not suit.
+fn check_epsilon(
+    settings: &Settings,
+    input: &PairInput,
+    survey: &PairSurvey,
+    run: &RunSettings,
+) -> Result<(), CliError> {
+    let problems = shard_problems(input.pairs.len() as u64, run.output.shard);
+    let pairs = &input.pairs[problems.start as usize..problems.end as usize];
+    let outside = |pair: &NamedPair| {
+        let outline = survey.outlines[pair.source].as_ref()?.as_ref().ok()?;
+        Some((outline.shape, settings.epsilon_outside(outline.shape)))
+    };
+    let known: Vec<_> = pairs.iter().filter_map(outside).collect();
+    let wrong: Vec<_> = known
+        .iter()
+        .filter_map(|(shape, outside)| Some((shape, (*outside)?)))
+        .collect();
+    let Some((shape, outside)) = wrong.first() else {
+        return Ok(());
+    };
+    let [least, most] = outside.range;
+    let told = format!(
+        "a blur of {:.2} px on frames of {shape}, outside of the range that was proved there: {least:.2e} to {most:.2e}",
+        outside.blur_px
+    );
+    if wrong.len() < known.len() {
+        warning!(
+            "{} of the pairs: --epsilon {:e} is {told}",
+            wrong.len(),
+            outside.epsilon
+        );
+        return Ok(());
+    }
+    let equivalent = match settings.coord_scale {
+        CoordScale::Auto => String::new(),
+        CoordScale::Fixed(scale) => format!(
+            "with --coord-scale {scale} it is what {:.2e} is with --coord-scale auto; ",
+            outside.equivalent
+        ),
+    };
+    Err(
+        CliError::usage(format!("--epsilon {:e} is {told}", outside.epsilon)).hint(format!(
+            "{equivalent}take one in the range, or --epsilon auto"
+        )),
     )
 }
 

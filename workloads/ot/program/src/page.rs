@@ -5,6 +5,7 @@
 //! while the maps are in memory; everything else comes from the tables.
 
 mod choice;
+mod motion;
 mod pair_columns;
 mod series_columns;
 mod shrink;
@@ -77,12 +78,14 @@ pub(crate) fn data(run: &Path) -> Result<Value, FolderError> {
         "table": pair_columns::TABLE,
         "n_pairs": columns.n_rows,
         "n_failed": columns.n_failed,
+        "motion": motion::figures(run)?,
         "settings": {
             "tolerance": setting("tolerance"),
             "max_iterations": setting("max-iterations"),
             "epsilon": setting("epsilon"),
             "relaxation": setting("relaxation"),
             "normalize": setting("normalize"),
+            "raw_velocity": setting("raw-velocity"),
         },
         "n_views": views_shown.len(),
         "n_views_max": n_views_all,

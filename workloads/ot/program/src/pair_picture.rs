@@ -3,6 +3,7 @@
 
 mod figure;
 mod histogram;
+mod intensity;
 mod layout;
 mod mass_map;
 mod overlay;
@@ -33,6 +34,7 @@ use swathe_run::canvas::{Canvas, Color, Rect, Text};
 ///     figures: (&solution).into(),
 ///     epsilon: settings.epsilon,
 ///     relaxation: settings.relaxation,
+///     shows_intensities: false,
 /// };
 /// let png = picture.draw().png();
 /// assert!(png.starts_with(b"\x89PNG"));
@@ -54,6 +56,9 @@ pub struct PairPicture<'a> {
     pub epsilon: f64,
     /// Price ρ of creating and destroying mass that was used.
     pub relaxation: f64,
+    /// Whether source and target are shown in shades of grey, in the place of their overlay and of
+    /// the histogram.
+    pub shows_intensities: bool,
 }
 
 /// The figures of a solution that are printed above its picture.
@@ -106,11 +111,17 @@ impl PairPicture<'_> {
         let layout = layout(self.source, self.target);
         let mut canvas = Canvas::new(layout.w_px, layout.h_px, Color::WHITE);
         self.header(&mut canvas, &layout);
-        let [overlay, quiver, mass_map, histogram] = layout.panels;
-        overlay::draw(&mut canvas, self, &layout, overlay);
-        quiver::draw(&mut canvas, self, &layout, quiver);
-        mass_map::draw(&mut canvas, self, &layout, mass_map);
-        histogram::draw(&mut canvas, self, histogram);
+        let [first, second, third, fourth] = layout.panels;
+        if self.shows_intensities {
+            intensity::draw(&mut canvas, self, &layout, [first, second]);
+            quiver::draw(&mut canvas, self, &layout, third);
+            mass_map::draw(&mut canvas, self, &layout, fourth);
+        } else {
+            overlay::draw(&mut canvas, self, &layout, first);
+            quiver::draw(&mut canvas, self, &layout, second);
+            mass_map::draw(&mut canvas, self, &layout, third);
+            histogram::draw(&mut canvas, self, fourth);
+        }
         canvas
     }
 

@@ -1,6 +1,7 @@
 //! The table of transport results: `pairs.parquet`.
 
 mod columns;
+mod sharpness_note;
 
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use crate::pair_survey::{KnownOutlines, PairSurvey};
 use crate::pair_workload::PairAnswer;
 pub use columns::is_result_column;
 use columns::{Column, Value, columns};
+use sharpness_note::SharpnessNote;
 use swathe_formats::described_field::{described, mark_values, measured};
 use swathe_run::store::row_numbers::RowNumbers;
 use swathe_run::store::rows::Rows;
@@ -43,6 +45,7 @@ pub struct PairRows {
     n_mass_changed: u64,
     /// Pairs with mass on most pixels.
     n_filled: u64,
+    sharpness: SharpnessNote,
 }
 
 /// Where normalised masses hide a larger change than this, the summary says so.
@@ -100,6 +103,7 @@ impl PairRows {
             residual_max: 0.0,
             n_mass_changed: 0,
             n_filled: 0,
+            sharpness: SharpnessNote::default(),
         }
     }
 }
@@ -224,6 +228,7 @@ impl Rows for PairRows {
             self.n_unconverged += 1;
             self.residual_max = self.residual_max.max(answer.solution.residual);
         }
+        self.sharpness.add(answer, &self.settings);
         let (before, after) = (answer.solution.mass_src, answer.solution.mass_tgt);
         if self.settings.normalize && before > 0.0 && after > 0.0 {
             let is_changed = (after / before - 1.0).abs() > MASS_CHANGE_MAX;
@@ -261,6 +266,7 @@ impl Rows for PairRows {
                 self.residual_max
             ));
         }
+        warnings.extend(self.sharpness.text(&self.settings));
         if self.n_mass_changed > 0 {
             warnings.push(format!(
                 "{} of the pairs change their total mass by more than {:.0} %: created and destroyed are relative to normalised mass; --no-normalize shows growth (see the column mass_change)",

@@ -8,7 +8,9 @@ use crate::scratch::Scratch;
 use crate::settings::{CoordScale, Coupling, Settings};
 use crate::solution::{Solution, Status};
 use crate::solve::solve_with;
+use crate::workload::Transport;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use swathe::{DeviceKind, Need, Size, Stop, Workload};
 
 /// The ε to choose from, for frames one unit long, largest first. With debiasing a large one is
 /// nearly exact and quick; a small one is needed where neighbours within the blur move differently.
@@ -68,6 +70,63 @@ pub fn auto_epsilon(
         found
     });
     choose_epsilon(&found).unwrap_or(EPSILONS[0])
+}
+
+/// The search for the ε of single pairs ([`sharp_epsilon`]) as a workload of the engine, which
+/// reserves the memory for it. A pair with an empty side has `None`.
+#[derive(Clone, Debug)]
+pub struct EpsilonSearch(Transport);
+
+impl EpsilonSearch {
+    /// A search with these settings, except for ε.
+    pub fn new(settings: Settings) -> EpsilonSearch {
+        let settings = Settings {
+            fields: true,
+            raw_velocity: false,
+            ..settings
+        };
+        EpsilonSearch(Transport { settings })
+    }
+}
+
+impl Workload for EpsilonSearch {
+    type Problem = Pair;
+    type Solution = Option<f64>;
+    type Failure = Failure;
+    type Scratch = Scratch;
+    type Local = ();
+    const NAME: &'static str = "epsilon";
+
+    fn size(&self, pair: &Pair) -> Size {
+        self.0.size(pair)
+    }
+
+    /// The solution of an ε stays until the next one was compared with it.
+    fn need(&self, size: &Size, on: DeviceKind) -> Need {
+        let of_one = self.0.need(size, on);
+        let kept = of_one.solution_bytes.saturating_mul(2);
+        Need {
+            scratch_bytes: of_one.scratch_bytes.saturating_add(kept),
+            solution_bytes: size_of::<Option<f64>>() as u64,
+            ..of_one
+        }
+    }
+
+    fn scratch(&self) -> Scratch {
+        Scratch::new()
+    }
+
+    fn local(&self) {}
+
+    fn solve(
+        &self,
+        pair: &Pair,
+        scratch: &mut Scratch,
+        _: &mut (),
+        stop: &Stop,
+    ) -> Result<Option<f64>, Failure> {
+        sharp_epsilon(pair, &self.0.settings, scratch, &|| stop.requested())
+    }
 }
 
 /// The largest ε that is small enough for three quarters of the pairs, given the largest one for

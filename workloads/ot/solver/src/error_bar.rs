@@ -36,6 +36,11 @@ impl ErrorBar {
     pub fn total_px(&self) -> f64 {
         self.epsilon_px + self.relaxation_px + self.grid_px
     }
+
+    /// The part of entropy as it was measured, px: without the margin that makes it a bound.
+    pub fn epsilon_measured_px(&self) -> f64 {
+        self.epsilon_px / EPSILON_CHANGES
+    }
 }
 
 /// The displacement is known to this part of a pixel at best …

@@ -78,7 +78,8 @@ mod workload;
 
 pub use affine::{AffineFit, affine_fit, mean_velocity_yx_px, object_fits};
 pub use auto_epsilon::{
-    EPSILONS, ERROR_PX, auto_epsilon, choose_epsilon, epsilons_of, error_limit_px, sharp_epsilon,
+    EPSILONS, ERROR_PX, EpsilonSearch, auto_epsilon, choose_epsilon, epsilons_of, error_limit_px,
+    sharp_epsilon,
 };
 pub use buckets::auto_buckets;
 pub use check::{Checked, check, check_plan};

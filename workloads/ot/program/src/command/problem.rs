@@ -48,8 +48,8 @@ const FIELDS_FORMATS: [(&str, FieldsFormat); 3] = [
     ("parquet", FieldsFormat::Parquet),
 ];
 
-/// The least ε with the automatic scale. Moving by one pixel in a frame with a side of a thousand
-/// pixels costs ten times this.
+/// The least ε with the automatic scale, whatever the frames are. Moving by one pixel in a frame with
+/// a side of a thousand pixels costs ten times this.
 const EPSILON_MIN: f64 = 1e-7;
 
 impl Problem {

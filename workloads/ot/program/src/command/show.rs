@@ -42,6 +42,7 @@ pub(super) fn show(flags: &OtShowFlags) -> Result<Code, CliError> {
         figures: record.figures,
         epsilon: record.epsilon,
         relaxation: record.relaxation,
+        shows_intensities: flags.intensities,
     };
     let png = picture.draw().png();
     write(&flags.output, &png)?;

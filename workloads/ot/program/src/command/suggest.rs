@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use swathe::{Budget, Cpu, Reservation, Source};
 use swathe_ot::{
-    Choice, CoordScale, Crop, EPSILONS, ERROR_PX, Failure, Pair, Settings, Trial, TrialFigures,
-    TrialRow, TrialStep, Trials, choose, place_live,
+    Choice, CoordScale, EPSILONS, ERROR_PX, Failure, Pair, Settings, Trial, TrialFigures, TrialRow,
+    TrialStep, Trials, choose, place_live,
 };
 
 use super::problem::Problem;
+use super::sampled_epsilon::TIGHT;
 use crate::PROGRAM;
 use crate::flags::{OtProblemFlags, OtSuggestFlags};
 use crate::pair_input::PairInput;
@@ -30,7 +31,7 @@ const RELAXATION_USUAL: f64 = 10.0;
 /// is asked of ε.
 const RELAXATION_ERROR_PX: f64 = 0.01;
 /// With the plan's own displacement, a blur above this part of the displacement is too large.
-pub(crate) const BLUR_SHARE_MAX: f64 = 0.5;
+const BLUR_SHARE_MAX: f64 = 0.5;
 
 pub(super) fn suggest(flags: &OtSuggestFlags) -> Result<Code, CliError> {
     let asked = |name: &str, text: &Option<String>| {
@@ -229,7 +230,7 @@ fn load_pair(input: &PairInput, number: usize, problem: &Problem) -> Result<Pair
     };
     let live = a.union(b);
     let pool = problem.settings.pool;
-    let geometry = place_live(source.shape, Some(live), &Crop::Fixed, pool);
+    let geometry = place_live(source.shape, Some(live), &TIGHT, pool);
     let geometry = geometry.map_err(|failure| failure.to_string())?;
     Ok(Pair::cut(
         source.within(live),

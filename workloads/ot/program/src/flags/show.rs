@@ -17,6 +17,9 @@ pub(crate) struct OtShowFlags {
     /// Where the picture goes
     #[arg(short = 'o', long, value_name = "FILE.png")]
     pub(crate) output: PathBuf,
+    /// Show the frames in shades of grey, in the place of their overlay and the histogram
+    #[arg(long)]
+    pub(crate) intensities: bool,
     /// Where the run's input is now, if it was moved since
     #[arg(long, value_name = "INPUT")]
     pub(crate) input: Option<PathBuf>,
@@ -25,6 +28,7 @@ pub(crate) struct OtShowFlags {
 const SHOW_EXAMPLES: &str = "\
 Examples:
   swathe ot show RUN s03_t012 -o pair.png
+  swathe ot show RUN s03_t012 -o pair.png --intensities
   swathe ot show RUN s03_t012 -o pair.png --input moved/pairs.csv
 
 The maps come from RUN/fields if the run was made with --fields npz; otherwise the pair is solved

@@ -13,6 +13,7 @@ use swathe_formats::npz::Npz;
 
 type Builder = Result<LiveBuilder, FrameError>;
 
+/// Height and width of a frame; fails as reading it would if there is no such image.
 pub(super) fn shape(
     path: &Path,
     part: Option<&str>,
@@ -57,6 +58,7 @@ pub(super) fn read(
     builder.finish()
 }
 
+/// The same for a frame of an archive.
 pub(super) fn member_shape(
     npz: &Npz,
     part: Option<&str>,

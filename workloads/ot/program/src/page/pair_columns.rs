@@ -22,7 +22,7 @@ const FAILURES: &str = "failures.parquet";
 const FRAMES: [&str; 2] = ["src", "tgt"];
 
 /// Figures of a pair that the page shows besides its name and status.
-const NUMBERS: [&str; 15] = [
+const NUMBERS: [&str; 17] = [
     "iterations",
     "residual",
     "cost",
@@ -34,6 +34,8 @@ const NUMBERS: [&str; 15] = [
     "mass_destroyed",
     "displacement_mean_px",
     "displacement_err_px",
+    "displacement_err_um",
+    "mass_change",
     "displacement_p95_px",
     "displacement_max_px",
     "displacement_mean_um",
@@ -309,7 +311,10 @@ fn places(
 }
 
 /// A column of any numeric type, as f64.
-fn numbers(batch: &RecordBatch, name: &str) -> Result<arrow::array::Float64Array, String> {
+pub(super) fn numbers(
+    batch: &RecordBatch,
+    name: &str,
+) -> Result<arrow::array::Float64Array, String> {
     let cast = arrow::compute::cast(column(batch, name)?, &DataType::Float64);
     let cast = cast.map_err(|error| error.to_string())?;
     Ok(cast.as_primitive::<Float64Type>().clone())

@@ -192,8 +192,6 @@ impl Curve {
 struct Motion {
     h: usize,
     w: usize,
-    /// Pixels of the work grid on a side of a cell.
-    n_side: usize,
     /// Speed, vy and vx summed over the source pixels of each cell, and the number of these pixels.
     sums: Vec<([f64; 3], u32)>,
     histogram: [u64; N_BINS],
@@ -228,7 +226,6 @@ impl Motion {
         Motion {
             h,
             w,
-            n_side,
             sums,
             histogram,
         }
@@ -240,19 +237,10 @@ impl Motion {
         cells.map(|(sum, n)| sum[0] / f64::from(*n)).collect()
     }
 
-    /// An arrow for each square of cells with source pixels in at least a third of it. If there is
-    /// no such square, for each square with any source pixel, so that thin objects have arrows too.
+    /// An arrow for each square of cells with source pixels: thin rings and single particles have
+    /// arrows, too.
     fn arrows(&self, cell_px: usize) -> Arrows {
-        let filled = self.arrows_from(cell_px, 3);
-        match filled.y.is_empty() {
-            true => self.arrows_from(cell_px, u32::MAX),
-            false => filled,
-        }
-    }
-
-    fn arrows_from(&self, cell_px: usize, part: u32) -> Arrows {
         let step = self.h.max(self.w).div_ceil(N_ARROWS_MAX).max(1);
-        let area = u32::try_from((step * self.n_side).pow(2)).unwrap_or(u32::MAX);
         let mut arrows = Arrows {
             step_px: step * cell_px,
             ..Arrows::default()
@@ -270,7 +258,7 @@ impl Motion {
                         n_all += n;
                     }
                 }
-                if n_all == 0 || n_all.saturating_mul(part) < area {
+                if n_all == 0 {
                     continue;
                 }
                 let per = 1.0 / f64::from(n_all);

@@ -8,7 +8,7 @@ use super::{INK, PairPicture, QUIET, SOURCE, caption, nothing};
 use swathe_run::canvas::{Canvas, Color, Rect, Text};
 
 /// Canvas pixels from arrow to arrow.
-const SPACING_PX: f64 = 36.0;
+pub(super) const SPACING_PX: f64 = 36.0;
 const THICKNESS_PX: f64 = 2.6;
 
 pub(super) fn draw(canvas: &mut Canvas, picture: &PairPicture<'_>, layout: &Layout, panel: Rect) {
@@ -59,16 +59,17 @@ pub(super) fn draw(canvas: &mut Canvas, picture: &PairPicture<'_>, layout: &Layo
     );
 }
 
-/// The mean displacement of a square of pixels, at the middle of the square, in frame pixels.
-struct Arrow {
-    y: f64,
-    x: f64,
+/// The mean displacement of a square of pixels, at the middle of its live pixels, in frame pixels.
+pub(super) struct Arrow {
+    pub(super) y: f64,
+    pub(super) x: f64,
     vy: f64,
     vx: f64,
 }
 
-/// One arrow for each square of pixels that has source mass in at least a third of it.
-fn arrows(picture: &PairPicture<'_>, layout: &Layout) -> Vec<Arrow> {
+/// One arrow for each square of pixels that has source mass, at the middle of that mass: thin rings
+/// and single particles have arrows, too.
+pub(super) fn arrows(picture: &PairPicture<'_>, layout: &Layout) -> Vec<Arrow> {
     let view = layout.view;
     let step = (SPACING_PX / layout.zoom).round().max(1.0) as usize;
     let mut arrows = Vec::new();
@@ -88,7 +89,7 @@ fn arrows(picture: &PairPicture<'_>, layout: &Layout) -> Vec<Arrow> {
                     }
                 }
             }
-            if n > 0 && 3 * n >= step * step {
+            if n > 0 {
                 let [y, x, vy, vx] = sum.map(|v| v / f64::from(n as u32));
                 arrows.push(Arrow { y, x, vy, vx });
             }

@@ -4,10 +4,10 @@ use swathe_ot::{Frame, Pair, Settings, Shape, lift, solve, synth};
 
 use super::*;
 
-fn draw(pair: &Pair, settings: &Settings) -> Canvas {
+fn with_picture<T>(pair: &Pair, settings: &Settings, take: impl FnOnce(PairPicture<'_>) -> T) -> T {
     let solution = solve(pair, settings).unwrap();
     let fields = lift(&solution, &pair.source, &pair.target).unwrap();
-    PairPicture {
+    take(PairPicture {
         pair_id: "a pair",
         source: &pair.source,
         target: &pair.target,
@@ -15,8 +15,12 @@ fn draw(pair: &Pair, settings: &Settings) -> Canvas {
         figures: (&solution).into(),
         epsilon: settings.epsilon,
         relaxation: settings.relaxation,
-    }
-    .draw()
+        shows_intensities: false,
+    })
+}
+
+fn draw(pair: &Pair, settings: &Settings) -> Canvas {
+    with_picture(pair, settings, |picture| picture.draw())
 }
 
 /// How many pixels have a colour.
@@ -47,6 +51,61 @@ fn pictures_of_all_shapes_fit_on_a_slide() {
         assert!(canvas.w_px() <= 1920 && canvas.h_px() <= 1080, "{h}x{w}");
         assert!(canvas.w_px() >= 640 && canvas.h_px() >= 400, "{h}x{w}");
     }
+}
+
+/// A frame of 120 × 120 px with mass where `is_live` says so of (y, x).
+fn frame_where(is_live: impl Fn(f64, f64) -> bool) -> Frame {
+    let density = (0..120 * 120).map(|at| {
+        let (y, x) = ((at / 120) as f64, (at % 120) as f64);
+        f64::from(u8::from(is_live(y, x)))
+    });
+    Frame::new(120, 120, density.collect()).unwrap()
+}
+
+#[test]
+fn thin_rings_and_particles_have_an_arrow_wherever_there_is_mass() {
+    let ring =
+        |radius: f64| frame_where(move |y, x| ((y - 60.0).hypot(x - 60.0) - radius).abs() < 0.6);
+    // Sixty particles of one pixel.
+    let particles =
+        |shift: f64| frame_where(move |y, x| y % 20.0 == 4.0 && (x - shift) % 12.0 == 5.0);
+    for pair in [
+        Pair::new(ring(40.0), ring(43.0)),
+        Pair::new(particles(0.0), particles(2.0)),
+    ] {
+        with_picture(&pair, &Settings::default(), |picture| {
+            let layout = layout(&pair.source, &pair.target);
+            let arrows = quiver::arrows(&picture, &layout);
+            let step = (quiver::SPACING_PX / layout.zoom).round();
+            for (at, mass) in pair.source.density.iter().enumerate() {
+                let (y, x) = ((at / 120) as f64 + 0.5, (at % 120) as f64 + 0.5);
+                let is_near =
+                    |arrow: &quiver::Arrow| (arrow.y - y).hypot(arrow.x - x) <= 1.5 * step;
+                assert!(*mass == 0.0 || arrows.iter().any(is_near), "({y}, {x})");
+            }
+        });
+    }
+}
+
+#[test]
+fn frames_can_be_shown_as_they_came() {
+    let faint = |frame: Frame| Frame {
+        density: frame.density.iter().map(|mass| mass / 2.0).collect(),
+        ..frame
+    };
+    let shape = (20, 40);
+    let pair = Pair::new(faint(block(shape, 6, 6, 8)), block(shape, 6, 10, 8));
+    let grey = Color::WHITE.towards(INK, 0.5);
+    let counted = |shows_intensities: bool| {
+        with_picture(&pair, &Settings::default(), |picture| {
+            let picture = PairPicture {
+                shows_intensities,
+                ..picture
+            };
+            count(&picture.draw(), |color| color == grey)
+        })
+    };
+    assert!(counted(true) > counted(false) + 64 * 16);
 }
 
 #[test]

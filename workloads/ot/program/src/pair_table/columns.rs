@@ -171,6 +171,11 @@ pub(super) fn columns() -> Vec<Column> {
         "error bar: the mean length of the displacement's error over the source's mass is at most this for nine of ten pairs of known motion; null with --raw-velocity",
         |answer| Some(answer.solution.error_bar?.total_px()),
     );
+    all.length(
+        "displacement_err_epsilon",
+        "part of the error bar that a smaller epsilon would take away; a run warns where that is more than 2 % of the displacement and 0.05 px for the median pair",
+        |answer| Some(answer.solution.error_bar?.epsilon_px),
+    );
     all.maybe(
         "sinkhorn_divergence",
         "scaled px^2",
@@ -191,7 +196,7 @@ pub(super) fn columns() -> Vec<Column> {
     all.maybe(
         "blur_ratio",
         "",
-        "blur_px divided by the median displacement",
+        "blur_px divided by the median displacement; with --raw-velocity a run warns where it is above 1/2 for the median pair, otherwise the pull of the blur is subtracted and displacement_err_epsilon_px says what is left",
         |answer| Some(answer.blurring?.per_displacement),
     );
     all.maybe(

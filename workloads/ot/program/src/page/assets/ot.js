@@ -12,7 +12,7 @@
   S.pages.ot = (data) => {
     addStyle();
     const rows = rowsOf(data);
-    return h("div", { class: "ot" }, pairsSection(data, rows), seriesSection(data, rows));
+    return h("div", { class: "ot" }, motionSection(data), pairsSection(data, rows), seriesSection(data, rows));
   };
 
   /** One object for each pair: its figures, its carried columns, and its view if it has one. */
@@ -26,6 +26,35 @@
       row.carried = carried.map((column) => column.values[row.at]);
     }
     return rows;
+  };
+
+  // ---- What came out: how far mass moved, how much grew, how sure that is.
+
+  const motionSection = (data) => {
+    const { motion } = data;
+    if (!motion || motion.n_moved === 0) return null;
+    const isUm = motion.displacement_um !== null;
+    const [way, err, unit] = isUm ? [motion.displacement_um, motion.err_um, "µm"] : [motion.displacement_px, motion.err_px, "px"];
+    const length = (x) => brief(x, 3);
+    const percent = (x) => `${brief(100 * x, 2)} %`;
+    const signed = (x) => (x > 0 ? "+" : "") + percent(x).replace(/^-/, "−");
+    const tile = (what, value, more, isBad) =>
+      h("li", { class: isBad ? "bad" : null }, h("span", { class: "what" }, what), h("span", { class: "value long" }, value), h("span", { class: "more" }, more));
+    const isRaw = data.settings.raw_velocity === true;
+    const moved = S.figure("motion.displacement", way.p50, length);
+    const tiles = [
+      tile(`Displacement, ${unit}`, [moved, motion.has_error_bar ? [" ± ", S.figure("motion.err", err.p50, (x) => brief(x, 2))] : null],
+        `median of ${S.counted(motion.n_moved, "pair")}; most from ${length(way.p10)} to ${length(way.p90)}${isRaw ? "; entropy pulls it inward (--raw-velocity)" : ""}`),
+      motion.mass_change === null ? null : tile("Growth of the whole", S.figure("motion.mass_change", motion.mass_change.p50, signed),
+        `median change of total mass; most from ${signed(motion.mass_change.p10)} to ${signed(motion.mass_change.p90)}`),
+      tile("Created / destroyed", [S.figure("motion.created", motion.created.p50, percent), " / ", S.figure("motion.destroyed", motion.destroyed.p50, percent)],
+        data.settings.normalize === false ? "of a frame's mass, not moved" : "of a frame's mass, not moved; frames are normalised, so growth of the whole is not in it"),
+      motion.has_error_bar
+        ? tile("Known to a tenth", [S.figure("motion.n_sure", motion.n_sure), ` of ${S.format.count(motion.n_moved)}`], "pairs whose error bar is below a tenth of their displacement", 2 * motion.n_sure < motion.n_moved)
+        : tile("Known to a tenth", "–", "there is no error bar with --raw-velocity"),
+      tile("Converged", [S.figure("motion.n_converged", motion.n_converged), ` of ${S.format.count(motion.n_moved)}`], "pairs with mass in both frames", motion.n_converged < motion.n_moved),
+    ];
+    return h("section", { id: "motion" }, h("h2", {}, "What moved"), h("ul", { class: "tiles ot-tiles", "aria-label": "What moved" }, tiles.filter(Boolean)));
   };
 
   // ---- The table of pairs, and the selected pair.
@@ -179,7 +208,7 @@
       ["mass transported", f("mass_transported")],
       ["mass created", f("mass_created")],
       ["mass destroyed", f("mass_destroyed")],
-      ["frames' mass", [f("mass_src"), " → ", f("mass_tgt"), " input units"]],
+      ["frames' mass", [f("mass_src"), " → ", f("mass_tgt"), " input units", Number.isFinite(row.mass_change) ? ` (${(100 * row.mass_change).toFixed(1)} %)`.replace("-", "−") : null]],
       ["displacement, mean", [both("displacement_mean"), row.displacement_err_px === undefined || row.displacement_err_px === null ? null : [" ± ", f("displacement_err_px"), " px"]]],
       ["displacement, p95", both("displacement_p95")],
       ["displacement, max", both("displacement_max")],
@@ -209,11 +238,14 @@
         mapCanvas(view, scalarColors(view.speed), { role: "img", "aria-label": "Map of the displacement's length" }),
         colorBar(sequential, 0, lengthOf(view, view.speed.full), lengthUnit(view))),
       panel("Created", "Target minus what arrives; negative where more arrives than is there.",
-        mapCanvas(view, signedColors(view.created), { role: "img", "aria-label": "Map of created mass" }),
-        signedBar(view.created, massUnit)),
+        mapCanvas(view, signedColors(view.created, diverging), { role: "img", "aria-label": "Map of created mass" }),
+        signedBar(view.created, diverging, massUnit)),
       panel("Destroyed", "Source minus what leaves.",
-        mapCanvas(view, signedColors(view.destroyed), { role: "img", "aria-label": "Map of destroyed mass" }),
-        signedBar(view.destroyed, massUnit)),
+        mapCanvas(view, signedColors(view.destroyed, vanishing), { role: "img", "aria-label": "Map of destroyed mass" }),
+        signedBar(view.destroyed, vanishing, massUnit)),
+      ...[["Source", view.source], ["Target", view.target]].map(([name, map]) => panel(name, "Mass of the frame as it came.",
+        mapCanvas(view, scalarColors(map), { role: "img", "aria-label": `Mass of the ${name.toLowerCase()}` }),
+        colorBar(sequential, 0, map.full, "input mass per px", map.max > 1.02 * map.full ? `at most ${brief(map.max)}` : null))),
     ];
     return [h("div", { class: "ot-maps" }, maps), S.note(where), charts];
   };
@@ -285,16 +317,19 @@
   };
 
   // Both colour maps change evenly in lightness, away from the background, and use only blue
-  // against yellow or orange, which all kinds of colour vision distinguish.
+  // against yellow or red, which all kinds of colour vision distinguish. Red is what appeared and
+  // blue what vanished, as on the pictures of `swathe ot show`.
   const sequential = (share) => {
     const s = Math.max(0, Math.min(1, share));
     return isDark() ? oklch(0.3 + 0.6 * s, 0.07 + 0.08 * s, 270 - 175 * s) : oklch(0.93 - 0.6 * s, 0.08 + 0.04 * s, 95 + 175 * s);
   };
   const diverging = (share) => {
     const s = Math.max(-1, Math.min(1, share));
-    const hue = s < 0 ? 255 : 55;
-    return isDark() ? oklch(0.34 + 0.46 * Math.abs(s), 0.14 * Math.abs(s), hue) : oklch(0.955 - 0.5 * Math.abs(s), 0.14 * Math.abs(s), hue);
+    const [hue, chroma] = s < 0 ? [255, 0.14] : [22, 0.18];
+    return isDark() ? oklch(0.34 + 0.46 * Math.abs(s), chroma * Math.abs(s), hue) : oklch(0.955 - 0.5 * Math.abs(s), chroma * Math.abs(s), hue);
   };
+  /** The colours of mass that vanished: positive values are blue. */
+  const vanishing = (share) => diverging(-share);
   const table256 = (color) => Array.from({ length: 256 }, (_, byte) => (byte === 0 ? null : color(byte)));
   const scalarColors = (map) => {
     const bytes = bytesOf(map);
@@ -303,10 +338,10 @@
       return (at) => colors[bytes[at]];
     };
   };
-  const signedColors = (map) => {
+  const signedColors = (map, color) => {
     const bytes = bytesOf(map);
     return () => {
-      const colors = table256((byte) => diverging((byte - 128) / 127));
+      const colors = table256((byte) => color((byte - 128) / 127));
       return (at) => colors[bytes[at]];
     };
   };
@@ -358,8 +393,8 @@
     return h("div", { class: "ot-below ot-colors" }, canvas,
       h("div", { class: "ot-ends" }, h("span", {}, end(from)), h("span", {}, words ? `${unit} (${words})` : unit), h("span", {}, end(to))));
   };
-  const signedBar = (map, unit) =>
-    colorBar(diverging, -map.full, map.full, unit, map.max > 1.02 * map.full ? `at most ±${brief(map.max)}` : null);
+  const signedBar = (map, color, unit) =>
+    colorBar(color, -map.full, map.full, unit, map.max > 1.02 * map.full ? `at most ±${brief(map.max)}` : null);
 
   /** Arrows over the source. All have the same scale, which a reference arrow shows. */
   const quiver = (view) => {
@@ -551,6 +586,8 @@
     .ot-ends { display: flex; justify-content: space-between; gap: .5rem; }
     .ot-status { display: inline-block; min-width: 6.5rem; max-width: 20rem; }
     .ot-courses { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 24rem), 1fr)); gap: 0 2rem; }
+    .ot #motion { margin-top: 1.6rem; }
+    .ot-tiles { grid-template-columns: repeat(auto-fit, minmax(10.5rem, 1fr)); }
     .ot .timeline-bar label { font-size: .88rem; color: var(--faint); }
     .ot .timeline-bar select { max-width: 12rem; color: var(--ink); }
   `));

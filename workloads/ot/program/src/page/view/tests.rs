@@ -161,6 +161,33 @@ fn a_thin_line_has_arrows_too() {
 }
 
 #[test]
+fn particles_beside_a_large_body_have_arrows_too() {
+    let frame = |by: usize| {
+        let mut density = vec![0.0; 200 * 200];
+        for at in 0..60 * 60 {
+            density[(10 + at / 60) * 200 + 10 + by + at % 60] = 1.0;
+        }
+        for n in 0..8 {
+            density[(100 + 10 * n) * 200 + 110 + by + 5 * n] = 1.0;
+        }
+        Frame::new(200, 200, density).unwrap()
+    };
+    let (view, solution) = view_of(&Pair::new(frame(0), frame(3)), &Settings::default());
+    let live = solution.geometry.live.unwrap();
+    for n in 0..8 {
+        let (y, x) = (
+            (100 + 10 * n - live.y0_px) as f64,
+            (110 + 5 * n - live.x0_px) as f64,
+        );
+        let mut places = view.arrows.y.iter().zip(&view.arrows.x);
+        let is_near = |(ay, ax): (&f64, &f64)| {
+            (ay - y).abs().max((ax - x).abs()) <= view.arrows.step_px as f64
+        };
+        assert!(places.any(is_near), "({y}, {x})");
+    }
+}
+
+#[test]
 fn the_curve_ends_at_the_residual() {
     let pair = synth::embryo_pair(Shape::new(60, 110), 4, synth::Change::default());
     let (view, solution) = view_of(&pair, &Settings::default());

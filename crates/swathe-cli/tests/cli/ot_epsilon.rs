@@ -1,0 +1,93 @@
+//! What a run says of its epsilon: notes at its end, and values that are refused.
+
+use std::fs;
+use std::path::Path;
+
+use crate::ot_suggest::discs;
+use crate::program::{json, swathe};
+
+/// Two frames in which neighbours move in opposite directions, `gap` px apart.
+fn series(folder: &Path, name: &str, gap: f64) {
+    let data = folder.join(name);
+    fs::create_dir(&data).unwrap();
+    let x1 = 30.0 + 16.0 + gap;
+    discs(&data.join("0.npy"), &[(40.0, 30.0, 8.0), (40.0, x1, 8.0)]);
+    discs(&data.join("1.npy"), &[(43.0, 30.0, 8.0), (37.0, x1, 8.0)]);
+}
+
+#[test]
+fn a_run_whose_motion_depends_on_epsilon_names_a_better_one() {
+    let folder = tempfile::tempdir().unwrap();
+    series(folder.path(), "near", 2.0);
+    series(folder.path(), "far", 30.0);
+    let note = "still depends on epsilon";
+    let ended = swathe(folder.path(), "ot near --out near_1 --epsilon 3e-3").expect(0);
+    assert!(ended.stderr.contains(note), "{}", ended.stderr);
+    let (_, better) = ended.stderr.split_once("px): --epsilon ").unwrap();
+    let (better, _) = better.split_once(" is better").unwrap();
+    assert!(better.parse::<f64>().unwrap() < 3e-3);
+    // The page begins with it, too.
+    let warnings = &json(&folder.path().join("near_1/report.json"))["warnings"];
+    assert!(warnings.to_string().contains(note), "{warnings}");
+    // A blur of more than half of the displacement alone is no reason to warn.
+    let ended = swathe(folder.path(), "ot far --out far_1 --epsilon 3e-3").expect(0);
+    assert!(!ended.stderr.contains("is better"), "{}", ended.stderr);
+    // The whole blur is in the plan's own displacement.
+    let line = "ot far --out far_2 --epsilon 3e-3 --raw-velocity";
+    let ended = swathe(folder.path(), line).expect(0);
+    assert!(
+        ended.stderr.contains("times its displacement") && ended.stderr.contains("is better"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn growth_that_normalising_hides_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, radius) in [("grows", 9.0), ("stays", 8.0)] {
+        let data = folder.path().join(name);
+        fs::create_dir(&data).unwrap();
+        discs(&data.join("0.npy"), &[(40.0, 30.0, 8.0)]);
+        discs(&data.join("1.npy"), &[(40.0, 30.0, radius)]);
+        for (flag, is_told) in [("", name == "grows"), ("--no-normalize", false)] {
+            let line = format!("ot {name} --out run_{name}{flag} {flag}");
+            let ended = swathe(folder.path(), &line).expect(0);
+            let told = ended.stderr.contains("--no-normalize shows growth");
+            assert_eq!(told, is_told, "{}", ended.stderr);
+            let report = folder.path().join(format!("run_{name}{flag}/report.json"));
+            let warnings = json(&report)["warnings"].to_string();
+            assert_eq!(warnings.contains("shows growth"), is_told, "{warnings}");
+        }
+    }
+}
+
+#[test]
+fn an_epsilon_outside_of_the_proved_range_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    series(folder.path(), "data", 10.0);
+    for (flags, words) in [
+        (
+            "--epsilon 1e-2 --coord-scale 1",
+            [
+                "a blur of 0.10 px on frames of 80x96",
+                "1.00e-1 to 2.76e2",
+                "what 1.09e-6 is with --coord-scale auto",
+            ],
+        ),
+        (
+            "--epsilon 0.5",
+            ["a blur of 67.88 px", "1.09e-5 to 3.00e-2", "--epsilon auto"],
+        ),
+    ] {
+        let line = format!("ot data --out run {flags}");
+        let ended = swathe(folder.path(), &line).expect(2);
+        for words in words {
+            assert!(ended.stderr.contains(words), "{words}: {}", ended.stderr);
+        }
+        assert!(!folder.path().join("run").exists());
+    }
+    // The same blur as 1e-3, in pixels.
+    let line = "ot data --out run --epsilon 9.2 --coord-scale 1 --relaxation 92160";
+    swathe(folder.path(), line).expect(0);
+}
