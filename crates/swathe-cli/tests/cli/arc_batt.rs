@@ -341,3 +341,37 @@ fn a_plan_is_explained_and_a_file_without_differs_runs() {
     assert_eq!(best.len(), 2);
     assert!(best.iter().all(|row| row.5 == 1.0), "{best:?}");
 }
+
+#[test]
+fn exit_codes_are_those_of_every_run() {
+    let folder = batt_folder();
+    // A row that cannot be used costs that row.
+    let unknown = BATT.replace("mir_rot_t(I, R0)", "turn(I)");
+    fs::write(folder.path().join("batt.py"), unknown).unwrap();
+    let ended = batt(folder.path(), "--only 01fce304 --out run", 1);
+    assert!(
+        ended.stderr.contains("unknown function `turn`"),
+        "{}",
+        ended.stderr
+    );
+    let run = folder.path().join("run");
+    assert!(
+        results(&run)
+            .iter()
+            .all(|row| row.program != "batt_01fce304_13")
+    );
+    let page = fs::read_to_string(run.join("report.html")).unwrap();
+    assert!(page.contains("batt_01fce304_7"));
+    // A file that is gone is noticed.
+    fs::remove_file(run.join("differs/000000.parquet")).unwrap();
+    let ended = batt(folder.path(), "--only 01fce304 --out run --resume", 2);
+    let told = "differs/000000.parquet is damaged";
+    assert!(ended.stderr.contains(told), "{}", ended.stderr);
+    // Files are not written through a link.
+    fs::create_dir_all(folder.path().join("parts/shards")).unwrap();
+    std::os::unix::fs::symlink(folder.path(), folder.path().join("parts/differs")).unwrap();
+    let ended = batt(folder.path(), "--out parts --shard 1/2", 4);
+    assert!(ended.stderr.contains("parts/differs"), "{}", ended.stderr);
+    let ended = batt(folder.path(), "--only nobody --out other", 2);
+    assert!(ended.stderr.contains("nobody"), "{}", ended.stderr);
+}

@@ -1,14 +1,13 @@
 //! Calls of a finished run that a new run need not repeat: `--extend`.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{Array as _, AsArray, RecordBatch};
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Float64Type, UInt32Type, UInt64Type};
-use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
+use arrow::compute::concat_batches;
+use arrow::datatypes::{Float64Type, Int32Type, UInt32Type, UInt64Type};
 use swathe_arc::{Batt, Call, Fault, Output, Problem, SampleKey, Score, Task};
 use swathe_run::store::run_folder::FolderError;
 use swathe_run::store::table_reader::{TableReader, column, number_column, string_column};
@@ -23,7 +22,10 @@ pub struct KnownCalls {
     run: PathBuf,
     /// The rows of each known sample in the table of the finished run.
     rows: HashMap<SampleKey, Range<u64>>,
-    n_rows: u64,
+    /// The rows of each row group of that table.
+    groups: Vec<Range<u64>>,
+    /// Row groups that were read last.
+    kept: Mutex<VecDeque<(usize, RecordBatch)>>,
     /// For each program of the finished run the equal ones of the new run, ascending.
     new_numbers: HashMap<String, Vec<usize>>,
     /// The programs of the new run that the finished one does not have.
@@ -54,12 +56,13 @@ impl KnownCalls {
         let mut new_programs: Vec<usize> = by_digest.into_values().flatten().collect();
         new_programs.sort_unstable();
         let same = same_samples(&read_samples(run)?, problems);
-        let (mut rows, n_rows) = rows_of_samples(run)?;
+        let mut rows = rows_of_samples(run)?;
         rows.retain(|key, _| same.contains(key));
         Ok(KnownCalls {
             run: run.to_owned(),
             rows,
-            n_rows,
+            groups: row_groups(run)?,
+            kept: Mutex::default(),
             new_numbers,
             new_programs,
         })
@@ -86,7 +89,27 @@ impl KnownCalls {
         let Some(rows) = self.rows.get(&key) else {
             return Ok(());
         };
-        let skip = |n: u64| RowSelector::skip(n as usize);
+        for (number, group) in self.groups.iter().enumerate() {
+            let (from, to) = (rows.start.max(group.start), rows.end.min(group.end));
+            if from >= to {
+                continue;
+            }
+            let batch = self.group(number)?;
+            let part = batch.slice((from - group.start) as usize, (to - from) as usize);
+            let table = self.run.join(format!("{RESULTS}.parquet"));
+            self.add(&part, calls)
+                .map_err(FolderError::damaged(&table))?;
+        }
+        calls.sort_by_key(|call| call.program);
+        Ok(())
+    }
+
+    /// A row group of the table. The last ones are kept, because samples are solved nearly in the order of their rows.
+    fn group(&self, number: usize) -> Result<RecordBatch, FolderError> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, batch)) = kept.iter().find(|(of, _)| *of == number) {
+            return Ok(batch.clone());
+        }
         let mut table = TableReader::of_run(&self.run, RESULTS)?.columns(&[
             "program",
             "error_kind",
@@ -96,22 +119,37 @@ impl KnownCalls {
             "output_hash",
             "output_bytes",
         ]);
-        table.builder = table.builder.with_row_selection(RowSelection::from(vec![
-            skip(rows.start),
-            RowSelector::select((rows.end - rows.start) as usize),
-            skip(self.n_rows - rows.end),
-        ]));
-        table.for_each(|batch| self.add(batch, calls))?;
-        calls.sort_by_key(|call| call.program);
-        Ok(())
+        table.builder = table.builder.with_row_groups(vec![number]);
+        let mut batches = Vec::new();
+        table.for_each(|batch| {
+            batches.push(batch.clone());
+            Ok(())
+        })?;
+        let path = self.run.join(format!("{RESULTS}.parquet"));
+        let schema = batches.first().map(RecordBatch::schema);
+        let schema = schema.ok_or_else(|| FolderError::damaged(&path)("a row group is empty"))?;
+        let batch = concat_batches(&schema, &batches).map_err(FolderError::damaged(&path))?;
+        if kept.len() == N_KEPT_MAX {
+            kept.pop_front();
+        }
+        kept.push_back((number, batch.clone()));
+        Ok(batch)
     }
 
     fn add(&self, batch: &RecordBatch, calls: &mut Vec<Call>) -> Result<(), String> {
         let program = string_column(batch, "program")?;
         let error_kind = string_column(batch, "error_kind")?;
-        let text = cast(column(batch, "output")?, &DataType::LargeUtf8);
-        let text = text.map_err(|error| error.to_string())?;
-        let text = text.as_string::<i64>();
+        let outputs = column(batch, "output")?.as_dictionary_opt::<Int32Type>();
+        let outputs = outputs.ok_or("output is stored in another way")?;
+        let texts = outputs.values().as_string_opt::<i64>();
+        let texts = texts.ok_or("output is stored in another way")?;
+        // Equal outputs share their text.
+        let mut shared: HashMap<usize, Arc<str>> = HashMap::new();
+        let mut text = |at: usize| {
+            let key = outputs.key(at)?;
+            let text = shared.entry(key).or_insert_with(|| texts.value(key).into());
+            Some(Arc::clone(text))
+        };
         let hash = number_column::<UInt64Type>(batch, "output_hash")?;
         let n_bytes = number_column::<UInt64Type>(batch, "output_bytes")?;
         let score = number_column::<Float64Type>(batch, "score")?;
@@ -124,7 +162,7 @@ impl KnownCalls {
             let output = match error_kind.is_valid(at) {
                 true => Err(fault(error_kind.value(at))?),
                 false => Ok(Output {
-                    text: text.is_valid(at).then(|| Arc::from(text.value(at))),
+                    text: text(at),
                     n_bytes: n_bytes.value(at) as usize,
                     // The table has these 8 of its 16 bytes.
                     hash: u128::from(hash.value(at)),
@@ -177,8 +215,23 @@ fn same_samples(then: &[SampleRow], now: &[Problem]) -> HashSet<SampleKey> {
     same
 }
 
-/// The rows of each sample in a table, and how many rows there are: those of a sample are adjacent.
-fn rows_of_samples(run: &Path) -> Result<(HashMap<SampleKey, Range<u64>>, u64), FolderError> {
+/// As many row groups are kept, of a few megabytes each.
+const N_KEPT_MAX: usize = 4;
+
+/// The rows of each row group of a table.
+fn row_groups(run: &Path) -> Result<Vec<Range<u64>>, FolderError> {
+    let table = TableReader::of_run(run, RESULTS)?;
+    let mut end = 0;
+    let groups = table.builder.metadata().row_groups().iter().map(|group| {
+        let start = end;
+        end += group.num_rows().max(0) as u64;
+        start..end
+    });
+    Ok(groups.collect())
+}
+
+/// The rows of each sample in a table: those of a sample are adjacent.
+fn rows_of_samples(run: &Path) -> Result<HashMap<SampleKey, Range<u64>>, FolderError> {
     let mut rows: HashMap<SampleKey, Range<u64>> = HashMap::new();
     let mut open: Option<(SampleKey, Range<u64>)> = None;
     let mut at_row = 0;
@@ -208,5 +261,5 @@ fn rows_of_samples(run: &Path) -> Result<(HashMap<SampleKey, Range<u64>>, u64), 
         Ok(())
     })?;
     rows.extend(open);
-    Ok((rows, at_row))
+    Ok(rows)
 }

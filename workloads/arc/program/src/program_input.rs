@@ -62,7 +62,8 @@ pub enum ProgramInputError {
 }
 
 /// Reads files of programs, in this dialect or in the one that each file's imports ask for. A program with an error, or
-/// with the name of an earlier program, is rejected alone.
+/// with the name of an earlier program, is rejected alone. A row of a `batt` function has the name of its file added
+/// if an earlier file has a row of the same number and task.
 ///
 /// # Errors
 /// If a file cannot be read, is not UTF-8 text, is JSON, or has no programs.
@@ -93,7 +94,11 @@ pub fn read_programs(
         input.files_of_differs.extend(files);
         input.differs.extend(parsed.differs);
         let mut starts: Vec<usize> = Vec::new();
-        for program in programs {
+        for mut program in programs {
+            // Rows of different files often have one number and task.
+            if program.row.is_some() && first_by_name.contains_key(&program.name) {
+                program.name = format!("{}_{}", identifier(path), program.name);
+            }
             if let Some((file, line)) = first_by_name.get(&program.name) {
                 if starts.is_empty() {
                     let ends = text.match_indices('\n');
@@ -112,6 +117,12 @@ pub fn read_programs(
         }
     }
     Ok(input)
+}
+
+/// The name of a file as a part of a program's name.
+fn identifier(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    stem.replace(|c: char| !c.is_alphanumeric(), "_")
 }
 
 fn text_of(path: &Path, files: &mut Vec<InputFile>) -> Result<String, ProgramInputError> {
@@ -155,6 +166,21 @@ fn defined_elsewhere(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_of_several_files_have_different_names() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let text = "def batt(task_id, S, I, C, log_path):\n    s = []\n    o = []\n    t1 = vmirror_t(I)\n    o.append((1, True, 'a', t1))\n    return o, s\n";
+        let paths = ["one.py", "two-2.py", "two.2.py"].map(|name| folder.path().join(name));
+        for path in &paths {
+            std::fs::write(path, text).expect("a file");
+        }
+        let input = read_programs(&paths, None).expect("programs");
+        let names: Vec<&str> = input.programs.iter().map(|p| p.name.as_str()).collect();
+        assert_eq!(names, ["batt_a_1", "two_2_batt_a_1"]);
+        // Names that are the same even so are an error, as for other programs.
+        assert_eq!(input.rejected.len(), 1);
+    }
 
     #[test]
     fn each_file_is_read_in_its_own_dialect() {

@@ -8,7 +8,7 @@ use crate::value::Value;
 use crate::value::encode::Output;
 use crate::value::fault::Fault;
 use crate::workload::{Call, CallCollector, GridPrograms, KeptValues, Pairing, Problem, Stopped};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use swathe::{DeviceKind, Difference, Need, Size, Stop, Workload};
 
@@ -240,11 +240,22 @@ impl Workload for Batt {
         let mut calls = CallCollector::new(&self.programs, sample, programs.len());
         let mut ratings: Vec<Rating> = Vec::with_capacity(n_rated);
         let all = programs.into_iter().chain(rated);
-        let n_programs = self.n_programs;
+        let (library, n_programs) = (self.programs.library(), self.n_programs);
+        let mut known: HashMap<usize, Rating> = HashMap::new();
         (self.programs).run_on(problem, inputs, all, kept, stop, |program, result| {
             match program < n_programs {
                 true => calls.push(program, result),
-                false => ratings.push(Rating::of(result, self.programs.output_bytes_max)),
+                false => {
+                    let made = || Rating::of(result, self.programs.output_bytes_max);
+                    let rating = match result {
+                        // Differs that end in the same node say the same.
+                        Ok(_) => known
+                            .entry(library.output_node(program))
+                            .or_insert_with(made),
+                        Err(_) => &made(),
+                    };
+                    ratings.push(rating.clone());
+                }
             }
         })?;
         let mut with = ratings.split_off(self.n_differs).into_iter();
