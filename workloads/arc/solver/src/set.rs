@@ -216,6 +216,7 @@ pub(crate) fn from_values(values: Vec<Value>) -> Result {
     if let Value::Set(_) = first {
         meter::spend(values.len())?;
         let Some((kept, _)) = distinct::sets(&values) else {
+            meter::hash(&values)?;
             return hashed(values);
         };
         let sets: Vec<Value> = kept.iter().map(|&k| values[k as usize].clone()).collect();
@@ -239,6 +240,7 @@ pub(crate) fn from_values(values: Vec<Value>) -> Result {
     }
     // Hashing and comparing values of any kind costs about as much as calling a function.
     meter::spend(values.len())?;
+    meter::hash(&values)?;
     hashed(values)
 }
 
