@@ -41,6 +41,8 @@ fn bad_usage_is_told_with_thing_value_and_hint() {
         format!("{arc} --call-work 0"),
         format!("{arc} --call-memory lots"),
         format!("{arc} --shard 1/2 --submission s.json"),
+        format!("{arc} --vote"),
+        format!("{arc} --rank-by missing.csv --submission s.json"),
         format!("{arc} --memory lots"),
         "arc frobnicate".to_owned(),
         "arc explain".to_owned(),

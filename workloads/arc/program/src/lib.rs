@@ -9,6 +9,7 @@ mod demo;
 mod flags;
 mod page;
 pub mod program_input;
+mod program_keys;
 pub mod submission;
 pub mod task_input;
 
@@ -26,6 +27,7 @@ pub static KIND: RunKind = RunKind {
         include_str!("page/assets/arc.js"),
     ],
     style: include_str!("page/assets/arc.css"),
+    headline: arc_run::headline,
     page: page::data,
     after_tables: command::after_tables,
     // Samples are chosen by their task.
