@@ -237,6 +237,11 @@ impl Graph {
         if let Some(&id) = self.ids.get(&node) {
             return id;
         }
+        self.insert(node)
+    }
+
+    /// Adds a node that is not known yet.
+    fn insert(&mut self, node: Node) -> u32 {
         let id = self.nodes.len() as u32;
         self.nodes.push(node.clone());
         self.ids.insert(node, id);
@@ -257,11 +262,12 @@ impl Graph {
     fn statement(&mut self, head: Head, args: Box<[u32]>, guard: Guard, dialect: Dialect) -> u32 {
         let mut node = Node::Call(head, args, guard, dialect, 0);
         loop {
-            let id = match self.ids.get(&node) {
-                Some(&id) => id,
-                None => self.node(node.clone()),
+            let Some(&id) = self.ids.get(&node) else {
+                let id = self.insert(node);
+                self.last_programs.resize(self.nodes.len(), 0);
+                self.last_programs[id as usize] = self.n_programs;
+                return id;
             };
-            self.last_programs.resize(self.nodes.len(), 0);
             let last_program = &mut self.last_programs[id as usize];
             if *last_program != self.n_programs {
                 *last_program = self.n_programs;
