@@ -392,3 +392,23 @@ def wrong_three(I):
         assert!(ended.stderr.contains(wanted), "{}", ended.stderr);
     }
 }
+
+#[test]
+fn a_bench_lists_ways_and_operations() {
+    let folder = folder(3);
+    let line = "bench --repeat 1 --page bench.html arc --programs programs.py --tasks tasks";
+    let ended = swathe(folder.path(), line).expect(0);
+    let (ways, operations) = ended.stdout.split_once("\noperation ").unwrap();
+    for way in ["one by one", "all cores ", "all cores, batches of 1024"] {
+        assert!(ways.contains(way), "{ways}");
+    }
+    let n_same = ways.matches("the same bits").count();
+    assert_eq!(n_same, ways.lines().count() - 2, "{ways}");
+    let lines: Vec<&str> = operations.lines().collect();
+    assert!(
+        lines[0].ends_with("share") && lines.len() == 16,
+        "{operations}"
+    );
+    let page = fs::read_to_string(folder.path().join("bench.html")).unwrap();
+    assert!(page.contains("<h2>Operations</h2>"));
+}

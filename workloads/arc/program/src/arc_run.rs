@@ -21,6 +21,7 @@ use arrow::array::{
 };
 use arrow::datatypes::{DataType, Field, Schema};
 
+pub(crate) use profile::read_operations;
 pub use profile::{ProfileRow, profile_rows, write_profile};
 pub(crate) use ranking::ProgramScore;
 pub use ranking::{Ranked, ranking};

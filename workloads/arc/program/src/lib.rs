@@ -14,7 +14,7 @@ pub mod submission;
 pub mod task_input;
 
 use clap::{Args as _, FromArgMatches as _};
-use swathe_command::program::Program;
+use swathe_command::program::{Operations, Program};
 use swathe_run::kind::RunKind;
 
 /// What the workload adds to its runs.
@@ -54,6 +54,10 @@ pub static PROGRAM: Program = Program {
     },
     demo: Some(demo::DEMO),
     calibrate: None,
+    operations: Some(Operations {
+        flags: "--profile",
+        read: arc_run::read_operations,
+    }),
 };
 
 #[cfg(test)]
