@@ -9,6 +9,7 @@ use std::sync::{Once, OnceLock};
 use clap::ArgMatches;
 use swathe::Gpu;
 use swathe_run::kind::RunKind;
+use swathe_run::store::run_folder::FolderError;
 
 use crate::cli_error::{CliError, Code};
 use crate::{interrupt, settings, stderr, variables};
@@ -35,6 +36,28 @@ pub struct Program {
     /// Its part of `swathe devices --calibrate`: measures operations on the CPU and on these GPUs,
     /// and saves the costs.
     pub calibrate: Option<Calibrate>,
+    /// How `swathe bench` learns which operations a run consists of.
+    pub operations: Option<Operations>,
+}
+
+/// A workload's own timing of its operations.
+#[derive(Clone, Copy, Debug)]
+pub struct Operations {
+    /// The flags of a run that times them.
+    pub flags: &'static str,
+    /// The operations of such a run, the slowest first.
+    pub read: fn(&Path) -> Result<Vec<Operation>, FolderError>,
+}
+
+/// What one operation of a workload took in a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Operation {
+    /// The workload's name for it.
+    pub name: String,
+    /// How often it ran.
+    pub n_calls: u64,
+    /// How long it ran in all.
+    pub ms: f64,
 }
 
 impl Program {
@@ -53,6 +76,7 @@ impl Program {
             run,
             demo: None,
             calibrate: None,
+            operations: None,
         }
     }
 }

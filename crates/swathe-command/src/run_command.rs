@@ -253,6 +253,9 @@ fn print_gpu_summary(report: &Report) {
 /// Prints the summary to stderr and the folder to stdout, and returns the exit status.
 fn print_summary(finished: &Finished, run: &RunSettings) -> Result<Code, CliError> {
     let report = &finished.report;
+    if let Some(headline) = &finished.headline {
+        status!("{headline}");
+    }
     status!(
         "{}: {} in {:.2} s ({:.1} a second)",
         report.workload,

@@ -27,6 +27,8 @@ pub struct RunKind {
     pub scripts: &'static [&'static str],
     /// The CSS of that section.
     pub style: &'static str,
+    /// What the run achieved, in the words of the workload; none if counting the problems says it.
+    pub headline: fn(&Path) -> Result<Option<String>, FolderError>,
     /// The data of the section, read from the files of the run folder; null if there is no section.
     pub page: fn(&Path) -> Result<Value, FolderError>,
     /// The shapes of the solved problems in row order, empty if the table does not hold them.
@@ -59,6 +61,7 @@ impl RunKind {
             title: name,
             scripts: &[],
             style: "",
+            headline: |_| Ok(None),
             page: |_| Ok(Value::Null),
             shapes: |_| Ok(Vec::new()),
             after_tables: |_, _| Ok(Vec::new()),

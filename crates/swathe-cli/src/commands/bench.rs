@@ -9,10 +9,10 @@ use serde::Serialize;
 use swathe::{Faults, Gpu};
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::gpus::DeviceChoice;
-use swathe_command::program::programs;
+use swathe_command::program::{Operation, programs};
 use swathe_command::stdout;
 use swathe_run::explain::comparison::{ResultChanges, compare};
-use swathe_run::explain::quantity::{rate, time};
+use swathe_run::explain::quantity::{count, percent, rate, time};
 use swathe_run::store::reported_run::ReportedRun;
 use swathe_run::store::run_folder::write_file;
 
@@ -86,14 +86,16 @@ pub(crate) fn bench(flags: &BenchFlags) -> Result<Code, CliError> {
         });
         first.get_or_insert(best);
     }
+    let operations = operations(name, &flags.command, folder.path())?;
     if flags.json {
         stdout::line(serde_json::to_string_pretty(&lines).unwrap_or_default())?;
     } else {
         stdout::print(&table(&lines))?;
+        stdout::print(&operation_table(&operations))?;
     }
     if let Some(path) = &flags.page {
         let title = format!("swathe bench {}", flags.command.join(" "));
-        write_file(path, page(&title, &lines).as_bytes())
+        write_file(path, page(&title, &lines, &operations).as_bytes())
             .map_err(|error| CliError::new(Code::Output, error.to_string()))?;
         swathe_command::status!("page: {}", path.display());
     }
@@ -109,6 +111,11 @@ fn ways(name: &str) -> Result<Vec<(String, String)>, CliError> {
         (way, format!("{one} --batch-size {n}"))
     }));
     ways.push(("all cores".to_owned(), "--device cpu".to_owned()));
+    let largest = BATCH_SIZES[BATCH_SIZES.len() - 1];
+    ways.push((
+        format!("all cores, batches of {largest}"),
+        format!("--device cpu --batch-size {largest}"),
+    ));
     let has_kernels = programs()
         .iter()
         .any(|program| program.kind.name == name && program.has_kernels);
@@ -124,6 +131,18 @@ fn ways(name: &str) -> Result<Vec<(String, String)>, CliError> {
         ways.push(("cores and devices".to_owned(), "--device auto".to_owned()));
     }
     Ok(ways)
+}
+
+/// The operations of the command, if the workload times them: in a run of their own, because timing takes time.
+fn operations(name: &str, command: &[String], folder: &Path) -> Result<Vec<Operation>, CliError> {
+    let program = programs().iter().find(|program| program.kind.name == name);
+    let Some(operations) = program.and_then(|program| program.operations) else {
+        return Ok(Vec::new());
+    };
+    swathe_command::status!("operations …");
+    let out = folder.join("operations");
+    run(command, &format!("--device cpu {}", operations.flags), &out)?;
+    Ok((operations.read)(&out)?)
 }
 
 /// Runs the command once, without progress output.
@@ -178,8 +197,38 @@ fn table(lines: &[Line]) -> String {
     text
 }
 
+/// The operations that take the most time, or nothing.
+fn operation_table(operations: &[Operation]) -> String {
+    if operations.is_empty() {
+        return String::new();
+    }
+    let total_ms = total_ms(operations);
+    let mut text = format!(
+        "\n{:<24} {:>12} {:>12} {:>7}\n",
+        "operation", "calls", "time", "share"
+    );
+    for operation in operations.iter().take(N_OPERATIONS) {
+        text += &format!(
+            "{:<24} {:>12} {:>12} {:>7}\n",
+            operation.name,
+            count(operation.n_calls),
+            time(operation.ms),
+            percent(operation.ms / total_ms)
+        );
+    }
+    text
+}
+
+/// How many operations are listed; further ones are small.
+const N_OPERATIONS: usize = 15;
+
+fn total_ms(operations: &[Operation]) -> f64 {
+    let sum: f64 = operations.iter().map(|operation| operation.ms).sum();
+    sum.max(f64::MIN_POSITIVE)
+}
+
 /// A bar chart of the lines as one HTML file without scripts.
-fn page(title: &str, lines: &[Line]) -> String {
+fn page(title: &str, lines: &[Line], operations: &[Operation]) -> String {
     let escape = |text: &str| {
         text.replace('&', "&amp;")
             .replace('<', "&lt;")
@@ -202,13 +251,34 @@ fn page(title: &str, lines: &[Line]) -> String {
             )
         })
         .collect();
+    let total_ms = total_ms(operations);
+    let operations: String = operations
+        .iter()
+        .take(N_OPERATIONS)
+        .map(|operation| {
+            format!(
+                "<tr><th>{}<td>{}<td>{}<td>{}</tr>\n",
+                escape(&operation.name),
+                count(operation.n_calls),
+                time(operation.ms),
+                percent(operation.ms / total_ms)
+            )
+        })
+        .collect();
+    let operations = match operations.is_empty() {
+        true => String::new(),
+        false => format!(
+            "<h2>Operations</h2>\n<div class=wide><table>\n\
+             <tr><th>operation<th>calls<th>time<th>share</tr>\n{operations}</table></div>\n"
+        ),
+    };
     format!(
         "<!doctype html>\n<html lang=en><meta charset=utf-8>\n\
          <meta name=viewport content=\"width=device-width, initial-scale=1\">\n\
          <title>{title}</title>\n<style>{STYLE}</style>\n<h1>{title}</h1>\n\
          <p>Each line is a whole run of the command, reading and writing included; the best of \
          several. Speed-up is over one by one.</p>\n<div class=wide><table>\n\
-         <tr><th>way<th>speed-up<th>time<th>solved<th>warm-up<th>results</tr>\n{rows}</table></div>\n",
+         <tr><th>way<th>speed-up<th>time<th>solved<th>warm-up<th>results</tr>\n{rows}</table></div>\n{operations}",
         title = escape(title)
     )
 }

@@ -41,8 +41,9 @@ pub(crate) fn merge(flags: &MergeFlags) -> Result<Code, CliError> {
     let kinds = kinds();
     let kind = kind::find(&kinds, &workload);
     if let Some(kind) = kind {
-        for note in (kind.after_tables)(&flags.run, Extent::Merged)? {
-            status!("{note}");
+        let notes = (kind.after_tables)(&flags.run, Extent::Merged)?;
+        for line in (kind.headline)(&flags.run)?.into_iter().chain(notes) {
+            status!("{line}");
         }
     }
     let (n_shards, together_ms) = write_merged_report(&flags.run, kind, &merged)?;

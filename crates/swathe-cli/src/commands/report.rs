@@ -78,7 +78,11 @@ fn one(path: &Path, flags: &ReportFlags) -> Result<(), CliError> {
     let run = read(path)?;
     if flags.text {
         let found = advice(&run.file.report, &shapes(&run)?);
-        stdout::print(&run_text::run_text(&run, &found))
+        let headline = match kind::find(&kinds(), &run.run.identity.workload) {
+            Some(kind) if !run.file.report.cancelled => (kind.headline)(path)?,
+            _ => None,
+        };
+        stdout::print(&run_text::run_text(&run, headline, &found))
     } else if flags.json {
         let text = serde_json::to_string_pretty(&run.file).unwrap_or_default();
         stdout::line(text)

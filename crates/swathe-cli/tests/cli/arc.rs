@@ -190,7 +190,7 @@ fn every_call_is_as_the_library_evaluates_it_alone() {
     told(&format!("{} calls\n", wanted.len()));
     let n_equal = wanted.iter().filter(|row| row.equal == Some(true)).count();
     told(&format!("{n_equal} calls gave the expected output"));
-    told("44 of 44 tasks solved by some program");
+    told("44 of 44 tasks solved\n");
     told("5 problems solved again, all agree");
 }
 
@@ -252,9 +252,9 @@ def endless(I):
     return x1(I)
 def works(I):
     x1 = interval(ZERO, 900000, ONE)
-    x2 = apply(increment, x1)
-    x3 = apply(increment, x2)
-    return x3
+    f = power(increment, 12)
+    x2 = apply(f, x1)
+    return x2
 def billion(I):
     return upscale(I, 1000000)
 def fine(I):

@@ -183,3 +183,26 @@ def good(I):
     ran.dedup();
     assert_eq!(ran, ["good", "other"]);
 }
+
+#[test]
+fn a_file_without_programs_is_one_line() {
+    let folder = folder(44);
+    let functions: String = (0..50)
+        .map(|k| format!("def helper_{k}(a, b, c, d):\n    return a if b else [c for c in d]\n\n"))
+        .collect();
+    fs::write(folder.path().join("module.py"), functions).unwrap();
+    let line = "arc --programs module.py --tasks tasks --out none";
+    let ended = swathe(folder.path(), line).expect(1);
+    let told: Vec<&str> = ended.stderr.lines().collect();
+    assert!(
+        told[0].starts_with(
+            "error: module.py is no file of programs: 50 errors, the first is module.py:1:"
+        ),
+        "{}",
+        ended.stderr
+    );
+    // No other program runs.
+    assert_eq!(told[1], "50 programs rejected", "{}", ended.stderr);
+    let rejected = fs::read_to_string(folder.path().join("none/rejected.txt")).unwrap();
+    assert!(rejected.contains("module.py:148:"), "{rejected}");
+}

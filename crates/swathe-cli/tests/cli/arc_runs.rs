@@ -309,3 +309,106 @@ fn tasks_and_submissions_name_the_best() {
     let one = json!([{"attempt_1": [[1, 0]], "attempt_2": [[1, 0]]}]);
     assert_eq!(json(&folder.path().join("o.json"))["bare"], one);
 }
+
+#[test]
+fn attempts_are_voted_on_and_ranked_by_keys() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("tasks")).unwrap();
+    let task = json!({
+        "train": [{"input": [[1, 2]], "output": [[2, 1]]}],
+        "test": [{"input": [[1, 2], [3, 4]]}],
+    });
+    fs::write(folder.path().join("tasks/turn.json"), task.to_string()).unwrap();
+    // All but the last are right at the demonstration; the long ones agree on the test.
+    let programs = "\
+def short(I):
+    return vmirror(I)
+def long_one(I):
+    x1 = hmirror(I)
+    return vmirror(x1)
+def long_two(I):
+    x1 = rot90(I)
+    return rot90(x1)
+def wrong(I):
+    return I
+def wrong_too(I):
+    x1 = vmirror(I)
+    return vmirror(x1)
+def wrong_three(I):
+    return rot180(rot180(I))
+";
+    fs::write(folder.path().join("programs.py"), programs).unwrap();
+    let (mirrored, turned) = (json!([[2, 1], [4, 3]]), json!([[4, 3], [2, 1]]));
+    let same = json!([[1, 2], [3, 4]]);
+    let check = |file: &str, first: &Value, second: &Value| {
+        let wanted = json!([{"attempt_1": first, "attempt_2": second}]);
+        assert_eq!(json(&folder.path().join(file))["turn"], wanted, "{file}");
+    };
+    let ended = run(folder.path(), "--out run --submission plain.json", 0);
+    assert!(
+        ended.stderr.starts_with("1 of 1 task solved\n"),
+        "{}",
+        ended.stderr
+    );
+    check("plain.json", &mirrored, &turned);
+    // Three programs agree on the grid as it is, but they are not right at the demonstration.
+    run(
+        folder.path(),
+        "--out voted --submission voted.json --vote",
+        0,
+    );
+    check("voted.json", &turned, &mirrored);
+    swathe(folder.path(), "arc submit run --vote --to later.json").expect(0);
+    check("later.json", &turned, &mirrored);
+    let keys = "program,key\nwrong,2\nlong_two,1.5\n";
+    fs::write(folder.path().join("keys.csv"), keys).unwrap();
+    swathe(
+        folder.path(),
+        "arc submit run --rank-by keys.csv --to keys.json",
+    )
+    .expect(0);
+    check("keys.json", &same, &turned);
+    let keys = "program,key\nwrong,1\nshort,1\nlong_two,1\nlong_one,1\n";
+    fs::write(folder.path().join("equal.csv"), keys).unwrap();
+    swathe(
+        folder.path(),
+        "arc submit run --rank-by equal.csv --vote --to equal.json",
+    )
+    .expect(0);
+    check("equal.json", &turned, &mirrored);
+    for (text, wanted) in [
+        ("program\nshort\n", "there is no column key"),
+        (
+            "program,key\nshort,best\n",
+            "line 2: the key 'best' is no number",
+        ),
+        (
+            "program,key\nshort,1\nshort,2\n",
+            "line 3: short has a key already",
+        ),
+    ] {
+        fs::write(folder.path().join("bad.csv"), text).unwrap();
+        let ended = swathe(folder.path(), "arc submit run --rank-by bad.csv").expect(2);
+        assert!(ended.stderr.contains(wanted), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_bench_lists_ways_and_operations() {
+    let folder = folder(3);
+    let line = "bench --repeat 1 --page bench.html arc --programs programs.py --tasks tasks";
+    let ended = swathe(folder.path(), line).expect(0);
+    let (ways, operations) = ended.stdout.split_once("\noperation ").unwrap();
+    for way in ["one by one", "all cores ", "all cores, batches of 1024"] {
+        assert!(ways.contains(way), "{ways}");
+    }
+    let n_same = ways.matches("the same bits").count();
+    assert_eq!(n_same, ways.lines().count() - 2, "{ways}");
+    let lines: Vec<&str> = operations.lines().collect();
+    assert!(
+        lines[0].ends_with("share") && lines.len() == 16,
+        "{operations}"
+    );
+    let page = fs::read_to_string(folder.path().join("bench.html")).unwrap();
+    assert!(page.contains("<h2>Operations</h2>"));
+}

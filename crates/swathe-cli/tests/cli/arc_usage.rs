@@ -45,6 +45,8 @@ fn bad_usage_is_told_with_thing_value_and_hint() {
         format!("{arc} --call-work 0"),
         format!("{arc} --call-memory lots"),
         format!("{arc} --shard 1/2 --submission s.json"),
+        format!("{arc} --vote"),
+        format!("{arc} --rank-by missing.csv --submission s.json"),
         format!("{arc} --memory lots"),
         format!("{arc} --shard 1/2 --save-programs kept"),
         format!("{arc} --layout tokpidjin"),

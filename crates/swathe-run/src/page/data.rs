@@ -44,7 +44,11 @@ impl PageData {
         workload_page: Value,
     ) -> Result<PageData, FolderError> {
         let file = ReportFile::read(run)?;
-        let headline = headline::headline(&file);
+        let of_kind = match kind {
+            Some(kind) if !file.report.cancelled => (kind.headline)(run)?,
+            _ => None,
+        };
+        let headline = of_kind.unwrap_or_else(|| headline::headline(&file));
         Ok(PageData {
             title: format!("{headline} – swathe {}", file.report.workload),
             lead: headline::lead(&file, kind.map_or(&file.report.workload, |kind| kind.title)),

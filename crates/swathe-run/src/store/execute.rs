@@ -66,6 +66,8 @@ pub struct Finished {
     pub warnings: Vec<String>,
     /// Lines for the user from [`RunKind::after_tables`].
     pub notes: Vec<String>,
+    /// What the run achieved, from [`RunKind::headline`].
+    pub headline: Option<String>,
     /// The tables; absent if the run was interrupted.
     pub merged: Option<Merged>,
 }
@@ -201,18 +203,20 @@ where
         let (merged, section) = folder.finish_during(part.rows(), settings.n_threads, || {
             during_hash(true)?;
             let notes = (kind.after_tables)(&path, extent)?;
-            Ok(((kind.page)(&path)?, notes))
+            Ok(((kind.page)(&path)?, (notes, (kind.headline)(&path)?)))
         })?;
         (Some(merged), Some(section))
     };
-    let (section, notes) = section.unzip();
+    let (section, texts) = section.unzip();
+    let (notes, headline) = texts.unwrap_or_default();
     let finished = Finished {
         path,
         report,
         before,
         figures: part.rows().figures(),
         warnings: [opened, part.rows().warnings()].concat(),
-        notes: notes.unwrap_or_default(),
+        notes,
+        headline,
         merged,
     };
     write_reports(&finished, output, section)?;

@@ -18,7 +18,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, Float64Array, ListBuilder, RecordBatch, StringArray, StringBuilder, UInt64Array,
+    Array, ArrayRef, AsArray, Float64Array, ListBuilder, RecordBatch, StringArray, StringBuilder,
+    UInt64Array,
 };
 use arrow::datatypes::{DataType, Field, Schema};
 
@@ -26,6 +27,7 @@ pub(crate) use batt_scores::batt_scores;
 pub use batt_scores::write_batt_scores;
 pub(crate) use differs::differ_scores;
 pub use differs::write_differs;
+pub(crate) use profile::read_operations;
 pub use profile::{ProfileRow, profile_rows, write_profile};
 pub(crate) use ranking::ProgramScore;
 pub use ranking::{Ranked, ranking};
@@ -34,37 +36,51 @@ pub use samples::{ProgramRow, SampleRow, adopt_inputs, read_programs, read_sampl
 pub use shown::{ShowError, Shown, ShownOutput, ShownSample, shown};
 pub(crate) use tally::{Mark, TaskCalls, tally};
 
+use swathe_command::summary::counted;
 use swathe_formats::described_field::described;
 use swathe_run::store::run_folder::{FolderError, write_table};
+use swathe_run::store::table_reader::{TableReader, column};
 
-/// How many tasks of a run are solved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Summary {
-    /// Tasks in the run.
-    pub n_tasks: u64,
-    /// Tasks that some program solves.
-    pub n_solved: u64,
+/// How many tasks some program solves: none if the run is a part of the input, which has no table of tasks.
+pub(crate) fn headline(run: &Path) -> Result<Option<String>, FolderError> {
+    if !run.join("tasks.parquet").exists() {
+        return Ok(None);
+    }
+    let (mut n_tasks, mut n_solved) = (0, 0);
+    let table = TableReader::of_run(run, "tasks")?.columns(&["solved_by"]);
+    table.for_each(|batch| {
+        let solved_by = column(batch, "solved_by")?;
+        let lists = solved_by.as_list_opt::<i32>();
+        let lists = lists.ok_or("solved_by is no list of programs")?;
+        n_tasks += lists.len() as u64;
+        n_solved += lists
+            .iter()
+            .flatten()
+            .filter(|list| !list.is_empty())
+            .count();
+        Ok(())
+    })?;
+    let tasks = counted(n_tasks, "task", "tasks");
+    Ok(Some(format!("{n_solved} of {tasks} solved")))
 }
 
 /// Writes `tasks.parquet` of a complete run: for each task the programs that solve it, and the best.
 ///
 /// # Errors
 /// If a table of the run cannot be read or `tasks.parquet` cannot be written.
-pub fn write_tasks(run: &Path) -> Result<Summary, FolderError> {
+pub fn write_tasks(run: &Path) -> Result<(), FolderError> {
     let samples = read_samples(run)?;
     let ranked = ranking(run)?;
     let mut names: Vec<&str> = samples.iter().map(|sample| sample.task.as_str()).collect();
     names.dedup();
     let item = Field::new("element", DataType::Utf8, false);
     let mut solved_by = ListBuilder::new(StringBuilder::new()).with_field(item.clone());
-    let mut n_solved = 0;
     let empty = Vec::new();
     let mut best: Vec<Option<&Ranked>> = Vec::new();
     for name in &names {
         let programs = ranked.get(*name).unwrap_or(&empty);
         let mut solvers: Vec<&Ranked> =
             programs.iter().filter(|program| program.solves()).collect();
-        n_solved += u64::from(!solvers.is_empty());
         solvers.sort_by_key(|program| program.number);
         for solver in solvers {
             solved_by.values().append_value(&solver.program);
@@ -93,11 +109,7 @@ pub fn write_tasks(run: &Path) -> Result<Summary, FolderError> {
     ];
     let batch =
         RecordBatch::try_new(Arc::new(schema), columns).expect("the columns have one length");
-    write_table(&run.join("tasks.parquet"), &batch)?;
-    Ok(Summary {
-        n_tasks: names.len() as u64,
-        n_solved,
-    })
+    write_table(&run.join("tasks.parquet"), &batch)
 }
 
 /// Tasks by name, each with its programs from the best to the worst.

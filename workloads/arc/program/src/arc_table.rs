@@ -358,8 +358,14 @@ impl Rows for ArcRows {
             ("calls", counts.n),
             ("calls gave the expected output", counts.n_equal),
             ("calls ended in an error", counts.n_errors),
-            ("calls used up their work", counts.n_timeouts),
-            ("calls would have used up their memory", counts.n_memory),
+            (
+                "calls used up their work (--call-work allows more)",
+                counts.n_timeouts,
+            ),
+            (
+                "calls would have used up their memory (--call-memory allows more)",
+                counts.n_memory,
+            ),
             (
                 "outputs were too long to be kept (--outputs all keeps them)",
                 counts.n_not_kept,

@@ -18,8 +18,9 @@ use crate::arc_table::ArcRows;
 use crate::differ_files::{DifferFiles, DifferRow};
 use crate::known_calls::KnownCalls;
 use crate::program_input::{ProgramInput, ProgramInputError, read_programs};
+use crate::program_keys::read_keys;
 use crate::saved_programs::{save_programs, save_tokpidjin};
-use crate::submission::write_submission;
+use crate::submission::{AttemptRules, write_submission};
 use crate::task_input::{TaskInput, TaskInputError, read_tasks};
 use asked::{Asked, check_extended};
 use harvest::{HarvestFiles, add_harvest};
@@ -50,7 +51,8 @@ pub(crate) fn arc(flags: &ArcFlags) -> Result<Code, CliError> {
         (Some(ArcVerb::Show(flags)), _) => show::show(flags),
         (Some(ArcVerb::Submit(submit)), _) => {
             check_kind(&submit.run)?;
-            write_submission(&submit.run, &submit.to)?;
+            let rules = attempt_rules(submit.vote, submit.rank_by.as_deref())?;
+            write_submission(&submit.run, &submit.to, &rules)?;
             swathe_command::stdout::line(submit.to.display())?;
             Ok(Code::Solved)
         }
@@ -78,6 +80,13 @@ fn run_programs(asked: &Asked<'_>, run: &RunFlags) -> Result<Code, CliError> {
     let run = resolve(run, &flags.out, &PROGRAM)?;
     let limits = limits(flags)?;
     asked.check_flags(run.output.shard.is_some())?;
+    let rules = attempt_rules(flags.vote, flags.rank_by.as_deref())?;
+    if flags.submission.is_none() && (flags.vote || flags.rank_by.is_some()) {
+        return Err(CliError::usage(
+            "--vote and --rank-by choose attempts, but there is no submission",
+        )
+        .hint("add --submission FILE, or give them to `swathe arc submit RUN`"));
+    }
     let mut programs = interrupt::while_reading(|| programs(asked.files, flags.dialect))?;
     print_dialects(&programs.dialects, flags.dialect);
     asked.check_layout(&programs)?;
@@ -134,7 +143,7 @@ fn run_programs(asked: &Asked<'_>, run: &RunFlags) -> Result<Code, CliError> {
     // A part of the tasks does not show which programs are best.
     let has_tasks = !is_shard && !is_explained && code != Code::Interrupted;
     if let (Some(path), true) = (&flags.submission, has_tasks) {
-        write_submission(&folder, path)?;
+        write_submission(&folder, path, &rules)?;
         status!("submission: {}", path.display());
     }
     if let (Some(to), true) = (&flags.save_programs, has_tasks) {
@@ -184,12 +193,8 @@ pub(crate) fn after_tables(run: &Path, extent: Extent) -> Result<Vec<String>, Fo
         Extent::Merged => arc_run::adopt_inputs(run)?,
         Extent::Whole => {}
     }
-    let summary = arc_run::write_tasks(run)?;
-    let mut notes = vec![format!(
-        "{} of {} solved by some program",
-        summary.n_solved,
-        counted(summary.n_tasks, "task", "tasks")
-    )];
+    arc_run::write_tasks(run)?;
+    let mut notes = Vec::new();
     if RunJson::read(run)?
         .identity
         .settings
@@ -200,6 +205,14 @@ pub(crate) fn after_tables(run: &Path, extent: Extent) -> Result<Vec<String>, Fo
         notes.push(format!("{} of differs", counted(n_rows, "value", "values")));
     }
     Ok(notes)
+}
+
+fn attempt_rules(has_votes: bool, rank_by: Option<&Path>) -> Result<AttemptRules, CliError> {
+    let keys = rank_by.map(read_keys).transpose()?;
+    Ok(AttemptRules {
+        has_votes,
+        keys: keys.unwrap_or_default(),
+    })
 }
 
 /// The setting that runs with differs have: which answers they see.
@@ -215,7 +228,7 @@ fn limits(flags: &ArcJobFlags) -> Result<Limits, CliError> {
                 "--call-work is '{}', which is not a number of units",
                 flags.call_work
             ))
-            .hint("write a whole number such as 1000000, at most a thousand billion")
+            .hint("write a whole number such as 10000000, at most a thousand billion")
         })?,
         bytes_max: bytes_max.ok_or_else(|| {
             CliError::usage(format!(
@@ -296,8 +309,10 @@ const UNREADABLE_HINT: &str = "check the name, and that it may be read";
 /// The programs and tasks that were rejected, a text for each.
 struct Rejected {
     texts: Vec<String>,
-    n_programs: u64,
-    n_tasks: u64,
+    /// What is printed: one text for a file without a program.
+    told: Vec<String>,
+    /// For programs and for tasks how many were rejected, and whether others are left.
+    counts: [(u64, bool); 2],
 }
 
 impl Rejected {
@@ -307,10 +322,17 @@ impl Rejected {
     fn of(programs: &ProgramInput, tasks: &TaskInput) -> Rejected {
         let of_programs = programs.rejected.iter().map(ToString::to_string);
         let of_tasks = tasks.rejected.iter().map(ToString::to_string);
+        let told = told_of_programs(programs).into_iter();
         Rejected {
+            told: told.chain(of_tasks.clone()).collect(),
             texts: of_programs.chain(of_tasks).collect(),
-            n_programs: programs.rejected.len() as u64,
-            n_tasks: tasks.rejected.len() as u64,
+            counts: [
+                (
+                    programs.rejected.len() as u64,
+                    !programs.programs.is_empty(),
+                ),
+                (tasks.rejected.len() as u64, !tasks.tasks.is_empty()),
+            ],
         }
     }
 
@@ -319,18 +341,17 @@ impl Rejected {
     }
 
     fn print_summary(&self) {
-        for text in self.texts.iter().take(Self::N_TOLD_MAX) {
+        for text in self.told.iter().take(Self::N_TOLD_MAX) {
             error!("{text}");
         }
-        if let Some(n_more @ 1..) = self.texts.len().checked_sub(Self::N_TOLD_MAX) {
+        if let Some(n_more @ 1..) = self.told.len().checked_sub(Self::N_TOLD_MAX) {
             error!("and {n_more} more: all of them will be in rejected.txt");
         }
-        for (n, one, many) in [
-            (self.n_programs, "program", "programs"),
-            (self.n_tasks, "task", "tasks"),
-        ] {
+        let names = [("program", "programs"), ("task", "tasks")];
+        for ((n, has_others), (one, many)) in self.counts.into_iter().zip(names) {
+            let others = if has_others { ", the others run" } else { "" };
             if n > 0 {
-                status!("{} rejected, the others run", counted(n, one, many));
+                status!("{} rejected{others}", counted(n, one, many));
             }
         }
     }
@@ -342,6 +363,29 @@ impl Rejected {
         let text = self.texts.join("\n") + "\n";
         write_file(&folder.join("rejected.txt"), text.as_bytes())
     }
+}
+
+/// A text for each rejected program, but only one for a file of many errors without any program: it is no file of
+/// programs.
+fn told_of_programs(programs: &ProgramInput) -> Vec<String> {
+    const N_ERRORS_MIN: usize = 8;
+    let mut told = Vec::new();
+    for errors in programs.rejected.chunk_by(|a, b| a.file == b.file) {
+        let file = &errors[0].file;
+        let mut files = programs.files_of_programs.iter();
+        let has_programs = files.any(|of_program| of_program.display().to_string() == *file);
+        if has_programs || errors.len() < N_ERRORS_MIN {
+            told.extend(errors.iter().map(ToString::to_string));
+        } else {
+            let first = errors[0].to_string();
+            let first = first.lines().next().unwrap_or_default();
+            told.push(format!(
+                "{file} is no file of programs: {} errors, the first is {first}",
+                errors.len()
+            ));
+        }
+    }
+    told
 }
 
 /// The job that the flags describe, with all inputs read.

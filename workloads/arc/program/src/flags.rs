@@ -181,11 +181,20 @@ pub(crate) struct ArcJobFlags {
         requires = "save_programs"
     )]
     pub(crate) layout: LayoutName,
+    /// Let programs vote on the attempts of a submission: of the outputs of equally good programs,
+    /// the one that most of them give comes first
+    #[arg(long)]
+    pub(crate) vote: bool,
+    /// Rank the programs of a submission by your own key: a CSV file with the columns program and
+    /// key, the largest key first; programs that are not in it come after
+    #[arg(long, value_name = "FILE")]
+    pub(crate) rank_by: Option<PathBuf>,
     /// Measure the time of every primitive and program; the table is RUN/profile.parquet
     #[arg(long)]
     pub(crate) profile: bool,
-    /// Work one call may do; a unit is about one function call or eight elements of a set
-    #[arg(long, value_name = "N", default_value = "1000000")]
+    /// Work one call may do; a unit is about one function call or eight elements of a set, and the default enough for
+    /// what Python does in a second
+    #[arg(long, value_name = "N", default_value = "10000000")]
     pub(crate) call_work: String,
     /// Memory that one call's statements may build, summed
     #[arg(long, value_name = "SIZE", default_value = "512MiB")]
@@ -295,4 +304,12 @@ pub(crate) struct ArcSubmitFlags {
     /// The file to write
     #[arg(long, value_name = "FILE", default_value = "submission.json")]
     pub(crate) to: PathBuf,
+    /// Let programs vote on the attempts of a submission: of the outputs of equally good programs,
+    /// the one that most of them give comes first
+    #[arg(long)]
+    pub(crate) vote: bool,
+    /// Rank the programs of a submission by your own key: a CSV file with the columns program and
+    /// key, the largest key first; programs that are not in it come after
+    #[arg(long, value_name = "FILE")]
+    pub(crate) rank_by: Option<PathBuf>,
 }

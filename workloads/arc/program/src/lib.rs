@@ -12,12 +12,13 @@ mod flags;
 pub mod known_calls;
 mod page;
 pub mod program_input;
+mod program_keys;
 pub mod saved_programs;
 pub mod submission;
 pub mod task_input;
 
 use clap::{Args as _, FromArgMatches as _};
-use swathe_command::program::Program;
+use swathe_command::program::{Operations, Program};
 use swathe_run::kind::RunKind;
 
 /// What the workload adds to its runs.
@@ -30,6 +31,7 @@ pub static KIND: RunKind = RunKind {
         include_str!("page/assets/arc.js"),
     ],
     style: include_str!("page/assets/arc.css"),
+    headline: arc_run::headline,
     page: page::data,
     after_tables: command::after_tables,
     // Samples are chosen by their task.
@@ -56,6 +58,10 @@ pub static PROGRAM: Program = Program {
     },
     demo: Some(demo::DEMO),
     calibrate: None,
+    operations: Some(Operations {
+        flags: "--profile",
+        read: arc_run::read_operations,
+    }),
 };
 
 #[cfg(test)]

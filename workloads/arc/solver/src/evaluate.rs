@@ -8,6 +8,7 @@ pub(crate) mod schedule;
 pub(crate) mod score;
 
 use crate::columns::column_cache;
+use crate::evaluate::identity::Doubts;
 use crate::evaluate::library::{Guard, Head, Library, Node};
 use crate::evaluate::meter::{Limits, Order, Usage};
 use crate::evaluate::profile::{Profile, StatementTime};
@@ -155,8 +156,7 @@ struct Done {
     /// The result is a set with several elements, and the node stands for its first element, which is looked up on
     /// demand.
     is_first_of: bool,
-    /// A set was made whose order may be in doubt.
-    makes_doubt: bool,
+    doubts: Doubts,
 }
 
 impl Done {
@@ -165,7 +165,7 @@ impl Done {
             result,
             usage,
             is_first_of: false,
-            makes_doubt: false,
+            doubts: Doubts::default(),
         }
     }
 
@@ -406,7 +406,7 @@ impl<'a> Evaluator<'a> {
                     return Err(Fault::Timeout);
                 }
                 let mut done = self.node(step);
-                if identity::take_doubt() {
+                if done.doubts.is_read {
                     done = self.node_exactly(step);
                 }
                 let kept = match library.schedule().scopes[step as usize] {
@@ -427,7 +427,7 @@ impl<'a> Evaluator<'a> {
             let done = self.values.slots[step as usize]
                 .as_ref()
                 .expect("just evaluated");
-            is_doubtful |= done.makes_doubt;
+            is_doubtful |= done.doubts.is_made;
             total.work += done.usage.work;
             total.bytes += done.usage.bytes;
             // A step's own failure comes before the limits of the whole call.
@@ -504,7 +504,7 @@ impl<'a> Evaluator<'a> {
         });
         let done = Done {
             is_first_of,
-            makes_doubt: identity::take_made(),
+            doubts: identity::take_doubts(),
             ..Done::new(measured)
         };
         if let (Some(profile), Some(start)) = (&mut self.profile, start) {

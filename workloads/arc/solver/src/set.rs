@@ -216,6 +216,7 @@ pub(crate) fn from_values(values: Vec<Value>) -> Result {
     if let Value::Set(_) = first {
         meter::spend(values.len())?;
         let Some((kept, _)) = distinct::sets(&values) else {
+            meter::hash(&values)?;
             return hashed(values);
         };
         let sets: Vec<Value> = kept.iter().map(|&k| values[k as usize].clone()).collect();
@@ -239,6 +240,7 @@ pub(crate) fn from_values(values: Vec<Value>) -> Result {
     }
     // Hashing and comparing values of any kind costs about as much as calling a function.
     meter::spend(values.len())?;
+    meter::hash(&values)?;
     hashed(values)
 }
 
@@ -451,15 +453,13 @@ impl Set {
 
     #[cold]
     fn follow_recipe(&self) -> &Layout {
-        let was_in_doubt = identity::take_doubt();
-        let mut layout = meter::unmetered(|| match meter::order() {
-            Order::Cpython => recipe::layout(self, &self.recipe.borrow()),
-            Order::Sorted => self.sorted_layout(),
+        let (mut layout, is_in_doubt) = identity::watched(|| {
+            meter::unmetered(|| match meter::order() {
+                Order::Cpython => recipe::layout(self, &self.recipe.borrow()),
+                Order::Sorted => self.sorted_layout(),
+            })
         });
-        layout.is_in_doubt = identity::take_doubt();
-        if layout.is_in_doubt || was_in_doubt {
-            identity::record_doubt();
-        }
+        layout.is_in_doubt = is_in_doubt;
         // The recipe is no longer needed: release the sets it started from.
         self.recipe.replace(Recipe::Sequence);
         self.layout.get_or_init(|| Box::new(layout))

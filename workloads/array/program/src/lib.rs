@@ -45,6 +45,7 @@ pub static PROGRAM: Program = Program {
     },
     demo: Some(demo::DEMO),
     calibrate: Some(calibrate::calibrate),
+    operations: None,
 };
 
 #[cfg(test)]

@@ -40,6 +40,7 @@ pub static PROGRAM: Program = Program {
     },
     demo: Some(demo::DEMO),
     calibrate: None,
+    operations: None,
 };
 
 #[cfg(test)]

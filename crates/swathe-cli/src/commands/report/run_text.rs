@@ -15,9 +15,10 @@ const N_COSTS: usize = 5;
 const N_BUCKETS: usize = 5;
 
 /// The report of a run, short enough for a terminal.
-pub(super) fn run_text(run: &ReportedRun, found: &[Advice]) -> String {
+pub(super) fn run_text(run: &ReportedRun, headline: Option<String>, found: &[Advice]) -> String {
     let report = &run.file.report;
-    let mut text = format!("{}: {}\n", report.workload, outcomes(run));
+    let mut text = headline.map_or_else(String::new, |headline| format!("{headline}\n"));
+    text += &format!("{}: {}\n", report.workload, outcomes(run));
     text += &why(run);
     text += &facts(run);
     text += "\nWhere the workers' time went\n";

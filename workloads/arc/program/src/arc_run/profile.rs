@@ -6,11 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
-use arrow::datatypes::{DataType, Schema};
+use arrow::datatypes::{DataType, Float64Type, Schema, UInt64Type};
 use swathe_arc::StatementTime;
 
+use swathe_command::program::Operation;
 use swathe_formats::described_field::described;
 use swathe_run::store::run_folder::{FolderError, write_table};
+use swathe_run::store::table_reader::{TableReader, number_column, string_column};
 
 /// What one primitive or one program took.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,6 +68,26 @@ fn summed<'a>(
         .collect();
     rows.sort_by(|a, b| b.time.cmp(&a.time).then_with(|| a.name.cmp(&b.name)));
     rows
+}
+
+/// The primitives of a profiled run, the slowest first.
+pub(crate) fn read_operations(run: &Path) -> Result<Vec<Operation>, FolderError> {
+    let mut operations = Vec::new();
+    let columns = ["kind", "name", "calls", "milliseconds"];
+    let table = TableReader::of_run(run, "profile")?.columns(&columns);
+    table.for_each(|batch| {
+        let (kind, name) = (string_column(batch, "kind")?, string_column(batch, "name")?);
+        let n_calls = number_column::<UInt64Type>(batch, "calls")?;
+        let ms = number_column::<Float64Type>(batch, "milliseconds")?;
+        let rows = (0..batch.num_rows()).filter(|&at| kind.value(at) == "primitive");
+        operations.extend(rows.map(|at| Operation {
+            name: name.value(at).to_owned(),
+            n_calls: n_calls.value(at),
+            ms: ms.value(at),
+        }));
+        Ok(())
+    })?;
+    Ok(operations)
 }
 
 /// Writes `profile.parquet`.

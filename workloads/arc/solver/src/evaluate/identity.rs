@@ -12,8 +12,23 @@ use std::cell::Cell;
 
 thread_local! {
     static IS_EXACT: Cell<bool> = const { Cell::new(false) };
-    static IS_MADE: Cell<bool> = const { Cell::new(false) };
-    static IS_IN_DOUBT: Cell<bool> = const { Cell::new(false) };
+    static DOUBTS: Cell<Doubts> = const { Cell::new(Doubts::NONE) };
+}
+
+/// What happened since the last call of [`take_doubts`].
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Doubts {
+    /// A set was made whose order may be in doubt.
+    pub(crate) is_made: bool,
+    /// An order that is in doubt was read.
+    pub(crate) is_read: bool,
+}
+
+impl Doubts {
+    const NONE: Doubts = Doubts {
+        is_made: false,
+        is_read: false,
+    };
 }
 
 /// Whether two sets are one object if and only if Python's are.
@@ -38,31 +53,43 @@ impl Drop for ExactGuard {
 
 /// Records that a set was made whose order may be in doubt.
 pub(crate) fn record_made() {
-    IS_MADE.set(true);
-}
-
-/// Whether a set whose order may be in doubt was made since the last call.
-#[inline]
-pub(crate) fn take_made() -> bool {
-    IS_MADE.replace(false)
+    DOUBTS.set(Doubts {
+        is_made: true,
+        ..DOUBTS.get()
+    });
 }
 
 /// Records that an order that is in doubt was read.
 pub(crate) fn record_doubt() {
-    IS_IN_DOUBT.set(true);
+    DOUBTS.set(Doubts {
+        is_read: true,
+        ..DOUBTS.get()
+    });
 }
 
-/// Whether an order that is in doubt was read since the last call.
+/// What happened since the last call.
 #[inline]
-pub(crate) fn take_doubt() -> bool {
-    IS_IN_DOUBT.replace(false)
+pub(crate) fn take_doubts() -> Doubts {
+    DOUBTS.replace(Doubts::NONE)
+}
+
+/// Whether `body` reads an order that is in doubt, and its result.
+pub(crate) fn watched<T>(body: impl FnOnce() -> T) -> (T, bool) {
+    let before = take_doubts();
+    let result = body();
+    let during = take_doubts();
+    DOUBTS.set(Doubts {
+        is_made: before.is_made || during.is_made,
+        is_read: before.is_read || during.is_read,
+    });
+    (result, during.is_read)
 }
 
 /// Whether the order of a set in this value is in doubt.
 pub(crate) fn is_in_doubt(value: &Value) -> bool {
-    take_doubt();
+    take_doubts();
     read_orders(value);
-    take_doubt()
+    take_doubts().is_read
 }
 
 fn read_orders(value: &Value) {

@@ -99,6 +99,8 @@ impl Library {
         let mut graph = Graph {
             nodes: vec![Node::Input],
             ids: HashMap::from([(Node::Input, 0)]),
+            n_programs: 0,
+            last_programs: Vec::new(),
         };
         // A program is dropped once it is merged: a library of many thousands is not in memory twice.
         let entries: Vec<Entry> = programs.into_iter().map(|p| graph.add(&p)).collect();
@@ -224,6 +226,10 @@ impl Library {
 struct Graph {
     nodes: Vec<Node>,
     ids: HashMap<Node, u32>,
+    /// The programs so far, with the one that is being added.
+    n_programs: u32,
+    /// For each node the number of the last program with such a statement, from 1.
+    last_programs: Vec<u32>,
 }
 
 impl Graph {
@@ -231,6 +237,11 @@ impl Graph {
         if let Some(&id) = self.ids.get(&node) {
             return id;
         }
+        self.insert(node)
+    }
+
+    /// Adds a node that is not known yet.
+    fn insert(&mut self, node: Node) -> u32 {
         let id = self.nodes.len() as u32;
         self.nodes.push(node.clone());
         self.ids.insert(node, id);
@@ -247,10 +258,32 @@ impl Graph {
         }
     }
 
+    /// The node of a statement: another one for each of several equal statements of a program.
+    fn statement(&mut self, head: Head, args: Box<[u32]>, guard: Guard, dialect: Dialect) -> u32 {
+        let mut node = Node::Call(head, args, guard, dialect, 0);
+        loop {
+            let Some(&id) = self.ids.get(&node) else {
+                let id = self.insert(node);
+                self.last_programs.resize(self.nodes.len(), 0);
+                self.last_programs[id as usize] = self.n_programs;
+                return id;
+            };
+            let last_program = &mut self.last_programs[id as usize];
+            if *last_program != self.n_programs {
+                *last_program = self.n_programs;
+                return id;
+            }
+            let Node::Call(.., number) = &mut node else {
+                unreachable!("a statement is a call")
+            };
+            *number += 1;
+        }
+    }
+
     fn add(&mut self, program: &Program) -> Entry {
         let dialect = program.dialect;
         let mut results: Vec<u32> = Vec::with_capacity(program.statements.len());
-        let mut own = HashSet::with_capacity(program.statements.len());
+        self.n_programs += 1;
         for statement in &program.statements {
             let args = statement
                 .args
@@ -267,16 +300,7 @@ impl Graph {
             } else {
                 Guard::Open
             };
-            let mut node = Node::Call(head, args, guard, dialect, 0);
-            let mut id = self.node(node.clone());
-            while !own.insert(id) {
-                let Node::Call(.., number) = &mut node else {
-                    unreachable!("a statement is a call")
-                };
-                *number += 1;
-                id = self.node(node.clone());
-            }
-            results.push(id);
+            results.push(self.statement(head, args, guard, dialect));
         }
         let output = self.operand(&program.output, &results, dialect);
         let steps = self.live(&results, output);

@@ -3,6 +3,7 @@
 
 use crate::language::dialect::Dialect;
 use crate::language::frames::N_FRAMES_MAX;
+use crate::value::Value;
 use crate::value::fault::{Fault, Result};
 use crate::value::packed::ElementKind;
 use std::cell::{Cell, RefCell};
@@ -27,7 +28,8 @@ pub enum Order {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Units of work; a unit is about one call of a function or eight elements of a set. The unit is
-    /// deterministic: whether a call ends as a timeout never depends on the machine.
+    /// deterministic: whether a call ends as a timeout never depends on the machine. The default is enough for every
+    /// call that CPython 3.11 finishes in a second.
     pub work_max: u64,
     /// Bytes that a call's statements build, summed.
     pub bytes_max: u64,
@@ -38,7 +40,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
-            work_max: 1_000_000,
+            work_max: 10_000_000,
             bytes_max: 512 << 20,
             n_frames_max: 1000,
         }
@@ -162,6 +164,15 @@ impl Usage {
 pub(crate) fn spend(n: usize) -> Result<()> {
     METER.with(|m| m.take(n as u64))
 }
+
+/// Charges for hashing or comparing these values: Python visits every leaf again each time.
+pub(crate) fn hash(values: &[Value]) -> Result<()> {
+    let n_leaves: u64 = values.iter().map(|v| u64::from(v.weight())).sum();
+    METER.with(|m| m.take(n_leaves / N_LEAVES_UNIT))
+}
+
+/// Leaves that Python hashes in the time of one function call.
+const N_LEAVES_UNIT: u64 = 512;
 
 /// Charges memory for `n` items of `size` bytes before they are built, and an eighth of a unit of work for each.
 #[inline]

@@ -113,10 +113,16 @@ fn positions(set: &Set, other: &Set, wanted: bool) -> Result<Vec<u32>> {
             .filter(|&k| members.has(x[k as usize]) == wanted)
             .collect());
     }
-    meter::spend(set.len() * other.len() / 8)?;
-    Ok(all
-        .filter(|&k| other.contains(&set.get(k as usize)) == wanted)
-        .collect())
+    meter::spend(set.len() + other.len())?;
+    let hashes = set.hashes();
+    let mut others: Vec<(u64, u32)> = other.hashes().into_iter().zip(0..).collect();
+    others.sort_unstable();
+    let is_in_other = |k: usize| {
+        let from = others.partition_point(|e| e.0 < hashes[k]);
+        let mut same_hash = others[from..].iter().take_while(|e| e.0 == hashes[k]);
+        same_hash.any(|e| other.get(e.1 as usize) == set.get(k))
+    };
+    Ok(all.filter(|&k| is_in_other(k as usize) == wanted).collect())
 }
 
 /// The set of the elements at these positions; `recipe` receives the parent and the positions.
@@ -163,6 +169,7 @@ pub(crate) fn dedupe(a: &[Value]) -> Result {
     let mut hashes = std::collections::HashMap::<u64, Vec<u32>>::new();
     let mut kept: Vec<Value> = Vec::new();
     meter::spend(all.len())?;
+    meter::hash(&all)?;
     for e in all {
         let same_hash = hashes.entry(e.py_hash()).or_default();
         if !same_hash.iter().any(|&k| kept[k as usize] == e) {
@@ -354,6 +361,7 @@ fn most_common(container: &Value, most: bool) -> Result {
 /// The first value in set order that occurs most often, or least.
 pub(crate) fn most_counted(all: &[Value], most: bool) -> Result<Option<Value>> {
     meter::spend(all.len())?;
+    meter::hash(all)?;
     let mut distinct: Vec<(Value, usize)> = Vec::new();
     let mut by_hash = std::collections::HashMap::<u64, Vec<usize>>::new();
     for v in all {
