@@ -163,8 +163,14 @@ fn an_empty_cell_fails_its_pair_alone() {
         .map(|(_, id, _, message)| (id, message))
         .collect();
     let expected = [
-        ("row 3", "empty_cell: source frame: row 3: the cell pair_id is empty"),
-        ("x", "empty_cell: target frame: row 4: the cell tgt is empty"),
+        (
+            "row 3",
+            "empty_cell: source frame: row 3: the cell pair_id is empty",
+        ),
+        (
+            "x",
+            "empty_cell: target frame: row 4: the cell tgt is empty",
+        ),
     ];
     assert_eq!(told.len(), expected.len(), "{told:?}");
     for ((id, message), (name, start)) in told.iter().zip(expected) {
