@@ -165,13 +165,18 @@ impl PairRun {
         )
     }
 
+    /// Width of a pair's pixels in µm, if known. Pairs from arrays have none of their own.
+    fn um_per_px_of(&self, pair: &Pair) -> Option<f64> {
+        pair.source.um_per_px.or(self.um_per_px)
+    }
+
     /// Writes the small view of a pair for the page of the run.
     fn view(&self, row: usize, pair: &Pair, solution: &Solution, summary: Option<&Summary>) {
         let view = PairView::of(
             row as u64,
             &self.pairs[row].id,
             (&pair.source, &pair.target),
-            pair.source.um_per_px,
+            self.um_per_px_of(pair),
             solution,
             summary,
         );
@@ -195,7 +200,7 @@ impl PairRun {
                 let maps = PairMaps {
                     fields: lift(solution, source, target).unwrap_or_default(),
                     potentials: self.settings().potentials.then(potentials),
-                    um_per_px: source.um_per_px,
+                    um_per_px: self.um_per_px_of(pair),
                 };
                 self.files.write_fields(id, &solution.geometry, &maps)
             });
@@ -269,7 +274,7 @@ impl Finish for PairRun {
             fit,
             blurring,
             velocity_mean_yx_px,
-            um_per_px: pair.source.um_per_px,
+            um_per_px: self.um_per_px_of(pair),
             fields,
             coupling,
         })
