@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::ot_suggest::discs;
-use crate::program::{json, swathe};
+use crate::program::{failures, json, swathe};
 
 /// Two frames in which neighbours move in opposite directions, `gap` px apart.
 fn series(folder: &Path, name: &str, gap: f64) {
@@ -60,6 +60,26 @@ fn growth_that_normalising_hides_is_told() {
             assert_eq!(warnings.contains("shows growth"), is_told, "{warnings}");
         }
     }
+}
+
+#[test]
+fn widths_of_pixels_that_differ_by_rounding_are_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    series(folder.path(), "data", 10.0);
+    fs::write(
+        folder.path().join("pairs.csv"),
+        "pair_id,src,tgt,src_um_per_px,tgt_um_per_px\n\
+         same,data/0.npy,data/1.npy,0.65,0.6500003\n\
+         other,data/0.npy,data/1.npy,0.65,0.65001\n",
+    )
+    .unwrap();
+    swathe(folder.path(), "ot pairs.csv --out run").expect(1);
+    let failures = failures(&folder.path().join("run"));
+    let told: Vec<(&str, bool)> = failures
+        .iter()
+        .map(|(_, id, _, message)| (id.as_str(), message.starts_with("unequal_pixel_sizes")))
+        .collect();
+    assert_eq!(told, [("other", true)]);
 }
 
 #[test]

@@ -134,6 +134,36 @@ fn suggestions_take_the_input_as_a_run_does_and_can_be_kept() {
 }
 
 #[test]
+fn labels_are_chosen_as_in_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("labels");
+    fs::create_dir(&data).unwrap();
+    for time in 0..2 {
+        let label = |at: usize| -> u8 {
+            let (y, x) = (at / 60, at % 60);
+            let is_inside = |y0: usize| (y0..y0 + 8).contains(&y);
+            match (10 + 3 * time..20 + 3 * time).contains(&x) {
+                true if is_inside(5) => 1,
+                true if is_inside(25) => 2,
+                _ => 0,
+            }
+        };
+        let pixels: Vec<u8> = (0..40 * 60).map(label).collect();
+        let array = Array::new(vec![40, 60], pixels).unwrap();
+        npy::save(&data.join(format!("{time}.npy")), &array).unwrap();
+    }
+    let ended = swathe(folder.path(), "ot suggest labels --label all").expect(0);
+    assert!(ended.stderr.contains("2 pairs of 2"), "{}", ended.stderr);
+    let line = format!("ot labels --out run --label all {}", flags(&ended));
+    swathe(folder.path(), &line).expect(0);
+    for found in medians_px(&folder.path().join("run")) {
+        assert!((found / 3.0 - 1.0).abs() < 0.05, "{found} px");
+    }
+    let ended = swathe(folder.path(), "ot suggest labels --label 7").expect(2);
+    assert!(ended.stderr.contains("no mass"), "{}", ended.stderr);
+}
+
+#[test]
 fn bad_ranges_and_missing_inputs_are_told() {
     let folder = tempfile::tempdir().unwrap();
     let synth = "ot synth --series 1 --frames 2 --shape 24x32 --out data";

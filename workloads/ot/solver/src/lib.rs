@@ -94,7 +94,7 @@ pub use self_cell::SelfCell;
 pub use self_transport::{SelfTransport, self_transport};
 pub use settings::{CoordScale, Coupling, Precision, Reference, Settings};
 pub use shape::{PixelBox, Shape};
-pub use sharpness::{Blurring, blur_px, blurring};
+pub use sharpness::{BLUR_SHARE_MAX, Blurring, blur_px, blurring};
 pub use solution::{Fields, Link, Potentials, Solution, Status};
 pub use solve::{solve, solve_all, solve_with};
 pub use summary::{N_BANDS, Spread, Summary, summarise};

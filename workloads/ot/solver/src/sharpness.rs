@@ -44,6 +44,10 @@ pub fn blur_px(solution: &Solution, source: &Frame) -> Option<f64> {
     Some(variance.max(0.0).sqrt())
 }
 
+/// The plan's own displacement has the whole pull of the blur: a blur above this part of it is too
+/// large.
+pub const BLUR_SHARE_MAX: f64 = 0.5;
+
 /// The blur of a plan, compared with what is to be seen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Blurring {

@@ -349,7 +349,7 @@ pub fn provenance(
         ("pool", Some(json!(settings.pool))),
         ("fields", Some(json!(name(fields, &FIELDS_FORMATS)))),
         ("coupling", Some(json!(coupling))),
-        ("potentials", settings.potentials.then(|| json!(true))),
+        ("potentials", settings.potentials.then_some(json!(true))),
         ("label", label.map(number_value)),
         ("um-per-px", um_per_px.map(number_value)),
     ];

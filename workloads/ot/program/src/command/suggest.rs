@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use swathe::{Budget, Cpu, Reservation, Source};
 use swathe_ot::{
-    Choice, CoordScale, EPSILONS, ERROR_PX, Failure, Pair, Settings, Trial, TrialFigures, TrialRow,
-    TrialStep, Trials, choose, place_live,
+    BLUR_SHARE_MAX, Choice, CoordScale, EPSILONS, ERROR_PX, Failure, Pair, Settings, Trial,
+    TrialFigures, TrialRow, TrialStep, Trials, choose, place_live,
 };
 
 use super::problem::Problem;
@@ -30,8 +30,6 @@ const RELAXATION_USUAL: f64 = 10.0;
 /// Errors below this are small whatever the displacement. A large price costs no time, so that less
 /// is asked of ε.
 const RELAXATION_ERROR_PX: f64 = 0.01;
-/// With the plan's own displacement, a blur above this part of the displacement is too large.
-const BLUR_SHARE_MAX: f64 = 0.5;
 
 pub(super) fn suggest(flags: &OtSuggestFlags) -> Result<Code, CliError> {
     let asked = |name: &str, text: &Option<String>| {

@@ -1,11 +1,8 @@
 //! The note at the end of a run whose ε is too large for most of its pairs.
 
-use swathe_ot::{EPSILON_PX2_MIN, ERROR_PX, Settings, error_limit_px};
+use swathe_ot::{BLUR_SHARE_MAX, EPSILON_PX2_MIN, ERROR_PX, Settings, error_limit_px};
 
 use crate::pair_workload::PairAnswer;
-
-/// With the plan's own displacement, a blur above this part of the displacement is too large.
-const BLUR_SHARE_MAX: f64 = 0.5;
 
 /// Collects how far ε is too large for each pair.
 ///
