@@ -27,7 +27,8 @@ use serde_json::{Value, json};
 use swathe::Source;
 use swathe_arc::{Batt, Dialect, Limits, Problem};
 use swathe_run::kind::Extent;
-use swathe_run::store::run_folder::{FolderError, RunJson, write_file};
+use swathe_run::store::execute::Output;
+use swathe_run::store::run_folder::{FolderError, RunJson, RunState, write_file};
 
 use crate::flags::{ArcFlags, ArcJobFlags, ArcVerb, DialectName, LayoutName, PairingName};
 use swathe_command::cli_error::{CliError, Code};
@@ -78,6 +79,9 @@ fn run_programs(asked: &Asked<'_>, run: &RunFlags) -> Result<Code, CliError> {
     let run = resolve(run, &flags.out, &PROGRAM)?;
     let limits = limits(flags)?;
     asked.check_flags(run.output.shard.is_some())?;
+    if let Some(finished) = asked.extend {
+        check_extended(finished, &settings(asked, &limits))?;
+    }
     let mut programs = interrupt::while_reading(|| programs(asked.files, flags.dialect))?;
     print_dialects(&programs.dialects, flags.dialect);
     asked.check_layout(&programs)?;
@@ -96,6 +100,7 @@ fn run_programs(asked: &Asked<'_>, run: &RunFlags) -> Result<Code, CliError> {
             HarvestFiles::default()
         }
         (true, false) => {
+            refuse_finished(&run.output)?;
             let made = |library| asked.workload(library, limits);
             match add_harvest(&mut programs, &tasks.tasks, &run, made)? {
                 Some(files) => files,
@@ -154,6 +159,18 @@ fn run_programs(asked: &Asked<'_>, run: &RunFlags) -> Result<Code, CliError> {
         Code::Solved if !rejected.is_empty() && !is_explained => Code::SomeFailed,
         code => code,
     })
+}
+
+/// Refuses a folder that holds a run, before a harvest takes its time.
+fn refuse_finished(output: &Output) -> Result<(), FolderError> {
+    let path = output.folder();
+    match RunJson::read(&path) {
+        Ok(run) if !output.resume => Err(FolderError::Exists {
+            path,
+            complete: run.state == RunState::Complete,
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// The slowest primitives and programs.
@@ -387,7 +404,6 @@ impl ArcJob {
         let known_calls = match asked.extend {
             None => None,
             Some(run) => {
-                check_extended(run, &settings)?;
                 let known = KnownCalls::of(run, &program_rows, &problems)?;
                 known.leave_out(&mut workload);
                 let taken = counted(known.n_calls(), "call", "calls");

@@ -110,7 +110,10 @@ impl Asked<'_> {
 }
 
 /// Refuses a run whose calls a new run with these settings would not repeat.
-pub(super) fn check_extended(run: &Path, settings: &BTreeMap<String, Value>) -> Result<(), CliError> {
+pub(super) fn check_extended(
+    run: &Path,
+    settings: &BTreeMap<String, Value>,
+) -> Result<(), CliError> {
     check_kind(run)?;
     let before = RunJson::read(run)?;
     let refused = |why: String| {
@@ -134,4 +137,3 @@ pub(super) fn check_extended(run: &Path, settings: &BTreeMap<String, Value>) -> 
     }
     Ok(())
 }
-
