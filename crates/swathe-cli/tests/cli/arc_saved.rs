@@ -8,7 +8,7 @@ use arrow::array::AsArray;
 use swathe_arc::{Task, parse};
 
 use crate::arc::{Row, folder, results, run};
-use crate::program::{result_hash, swathe, table};
+use crate::program::{command, result_hash, swathe, table};
 
 /// All files below a folder, relative to it.
 fn files_below(folder: &Path) -> Vec<PathBuf> {
@@ -267,4 +267,28 @@ fn statements_that_solve_tasks_are_programs() {
         "{}",
         ended.stderr
     );
+}
+
+#[test]
+fn a_harvest_can_be_interrupted_and_does_not_begin_in_vain() {
+    let folder = folder(1);
+    let line = "arc --programs programs.py --tasks tasks --harvest --threads 1 --batch-size 1";
+    let mut child = command(folder.path(), &format!("{line} --out cut"))
+        .env("SWATHE_FAULTS", "slow%100=200ms:seed=1")
+        .spawn()
+        .unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    // SAFETY: the child has not been waited for, so the number is its own.
+    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(!folder.path().join("cut").exists());
+    // A folder that holds a run is refused before anything is evaluated.
+    run(folder.path(), "--out whole --limit 1", 0);
+    let ended = run(folder.path(), "--out whole --harvest", 2);
+    assert!(
+        ended.stderr.contains("holds a run already"),
+        "{}",
+        ended.stderr
+    );
+    assert!(!ended.stderr.contains("harvested"), "{}", ended.stderr);
 }

@@ -28,7 +28,8 @@ use serde_json::{Value, json};
 use swathe::Source;
 use swathe_arc::{Batt, Dialect, Limits, Problem};
 use swathe_run::kind::Extent;
-use swathe_run::store::run_folder::{FolderError, RunJson, write_file};
+use swathe_run::store::execute::Output;
+use swathe_run::store::run_folder::{FolderError, RunJson, RunState, write_file};
 
 use crate::flags::{ArcFlags, ArcJobFlags, ArcVerb, DialectName, LayoutName, PairingName};
 use swathe_command::cli_error::{CliError, Code};
@@ -87,6 +88,9 @@ fn run_programs(asked: &Asked<'_>, run: &RunFlags) -> Result<Code, CliError> {
         )
         .hint("add --submission FILE, or give them to `swathe arc submit RUN`"));
     }
+    if let Some(finished) = asked.extend {
+        check_extended(finished, &settings(asked, &limits))?;
+    }
     let mut programs = interrupt::while_reading(|| programs(asked.files, flags.dialect))?;
     print_dialects(&programs.dialects, flags.dialect);
     asked.check_layout(&programs)?;
@@ -105,6 +109,7 @@ fn run_programs(asked: &Asked<'_>, run: &RunFlags) -> Result<Code, CliError> {
             HarvestFiles::default()
         }
         (true, false) => {
+            refuse_finished(&run.output)?;
             let made = |library| asked.workload(library, limits);
             match add_harvest(&mut programs, &tasks.tasks, &run, made)? {
                 Some(files) => files,
@@ -163,6 +168,18 @@ fn run_programs(asked: &Asked<'_>, run: &RunFlags) -> Result<Code, CliError> {
         Code::Solved if !rejected.is_empty() && !is_explained => Code::SomeFailed,
         code => code,
     })
+}
+
+/// Refuses a folder that holds a run, before a harvest takes its time.
+fn refuse_finished(output: &Output) -> Result<(), FolderError> {
+    let path = output.folder();
+    match RunJson::read(&path) {
+        Ok(run) if !output.resume => Err(FolderError::Exists {
+            path,
+            complete: run.state == RunState::Complete,
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// The slowest primitives and programs.
@@ -431,7 +448,6 @@ impl ArcJob {
         let known_calls = match asked.extend {
             None => None,
             Some(run) => {
-                check_extended(run, &settings)?;
                 let known = KnownCalls::of(run, &program_rows, &problems)?;
                 known.leave_out(&mut workload);
                 let taken = counted(known.n_calls(), "call", "calls");
