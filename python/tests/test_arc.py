@@ -83,6 +83,13 @@ def test_sets_iterate_as_pythons_do():
         assert list(found) == list(cells)
 
 
+def test_integers_have_any_size():
+    text = "def big(I):\n    x = multiply(9223372036854775807, -9223372036854775807)\n    return (x, double(x))\n"
+    wanted = -(9223372036854775807**2)
+    assert swathe.arc.Library.from_text(text)["big"]([[1]]) == (wanted, 2 * wanted)
+    assert swathe.arc.call("replace", [((1, 2),)], 1, 2**70) == [((2**70, 2),)]
+
+
 def test_primitives_take_many_grids():
     grids = [((1, 0), (1, 1)), ((2, 2), (0, 2))]
     objects = swathe.arc.call("objects", grids, True, False, True)

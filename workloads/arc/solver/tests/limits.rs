@@ -65,6 +65,21 @@ fn endless_work() {
 }
 
 #[test]
+fn work_is_charged_as_python_takes_time() {
+    // Two thousandths of a second in Python, which looks elements up by their hashes.
+    check(
+        "x = product(interval(0, 12000, 1), initset(7))\ny = product(interval(6000, 18000, 1), initset(7))
+         return (size(intersection(x, y)), size(difference(x, y)))",
+        Ok(r#"{"tuple":[6000,6000]}"#),
+    );
+    // Python hashes the grid again for each of 5,400 cells, 20 seconds long.
+    check(
+        "return recolor(upscale(I, 500), asindices(upscale(I, 30)))",
+        Err(Fault::Timeout),
+    );
+}
+
+#[test]
 fn the_sum_over_a_program_counts() {
     // Each statement is within the limit; together they are not.
     let one = "x{k} = apply(power(increment, 8), interval({k}, 100000, 1))\n";

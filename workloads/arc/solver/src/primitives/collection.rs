@@ -99,6 +99,9 @@ pub(crate) fn minus(set: &Rc<Set>, other: &Rc<Set>) -> Result {
     }))
 }
 
+/// Comparing fewer pairs of elements one by one is as fast as sorting hashes.
+const N_SEARCHED_MAX: usize = 256;
+
 /// The positions of the elements of `set` whose membership of `other` is as wanted.
 fn positions(set: &Set, other: &Set, wanted: bool) -> Result<Vec<u32>> {
     meter::build(set.len() + other.len(), 8)?;
@@ -114,6 +117,11 @@ fn positions(set: &Set, other: &Set, wanted: bool) -> Result<Vec<u32>> {
             .collect());
     }
     meter::spend(set.len() + other.len())?;
+    if set.len() * other.len() <= N_SEARCHED_MAX {
+        return Ok(all
+            .filter(|&k| other.contains(&set.get(k as usize)) == wanted)
+            .collect());
+    }
     let hashes = set.hashes();
     let mut others: Vec<(u64, u32)> = other.hashes().into_iter().zip(0..).collect();
     others.sort_unstable();
