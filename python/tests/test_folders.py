@@ -216,6 +216,11 @@ def test_ctrl_c_ends_a_stream_and_a_folder(tmp_path):
         words = [sys.executable, "-c", code, word]
         process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
         assert process.stdout.readline() == "ready\n"
+        since = time.monotonic()
+        # A folder is begun once all frames are hashed.
+        while word != "stream" and not (tmp_path / "FLOW" / "run.json").exists():
+            assert process.poll() is None and time.monotonic() - since < 120
+            time.sleep(0.1)
         time.sleep(2)
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=60)

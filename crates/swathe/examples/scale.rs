@@ -2,7 +2,7 @@
 //! costs, with slow machines and machines that die.
 //!
 //! ```sh
-//! cargo run --release -p swathe --example scale -- benches/runs/2026-11-18-xeon/scale.json
+//! cargo run --release -p swathe --example scale -- benches/runs/2026-11-18-zen5/scale.json
 //! ```
 //!
 //! The file has what was measured (see `Measured`); the table is that of `docs/concepts/scale.md`.
@@ -334,7 +334,7 @@ mod tests {
     use super::*;
 
     fn measured() -> Measured {
-        let path = "../../benches/runs/2026-11-18-xeon/scale.json";
+        let path = "../../benches/runs/2026-11-18-zen5/scale.json";
         let text = std::fs::read_to_string(path).expect("the measured figures are there");
         let mut measured: Measured = serde_json::from_str(&text).expect("they can be read");
         for job in &mut measured.jobs {
@@ -385,7 +385,7 @@ mod tests {
     #[test]
     fn the_page_has_the_table() {
         let page = std::fs::read_to_string("../../docs/concepts/scale.md").expect("the page");
-        let path = "../../benches/runs/2026-11-18-xeon/scale.json";
+        let path = "../../benches/runs/2026-11-18-zen5/scale.json";
         let text = std::fs::read_to_string(path).expect("the measured figures are there");
         let measured = serde_json::from_str(&text).expect("they can be read");
         let table = table(&measured);
