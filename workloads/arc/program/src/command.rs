@@ -252,7 +252,7 @@ fn limits(flags: &ArcJobFlags) -> Result<Limits, CliError> {
                 "--call-memory is '{}', which is not a memory size",
                 flags.call_memory
             ))
-            .hint("write a number and a unit, such as 512MiB, at most 1TiB")
+            .hint("write a number and a unit, such as 128MiB, at most 1TiB")
         })?,
         ..Limits::default()
     })

@@ -197,7 +197,7 @@ pub(crate) struct ArcJobFlags {
     #[arg(long, value_name = "N", default_value = "10000000")]
     pub(crate) call_work: String,
     /// Memory that one call's statements may build, summed
-    #[arg(long, value_name = "SIZE", default_value = "512MiB")]
+    #[arg(long, value_name = "SIZE", default_value = "128MiB")]
     pub(crate) call_memory: String,
 }
 
