@@ -245,7 +245,7 @@ fn limits(flags: &ArcJobFlags) -> Result<Limits, CliError> {
                 "--call-work is '{}', which is not a number of units",
                 flags.call_work
             ))
-            .hint("write a whole number such as 10000000, at most a thousand billion")
+            .hint("write a whole number such as 8000000, at most a thousand billion")
         })?,
         bytes_max: bytes_max.ok_or_else(|| {
             CliError::usage(format!(

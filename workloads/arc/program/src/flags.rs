@@ -194,7 +194,7 @@ pub(crate) struct ArcJobFlags {
     pub(crate) profile: bool,
     /// Work one call may do; a unit is about one function call or eight elements of a set, and the default enough for
     /// what Python does in a second
-    #[arg(long, value_name = "N", default_value = "10000000")]
+    #[arg(long, value_name = "N", default_value = "8000000")]
     pub(crate) call_work: String,
     /// Memory that one call's statements may build, summed
     #[arg(long, value_name = "SIZE", default_value = "128MiB")]

@@ -40,7 +40,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
-            work_max: 10_000_000,
+            work_max: 8_000_000,
             // A set of eight million places or a grid of 128 million cells: Python builds them in 2 to 4 s.
             bytes_max: 128 << 20,
             n_frames_max: 1000,

@@ -18,12 +18,13 @@ pub(crate) const fn int(v: i64) -> u64 {
     if r == -1 { -2i64 as u64 } else { r as u64 }
 }
 
-/// CPython hashes a not-a-number by its address, so the order of sets with several of them is not defined. Here all
-/// have one hash, and the order does not depend on when they were made.
+/// CPython hashes a not-a-number by its address, so the order of sets with one is not defined. Here all have one hash,
+/// and the order does not depend on when they were made. It belongs to the last slot of small tables: an address
+/// rarely falls on the first one, so that in most processes small integers come before.
 #[inline]
 pub(crate) fn float(x: f64) -> u64 {
     if x.is_nan() {
-        return 0x7ff8_0000;
+        return 0x7ff8_001f;
     }
     if x.is_infinite() {
         return if x > 0.0 { 314_159 } else { -314_159i64 as u64 };
@@ -153,5 +154,17 @@ impl SetHash {
         x ^= (x >> 11) ^ (x >> 25);
         x = x.wrapping_mul(69_069).wrapping_add(907_133_923);
         if x == u64::MAX { 590_923_713 } else { x }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_integers_come_before_a_not_a_number() {
+        for n_slots in [8, 32] {
+            assert_eq!(float(f64::NAN) & (n_slots - 1), n_slots - 1);
+        }
     }
 }
