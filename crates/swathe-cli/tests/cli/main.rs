@@ -1,6 +1,7 @@
 //! Tests that run the real program as users do.
 
 mod arc;
+mod arc_augment;
 mod arc_batt;
 mod arc_extend;
 mod arc_generate;

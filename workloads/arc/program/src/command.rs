@@ -4,6 +4,7 @@ mod asked;
 mod combine;
 mod explain;
 mod harvest;
+mod made_programs;
 mod mutate;
 mod show;
 
@@ -23,7 +24,8 @@ use crate::saved_programs::{save_programs, save_tokpidjin};
 use crate::submission::{AttemptRules, write_submission};
 use crate::task_input::{TaskInput, TaskInputError, read_tasks};
 use asked::{Asked, check_extended};
-use harvest::{HarvestFiles, add_harvest};
+use harvest::add_harvest;
+use made_programs::MadePrograms;
 use serde_json::{Value, json};
 use swathe::Source;
 use swathe_arc::{Batt, Dialect, Limits, Problem};
@@ -102,24 +104,20 @@ fn run_programs(asked: &Asked<'_>, run: &RunFlags) -> Result<Code, CliError> {
     }
     let rejected = Rejected::of(&programs, &tasks);
     rejected.print_summary();
-    let harvest_files = match (flags.harvest, run.explain) {
-        (false, _) => HarvestFiles::default(),
-        (true, true) => {
-            status!("the plan is without harvested programs: --explain evaluates nothing");
-            HarvestFiles::default()
+    let mut made = MadePrograms::default();
+    if let Some(by) = flags.augment {
+        made.augment(&mut programs, by);
+    }
+    if flags.harvest && run.explain {
+        status!("the plan is without harvested programs: --explain evaluates nothing");
+    } else if flags.harvest {
+        refuse_finished(&run.output)?;
+        let workload = |library| asked.workload(library, limits);
+        if add_harvest(&mut programs, &tasks.tasks, &run, workload, &mut made)?.is_none() {
+            status!("interrupted while harvesting: nothing was written");
+            return Ok(Code::Interrupted);
         }
-        (true, false) => {
-            refuse_finished(&run.output)?;
-            let made = |library| asked.workload(library, limits);
-            match add_harvest(&mut programs, &tasks.tasks, &run, made)? {
-                Some(files) => files,
-                None => {
-                    status!("interrupted while harvesting: nothing was written");
-                    return Ok(Code::Interrupted);
-                }
-            }
-        }
-    };
+    }
     let job = ArcJob::new(asked, limits, programs, tasks, &run.output.out)?;
     job.warn_of_the_unpaired();
     let (folder, is_explained) = (run.output.folder(), run.explain);
@@ -136,7 +134,7 @@ fn run_programs(asked: &Asked<'_>, run: &RunFlags) -> Result<Code, CliError> {
         Box::new(|_| {
             arc_run::write_inputs(&folder, &job.problems, &job.program_rows)?;
             rejected.write(&folder)?;
-            harvest_files.write(&folder)?;
+            made.write(&folder)?;
             if flags.profile {
                 let rows = profile_rows(&job.finish.workload.profile());
                 arc_run::write_profile(&folder, &rows)?;
@@ -507,6 +505,7 @@ fn settings(asked: &Asked<'_>, limits: &Limits) -> BTreeMap<String, Value> {
         false => "answers of demonstrations",
     };
     let harvest = flags.harvest.then_some(("harvest", json!(true)));
+    let augment = flags.augment.map(|by| ("augment", name(&by)));
     let differs = asked.has_differs.then(|| (DIFFERS_SETTING, json!(sees)));
     [
         ("pairing", name(&asked.pairing)),
@@ -518,6 +517,7 @@ fn settings(asked: &Asked<'_>, limits: &Limits) -> BTreeMap<String, Value> {
     .into_iter()
     .chain(dialect)
     .chain(harvest)
+    .chain(augment)
     .chain(differs)
     .map(|(name, value)| (name.to_owned(), value))
     .collect()

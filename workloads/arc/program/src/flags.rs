@@ -162,6 +162,17 @@ pub(crate) struct ArcJobFlags {
     /// Write two attempts for every test, by the best programs, as the ARC Prize wants them
     #[arg(long, value_name = "FILE")]
     pub(crate) submission: Option<PathBuf>,
+    /// Add every program as seen from other sides: symmetries (the input turned or mirrored, the
+    /// output turned back: seven for each), colors (colours permuted: four), or all
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHICH",
+        num_args = 0..=1,
+        default_missing_value = "symmetries",
+        hide_possible_values = true
+    )]
+    pub(crate) augment: Option<AugmentName>,
     /// Look for solutions among the values that programs compute on the way: every statement whose
     /// value is right on all demonstrations of a task is a program too, called harvest_<hash>
     #[arg(long)]
@@ -223,6 +234,16 @@ impl DialectName {
             DialectName::ReArc => Some(Dialect::ReArc),
         }
     }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AugmentName {
+    /// Turns and mirrors
+    Symmetries,
+    /// Permutations of colours
+    Colors,
+    /// Both
+    All,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

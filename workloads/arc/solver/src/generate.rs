@@ -1,5 +1,6 @@
 //! New programs from programs: parts of them, mutants, and many merged into one function.
 
+pub(crate) mod augment;
 pub(crate) mod combine;
 pub(crate) mod digest;
 pub(crate) mod harvest;

@@ -48,6 +48,7 @@ pub use evaluate::meter::{Limits, Order, set_dialect, set_order};
 pub use evaluate::profile::StatementTime;
 pub use evaluate::score::{Score, score};
 pub use evaluate::{Evaluator, Inputs, evaluate};
+pub use generate::augment::{Augmentation, augmented};
 pub use generate::combine::combined;
 pub use generate::harvest::Harvest;
 pub use generate::mutate::mutants;

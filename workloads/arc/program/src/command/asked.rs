@@ -66,6 +66,12 @@ impl Asked<'_> {
             return Err(CliError::usage("--extend needs --pairing all")
                 .hint("programs on their own tasks are quick to run again"));
         }
+        if self.flags.augment.is_some() && self.pairing == PairingName::Own {
+            return Err(CliError::usage(
+                "--augment adds programs of other names, which --pairing own leaves out",
+            )
+            .hint("leave --pairing or --augment out"));
+        }
         if self.flags.harvest && self.pairing == PairingName::Own {
             return Err(CliError::usage(
                 "--harvest finds programs of other tasks, which --pairing own leaves out",

@@ -2,30 +2,18 @@
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use swathe::{AsSolved, Delivery, Settings, Source};
-use swathe_arc::{Dialect, GridPrograms, Harvest, Library, Program, Task, parse, programs_text};
+use swathe_arc::{GridPrograms, Harvest, Library, Task};
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::progress::Progress;
 use swathe_command::settings::RunSettings;
 use swathe_command::status;
 use swathe_command::summary::counted;
-use swathe_run::store::run_folder::{FolderError, write_file};
 
+use super::made_programs::MadePrograms;
 use crate::program_input::ProgramInput;
-
-/// Programs that were harvested, as files for the run folder: a name and a text.
-#[derive(Default)]
-pub(super) struct HarvestFiles(Vec<(PathBuf, String)>);
-
-impl HarvestFiles {
-    pub(super) fn write(&self, folder: &Path) -> Result<(), FolderError> {
-        let mut files = self.0.iter();
-        files.try_for_each(|(name, text)| write_file(&folder.join(name), text.as_bytes()))
-    }
-}
 
 /// Adds the nodes that solve tasks to the programs. What is found depends on the programs and the tasks alone, so that
 /// all shards of a run and its resumption find the same. None if the search was interrupted.
@@ -34,7 +22,8 @@ pub(super) fn add_harvest(
     tasks: &[Arc<Task>],
     run: &RunSettings,
     made: impl FnOnce(Library) -> GridPrograms,
-) -> Result<Option<HarvestFiles>, CliError> {
+    files: &mut MadePrograms,
+) -> Result<Option<()>, CliError> {
     let library = Library::new(input.programs.clone());
     let harvest = Arc::new(Harvest::new(made(library)));
     let Some(nodes) = solving_nodes(&harvest, tasks, run)? else {
@@ -47,29 +36,8 @@ pub(super) fn add_harvest(
         "{} harvested",
         counted(found.len() as u64, "program", "programs")
     );
-    let mut files = HarvestFiles::default();
-    for dialect in Dialect::ALL {
-        let of_dialect = found.iter().filter(|program| program.dialect == dialect);
-        let of_dialect: Vec<Program> = of_dialect.cloned().collect();
-        if of_dialect.is_empty() {
-            continue;
-        }
-        let name = PathBuf::from(format!("harvest-{}.py", dialect.name()));
-        let text = programs_text(&of_dialect, dialect);
-        // What runs is what the file says.
-        let read = parse(&name.display().to_string(), &text).programs;
-        let n_read = read.len();
-        assert_eq!(
-            n_read,
-            of_dialect.len(),
-            "a program that is written can be read"
-        );
-        input.programs.extend(read);
-        let names = std::iter::repeat_n(name.clone(), n_read);
-        input.files_of_programs.extend(names);
-        files.0.push((name, text));
-    }
-    Ok(Some(files))
+    files.add(input, "harvest", &found);
+    Ok(Some(()))
 }
 
 /// The nodes that solve each task; None if the search was interrupted.
