@@ -46,6 +46,7 @@ pub(super) fn draw(canvas: &mut Canvas, picture: &PairPicture<'_>, layout: &Layo
         if dx.hypot(dy) < 2.0 * THICKNESS_PX {
             canvas.disc((x, y), 0.7 * THICKNESS_PX, INK);
         } else {
+            let [from, to] = [from, to].map(|end| cut_at(&image, (x, y), end));
             canvas.arrow(from, to, THICKNESS_PX, INK);
         }
     }
@@ -65,6 +66,21 @@ pub(super) struct Arrow {
     pub(super) x: f64,
     vy: f64,
     vx: f64,
+}
+
+/// The end of an arrow, moved towards its middle until it is on the image: single pixels of noise can
+/// seem to move far.
+fn cut_at(image: &Rect, middle: (f64, f64), end: (f64, f64)) -> (f64, f64) {
+    let (dx, dy) = (end.0 - middle.0, end.1 - middle.1);
+    let room = |at: f64, step: f64, low: f64, high: f64| match step {
+        step if step > 0.0 => (high - at) / step,
+        step if step < 0.0 => (low - at) / step,
+        _ => 1.0,
+    };
+    let along_x = room(middle.0, dx, image.x, image.right());
+    let along_y = room(middle.1, dy, image.y, image.bottom());
+    let share = along_x.min(along_y).clamp(0.0, 1.0);
+    (middle.0 + share * dx, middle.1 + share * dy)
 }
 
 /// One arrow for each square of pixels that has source mass, at the middle of that mass: thin rings
@@ -122,4 +138,25 @@ fn scale_arrow(
         words = drawn;
     }
     canvas.text((panel.x + long + 14.0, y), &words, &style, QUIET);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrows_end_on_the_image() {
+        let image = Rect {
+            x: 10.0,
+            y: 20.0,
+            w: 100.0,
+            h: 50.0,
+        };
+        let middle = (50.0, 30.0);
+        assert_eq!(cut_at(&image, middle, (70.0, 40.0)), (70.0, 40.0));
+        assert_eq!(cut_at(&image, middle, (170.0, 30.0)), (110.0, 30.0));
+        assert_eq!(cut_at(&image, middle, (50.0, -70.0)), (50.0, 20.0));
+        let (x, y) = cut_at(&image, middle, (250.0, 230.0));
+        assert!((x, y) == (90.0, 70.0), "{x} {y}");
+    }
 }
