@@ -101,15 +101,9 @@ impl Workload for EpsilonSearch {
         self.0.size(pair)
     }
 
-    /// The solution of an ε stays until the next one was compared with it.
     fn need(&self, size: &Size, on: DeviceKind) -> Need {
-        let of_one = self.0.need(size, on);
-        let kept = of_one.solution_bytes.saturating_mul(2);
-        Need {
-            scratch_bytes: of_one.scratch_bytes.saturating_add(kept),
-            solution_bytes: size_of::<Option<f64>>() as u64,
-            ..of_one
-        }
+        let solution_bytes = size_of::<Option<f64>>() as u64;
+        self.0.need_to_compare(size, on, solution_bytes)
     }
 
     fn scratch(&self) -> Scratch {

@@ -90,15 +90,8 @@ impl Workload for Trials {
         self.0.size(&trial.pair)
     }
 
-    /// The solution of a step stays until the next step was compared with it.
     fn need(&self, size: &Size, on: DeviceKind) -> Need {
-        let of_one = self.0.need(size, on);
-        let kept = of_one.solution_bytes.saturating_mul(2);
-        Need {
-            scratch_bytes: of_one.scratch_bytes.saturating_add(kept),
-            solution_bytes: 1024,
-            ..of_one
-        }
+        self.0.need_to_compare(size, on, 1024)
     }
 
     fn scratch(&self) -> Scratch {

@@ -30,6 +30,20 @@ pub fn placed_size(work: Shape, frame: Shape) -> Size {
     }
 }
 
+impl Transport {
+    /// The memory of a search that solves a pair with one setting after the other: a solution stays
+    /// until the next one was compared with it.
+    pub(crate) fn need_to_compare(&self, size: &Size, on: DeviceKind, solution_bytes: u64) -> Need {
+        let of_one = self.need(size, on);
+        let kept = of_one.solution_bytes.saturating_mul(2);
+        Need {
+            scratch_bytes: of_one.scratch_bytes.saturating_add(kept),
+            solution_bytes,
+            ..of_one
+        }
+    }
+}
+
 impl Workload for Transport {
     type Problem = Pair;
     type Solution = Solution;

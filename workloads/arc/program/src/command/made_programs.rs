@@ -53,11 +53,8 @@ impl MadePrograms {
     pub(super) fn augment(&mut self, input: &mut ProgramInput, by: AugmentName) {
         let mut ways: Vec<(String, Augmentation)> = Vec::new();
         if by != AugmentName::Colors {
-            let named = |way: Augmentation| match &way {
-                Augmentation::Symmetry(name) => ((*name).to_owned(), way),
-                Augmentation::Colors(_) => ("colors".to_owned(), way),
-            };
-            ways.extend(Augmentation::symmetries().into_iter().map(named));
+            let named = |name: &'static str| (name.to_owned(), Augmentation::Symmetry(name));
+            ways.extend(Augmentation::symmetries().map(named));
         }
         if by != AugmentName::Symmetries {
             let colors = Augmentation::colors(N_COLORS, 0).into_iter();

@@ -26,10 +26,9 @@ const SYMMETRIES: [(&str, &str, i64); 7] = [
 ];
 
 impl Augmentation {
-    /// The seven turns and mirrors.
-    pub fn symmetries() -> Vec<Augmentation> {
-        let names = SYMMETRIES.iter().map(|(name, ..)| *name);
-        names.map(Augmentation::Symmetry).collect()
+    /// The names of the seven turns and mirrors.
+    pub fn symmetries() -> impl Iterator<Item = &'static str> {
+        SYMMETRIES.iter().map(|(name, ..)| *name)
     }
 
     /// Permutations of the colours 1 to 9, chosen by the seed; 0 is the background and stays.
