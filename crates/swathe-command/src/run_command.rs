@@ -156,19 +156,14 @@ fn failure_hints(groups: &[FailureGroup]) -> Vec<&'static str> {
     helpful.map(|(_, hint)| hint).collect()
 }
 
-/// Reserves the memory of an input's index, for as long as the reservation lives.
+/// Reserves what is in memory as long as the run, such as the names and sizes of its problems.
 ///
 /// # Errors
 /// If `--memory` is less than that.
-pub fn reserve_index(
-    memory: &Budget,
-    what: &str,
-    n_problems: usize,
-    bytes: u64,
-) -> Result<Reservation, CliError> {
+pub fn reserve_index(memory: &Budget, what: &str, bytes: u64) -> Result<Reservation, CliError> {
     memory.try_pin(bytes).map_err(|refused| {
         CliError::usage(format!(
-            "the names and sizes of {n_problems} {what}s alone take {}, and --memory leaves {}",
+            "{what} alone take {}, and --memory leaves {}",
             quantity::bytes(bytes),
             quantity::bytes(refused.free_bytes)
         ))

@@ -36,7 +36,7 @@ use swathe_run::store::run_folder::{FolderError, RunJson, RunState, write_file};
 use crate::flags::{ArcFlags, ArcJobFlags, ArcVerb, DialectName, LayoutName, PairingName};
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::interrupt;
-use swathe_command::run_command::{Provenance, run_command};
+use swathe_command::run_command::{Provenance, reserve_index, run_command};
 use swathe_command::run_flags::RunFlags;
 use swathe_command::settings::{parse_bytes, resolve};
 use swathe_command::summary::counted;
@@ -120,6 +120,8 @@ fn run_programs(asked: &Asked<'_>, run: &RunFlags) -> Result<Code, CliError> {
     }
     let job = ArcJob::new(asked, limits, programs, tasks, &run.output.out)?;
     job.warn_of_the_unpaired();
+    let n_programs = counted(job.program_rows.len() as u64, "program", "programs");
+    let _programs = reserve_index(&run.engine.memory, &n_programs, job.shared_bytes())?;
     let (folder, is_explained) = (run.output.folder(), run.explain);
     let is_shard = run.output.shard.is_some();
     let source = Source::from_vec(&job.finish.workload, job.problems.to_vec());
@@ -466,6 +468,12 @@ impl ArcJob {
             pairing: asked.pairing,
             task_names: tasks.tasks.iter().map(|task| task.name.clone()).collect(),
         })
+    }
+
+    /// The memory of the programs, which are there as long as the run.
+    fn shared_bytes(&self) -> u64 {
+        let rows = self.program_rows.iter().map(ProgramRow::n_bytes);
+        self.finish.workload.shared_bytes() + rows.sum::<u64>()
     }
 
     /// Warns of tasks without a program, which get no rows under `--pairing own`.

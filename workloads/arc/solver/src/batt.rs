@@ -147,6 +147,11 @@ impl Batt {
         }
     }
 
+    /// The memory of the programs, as [`GridPrograms::shared_bytes`].
+    pub fn shared_bytes(&self) -> u64 {
+        self.programs.shared_bytes()
+    }
+
     /// The programs' names in the order they were given.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.programs.library().names().take(self.n_programs)

@@ -400,7 +400,7 @@ impl<'a> Evaluator<'a> {
         let library = self.library;
         let entry = &library.entries[program];
         meter::set_dialect(entry.dialect);
-        for &step in &entry.steps {
+        for &step in library.steps(program) {
             if self.values.slots[step as usize].is_none() {
                 if self.stop.as_ref().is_some_and(Stop::requested) {
                     return Err(Fault::Timeout);

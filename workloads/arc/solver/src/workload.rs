@@ -36,7 +36,8 @@ use swathe::{DeviceKind, Difference, Need, Shape, Size, Stop, Workload};
 #[derive(Debug)]
 pub struct GridPrograms {
     library: Library,
-    by_name: HashMap<String, usize>,
+    /// The numbers of the programs, sorted by name.
+    by_name: Vec<u32>,
     /// Which programs run on which task.
     pub pairing: Pairing,
     /// The order of sets.
@@ -117,8 +118,8 @@ const KNOWN_BYTES: u64 = 64;
 impl GridPrograms {
     /// All programs of the library, in CPython's set order and with the usual limits.
     pub fn new(library: Library) -> GridPrograms {
-        let names = library.names().enumerate();
-        let by_name = names.map(|(k, name)| (name.to_string(), k)).collect();
+        let mut by_name: Vec<u32> = (0..library.len() as u32).collect();
+        by_name.sort_by_key(|&program| library.name(program as usize));
         GridPrograms {
             library,
             by_name,
@@ -155,16 +156,28 @@ impl GridPrograms {
     pub fn programs_for(&self, task: &str) -> Range<usize> {
         match self.pairing {
             Pairing::All => 0..self.library.len(),
-            Pairing::Own => match self.by_name.get(&format!("solve_{task}")) {
-                Some(&program) => program..program + 1,
-                None => 0..0,
-            },
+            Pairing::Own => {
+                let wanted = format!("solve_{task}");
+                let name = |&program: &u32| self.library.name(program as usize);
+                match (self.by_name).binary_search_by_key(&wanted.as_str(), name) {
+                    Ok(at) => {
+                        let program = self.by_name[at] as usize;
+                        program..program + 1
+                    }
+                    Err(_) => 0..0,
+                }
+            }
         }
     }
 
     /// The programs.
     pub fn library(&self) -> &Library {
         &self.library
+    }
+
+    /// The memory of the programs, which all threads share as long as the workload lives.
+    pub fn shared_bytes(&self) -> u64 {
+        self.library.n_bytes() + (self.by_name.capacity() * size_of::<u32>()) as u64
     }
 
     /// Runs these programs, given in ascending order, on a sample.

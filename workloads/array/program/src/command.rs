@@ -402,17 +402,17 @@ impl Batch {
         }
     }
 
+    fn index_text(&self) -> String {
+        format!("the names and sizes of {} items", self.names.len())
+    }
+
     fn into_folder(self, run: RunSettings, provenance: Provenance) -> Result<Code, CliError> {
+        let index = self.index_text();
         let mut rows = ArrayRows::new(Arc::clone(&self.names), &self.dtypes).with_seed(self.seed);
         if let Some(extent) = self.inner_of {
             rows = rows.with_inner(extent);
         }
-        let _index = reserve_index(
-            &run.engine.memory,
-            "item",
-            self.names.len(),
-            self.index_bytes,
-        )?;
+        let _index = reserve_index(&run.engine.memory, &index, self.index_bytes)?;
         let folder = run.output.folder();
         run_command(
             &Arc::new(AsSolved(Arc::clone(&self.workload))),
@@ -444,7 +444,7 @@ impl Batch {
         // Results that wait for their turn count against the memory budget, but release their
         // reservation if a problem would otherwise not fit.
         let n_bytes = self.index_bytes + NpzOutput::directory_bytes(&names);
-        let _index = reserve_index(&run.engine.memory, "item", self.names.len(), n_bytes)?;
+        let _index = reserve_index(&run.engine.memory, &self.index_text(), n_bytes)?;
         // What waits for its turn in memory is memory like any other, but must not keep out a problem
         // that would fit without it.
         let held_bytes_max = (run.engine.memory.cap_bytes() / 16).min(64 << 20);

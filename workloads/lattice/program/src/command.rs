@@ -48,8 +48,8 @@ pub(crate) fn lattice(flags: &LatticeFlags) -> Result<Code, CliError> {
     if let Some(chosen) = run.selection.choose("question", queries.ids().iter())? {
         queries.keep(&chosen);
     }
-    let (n_queries, index_bytes) = (queries.n_queries(), queries.size_bytes());
-    let _index = reserve_index(&run.engine.memory, "question", n_queries, index_bytes)?;
+    let what = format!("the names and sizes of {} questions", queries.n_queries());
+    let _index = reserve_index(&run.engine.memory, &what, queries.size_bytes())?;
     if shared.out.is_none() && !run.explain {
         let is_table = shared.queries.is_some();
         return print::answers(&queries, run, is_table, shared.json);

@@ -60,6 +60,13 @@ impl ProgramRow {
             digest: program.digest(),
         }
     }
+
+    /// The memory of the row.
+    pub fn n_bytes(&self) -> u64 {
+        let texts = [&self.name, &self.file, &self.candidate, &self.digest];
+        let n_bytes = texts.map(|text| text.capacity()).iter().sum::<usize>();
+        (size_of::<ProgramRow>() + n_bytes) as u64
+    }
 }
 
 /// Writes the tables of the samples and programs that are run.

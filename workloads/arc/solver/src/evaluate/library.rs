@@ -5,6 +5,7 @@ use crate::evaluate::schedule::{Schedule, Scope};
 use crate::language::dialect::Dialect;
 use crate::language::program::{Callee, Constant, Operand, Program};
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ops::Range;
 
 /// Many programs merged into one graph: equal subexpressions are one node, whichever program they are in.
 ///
@@ -28,6 +29,11 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 pub struct Library {
     pub(crate) nodes: Vec<Node>,
     pub(crate) entries: Vec<Entry>,
+    /// The names of all programs, one after the other. Many thousands of programs are in a few large blocks of memory,
+    /// so that nothing stands between the blocks that their texts and statements leave behind.
+    names: String,
+    /// The nodes to evaluate of all programs.
+    steps: Vec<u32>,
     schedule: Schedule,
 }
 
@@ -43,7 +49,46 @@ pub(crate) enum Node {
     Constant(Constant, Dialect),
     /// The number tells apart equal statements of one program: each makes an object of its own, and a program can see
     /// whether two sets or functions are one object.
-    Call(Head, Box<[u32]>, Guard, Dialect, u32),
+    Call(Head, Args, Guard, Dialect, u32),
+}
+
+/// The nodes that a call takes; few of them need no memory of their own.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Args {
+    Few(u8, [u32; Args::N_FEW]),
+    Many(Box<[u32]>),
+}
+
+impl Args {
+    const N_FEW: usize = 4;
+}
+
+impl std::ops::Deref for Args {
+    type Target = [u32];
+
+    #[inline]
+    fn deref(&self) -> &[u32] {
+        match self {
+            Args::Few(n, args) => &args[..usize::from(*n)],
+            Args::Many(args) => args,
+        }
+    }
+}
+
+impl FromIterator<u32> for Args {
+    fn from_iter<T: IntoIterator<Item = u32>>(args: T) -> Args {
+        let mut few = [0; Args::N_FEW];
+        let mut n = 0;
+        let mut args = args.into_iter();
+        while let Some(arg) = args.next() {
+            if n == Args::N_FEW {
+                return Args::Many(few.into_iter().chain([arg]).chain(args).collect());
+            }
+            few[n] = arg;
+            n += 1;
+        }
+        Args::Few(n as u8, few)
+    }
 }
 
 /// What a call that fails gives.
@@ -66,11 +111,12 @@ pub(crate) enum Head {
 /// A program of the library.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    pub(crate) name: String,
+    /// Where its part of all names ends.
+    name_end: u32,
     pub(crate) dialect: Dialect,
-    pub(crate) n_statements: usize,
-    /// The nodes to evaluate, in the program's order: the first failure is the program's failure.
-    pub(crate) steps: Vec<u32>,
+    n_statements: u32,
+    /// Where its part of all steps ends.
+    steps_end: u32,
     pub(crate) output: u32,
 }
 
@@ -97,19 +143,38 @@ impl Library {
     /// Merges programs.
     pub fn new(programs: Vec<Program>) -> Library {
         let mut graph = Graph {
+            entries: Vec::with_capacity(programs.len()),
+            names: String::new(),
+            steps: Vec::new(),
             nodes: vec![Node::Input],
             ids: HashMap::from([(Node::Input, 0)]),
             n_programs: 0,
             last_programs: Vec::new(),
         };
         // A program is dropped once it is merged: a library of many thousands is not in memory twice.
-        let entries: Vec<Entry> = programs.into_iter().map(|p| graph.add(&p)).collect();
-        drop(graph.ids);
-        Library {
-            schedule: Schedule::new(&graph.nodes, &entries),
-            nodes: graph.nodes,
-            entries,
+        for program in programs {
+            graph.add(&program);
         }
+        drop(graph.ids);
+        graph.nodes.shrink_to_fit();
+        let mut library = Library {
+            nodes: graph.nodes,
+            entries: graph.entries,
+            names: graph.names,
+            steps: graph.steps,
+            schedule: Schedule::default(),
+        };
+        library.schedule = Schedule::new(&library);
+        library
+    }
+
+    /// The memory of the library.
+    pub(crate) fn n_bytes(&self) -> u64 {
+        let n_bytes = self.nodes.capacity() * size_of::<Node>()
+            + self.entries.capacity() * size_of::<Entry>()
+            + self.names.capacity()
+            + self.steps.capacity() * size_of::<u32>();
+        n_bytes as u64 + self.schedule.n_bytes()
     }
 
     /// The number of programs.
@@ -124,12 +189,25 @@ impl Library {
 
     /// The programs' names in the order they were given.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.entries.iter().map(|e| e.name.as_str())
+        (0..self.len()).map(|program| self.name(program))
+    }
+
+    /// A program's name.
+    ///
+    /// # Panics
+    /// If there is no program of this number.
+    pub fn name(&self, program: usize) -> &str {
+        &self.names[range(&self.entries, program, |entry| entry.name_end)]
+    }
+
+    /// The nodes to evaluate for a program, in its order: the first failure is the program's failure.
+    pub(crate) fn steps(&self, program: usize) -> &[u32] {
+        &self.steps[range(&self.entries, program, |entry| entry.steps_end)]
     }
 
     /// The number of a program.
     pub fn position(&self, name: &str) -> Option<usize> {
-        self.entries.iter().position(|e| e.name == name)
+        self.names().position(|known| known == name)
     }
 
     /// The number of statements of a program.
@@ -137,7 +215,7 @@ impl Library {
     /// # Panics
     /// If there is no program of this number.
     pub fn n_statements(&self, program: usize) -> usize {
-        self.entries[program].n_statements
+        self.entries[program].n_statements as usize
     }
 
     /// The number of nodes of the graph.
@@ -167,7 +245,7 @@ impl Library {
             if let Node::Call(head, args, ..) = &self.nodes[id as usize]
                 && cone.insert(id)
             {
-                open.extend(args);
+                open.extend(args.iter());
                 if let Head::Node(f) = head {
                     open.push(*f);
                 }
@@ -185,8 +263,8 @@ impl Library {
     /// The figures of the merge.
     pub fn counts(&self) -> Counts {
         let mut n_users = vec![0usize; self.nodes.len()];
-        for entry in &self.entries {
-            let mut steps = entry.steps.clone();
+        for program in 0..self.len() {
+            let mut steps = self.steps(program).to_vec();
             steps.sort_unstable();
             steps.dedup();
             for step in steps {
@@ -207,23 +285,29 @@ impl Library {
         }
         let mut by_primitive: Vec<_> = by_primitive.into_iter().collect();
         by_primitive.sort_by_key(|(name, n)| (std::cmp::Reverse(*n), *name));
+        let n_statements = (0..self.len()).map(|k| self.n_statements(k)).sum();
         Counts {
             n_programs: self.entries.len(),
-            n_statements: self.entries.iter().map(|e| e.n_statements).sum(),
+            n_statements,
             n_distinct: used().count(),
             n_shared: used().filter(|&k| n_users[k] > 1).count(),
             n_folded: used().filter(|&k| scopes[k] == Scope::Always).count(),
-            n_dropped: self
-                .entries
-                .iter()
-                .map(|e| e.n_statements - e.steps.len())
-                .sum(),
+            n_dropped: n_statements - self.steps.len(),
             by_primitive,
         }
     }
 }
 
+/// A program's part of a list of all programs, given where each part ends.
+fn range(entries: &[Entry], program: usize, end: fn(&Entry) -> u32) -> Range<usize> {
+    let start = program.checked_sub(1).map_or(0, |k| end(&entries[k]));
+    start as usize..end(&entries[program]) as usize
+}
+
 struct Graph {
+    entries: Vec<Entry>,
+    names: String,
+    steps: Vec<u32>,
     nodes: Vec<Node>,
     ids: HashMap<Node, u32>,
     /// The programs so far, with the one that is being added.
@@ -259,7 +343,7 @@ impl Graph {
     }
 
     /// The node of a statement: another one for each of several equal statements of a program.
-    fn statement(&mut self, head: Head, args: Box<[u32]>, guard: Guard, dialect: Dialect) -> u32 {
+    fn statement(&mut self, head: Head, args: Args, guard: Guard, dialect: Dialect) -> u32 {
         let mut node = Node::Call(head, args, guard, dialect, 0);
         loop {
             let Some(&id) = self.ids.get(&node) else {
@@ -280,7 +364,7 @@ impl Graph {
         }
     }
 
-    fn add(&mut self, program: &Program) -> Entry {
+    fn add(&mut self, program: &Program) {
         let dialect = program.dialect;
         let mut results: Vec<u32> = Vec::with_capacity(program.statements.len());
         self.n_programs += 1;
@@ -304,13 +388,15 @@ impl Graph {
         }
         let output = self.operand(&program.output, &results, dialect);
         let steps = self.live(&results, output);
-        Entry {
-            name: program.name.clone(),
+        self.steps.extend(steps);
+        self.names.push_str(&program.name);
+        self.entries.push(Entry {
+            name_end: self.names.len() as u32,
             dialect,
-            n_statements: program.statements.len(),
-            steps,
+            n_statements: program.statements.len() as u32,
+            steps_end: self.steps.len() as u32,
             output,
-        }
+        });
     }
 
     /// The statements that can change the outcome: what is used, and what can fail.
@@ -321,7 +407,7 @@ impl Graph {
             if is_used.contains(&id) || self.may_fail(id) {
                 live.push(id);
                 if let Node::Call(head, args, ..) = &self.nodes[id as usize] {
-                    is_used.extend(args);
+                    is_used.extend(args.iter());
                     if let Head::Node(f) = head {
                         is_used.insert(*f);
                     }

@@ -95,8 +95,8 @@ impl Profile {
 
     pub(crate) fn statements(&self, library: &Library) -> Vec<StatementTime> {
         let mut program = vec![usize::MAX; self.nodes.len()];
-        for (k, entry) in library.entries.iter().enumerate().rev() {
-            for &step in &entry.steps {
+        for k in (0..library.len()).rev() {
+            for &step in library.steps(k) {
                 program[step as usize] = k;
             }
         }
@@ -105,14 +105,11 @@ impl Profile {
             let Node::Call(head, ..) = &library.nodes[node] else {
                 continue;
             };
-            let Some(entry) = library.entries.get(program[node]) else {
-                continue;
-            };
-            if notes.n_runs == 0 {
+            if program[node] == usize::MAX || notes.n_runs == 0 {
                 continue;
             }
             all.push(StatementTime {
-                program: entry.name.clone(),
+                program: library.name(program[node]).to_owned(),
                 primitive: match head {
                     Head::Primitive(p) => Some(PRIMITIVES[*p as usize].name),
                     Head::Node(_) | Head::Tuple => None,

@@ -1,10 +1,10 @@
 //! The schedule of a library: how long the values of its graph last, and how many are alive at once.
 
 use crate::PRIMITIVES;
-use crate::evaluate::library::{Entry, Guard, Head, Node};
+use crate::evaluate::library::{Guard, Head, Library, Node};
 
 /// What follows from the graph alone; all threads share it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Schedule {
     /// How long each node's value lasts.
     pub(crate) scopes: Vec<Scope>,
@@ -41,17 +41,18 @@ pub(crate) enum Scope {
 }
 
 impl Schedule {
-    pub(crate) fn new(nodes: &[Node], entries: &[Entry]) -> Schedule {
+    pub(crate) fn new(library: &Library) -> Schedule {
+        let (nodes, entries) = (&library.nodes, &library.entries);
         let scopes = scopes(nodes);
         const UNUSED: u32 = u32::MAX;
         let mut last_user = vec![UNUSED; nodes.len()];
         let mut n_new = vec![0usize; entries.len()];
         let mut n_lasting = 0;
-        for (k, entry) in entries.iter().enumerate() {
-            for &step in &entry.steps {
+        for (k, n_new) in n_new.iter_mut().enumerate() {
+            for &step in library.steps(k) {
                 let user = &mut last_user[step as usize];
                 if *user == UNUSED && scopes[step as usize] == Scope::Sample {
-                    n_new[k] += 1;
+                    *n_new += 1;
                 } else if *user == UNUSED {
                     n_lasting += 1;
                 }
@@ -82,16 +83,27 @@ impl Schedule {
         let position = |wanted: Node| nodes.iter().position(|node| *node == wanted);
         Schedule {
             scopes,
-            is_first_to_fix: firsts_to_fix(nodes, entries),
+            is_first_to_fix: firsts_to_fix(library),
             samples_node: position(Node::Samples),
             expected_node: position(Node::Expected),
             n_live_max,
-            n_steps_max: entries.iter().map(|e| e.steps.len()).max().unwrap_or(0),
+            n_steps_max: (0..entries.len())
+                .map(|k| library.steps(k).len())
+                .max()
+                .unwrap_or(0),
             n_lasting,
             n_outputs: outputs.len(),
             dropped,
             dropped_ends,
         }
+    }
+
+    /// The memory of the schedule.
+    pub(crate) fn n_bytes(&self) -> u64 {
+        let n_bytes = self.scopes.capacity() * size_of::<Scope>()
+            + self.is_first_to_fix.capacity()
+            + (self.dropped.capacity() + self.dropped_ends.capacity()) * size_of::<u32>();
+        n_bytes as u64
     }
 
     /// The number of values of a sample.
@@ -130,7 +142,8 @@ fn scopes(nodes: &[Node]) -> Vec<Scope> {
     scopes
 }
 
-fn firsts_to_fix(nodes: &[Node], entries: &[Entry]) -> Vec<bool> {
+fn firsts_to_fix(library: &Library) -> Vec<bool> {
+    let nodes = &library.nodes;
     let name = |head: &Head| match head {
         Head::Primitive(p) => PRIMITIVES[*p as usize].name,
         Head::Node(_) | Head::Tuple => "",
@@ -156,7 +169,7 @@ fn firsts_to_fix(nodes: &[Node], entries: &[Entry]) -> Vec<bool> {
             }
         }
     }
-    for entry in entries {
+    for entry in &library.entries {
         is_one[entry.output as usize] = false;
     }
     is_one

@@ -20,7 +20,7 @@ impl Library {
     pub fn program(&self, number: usize) -> Program {
         let entry = &self.entries[number];
         Program {
-            name: entry.name.clone(),
+            name: self.name(number).to_owned(),
             dialect: entry.dialect,
             ..self.program_at(entry.output).minimised()
         }

@@ -18,9 +18,8 @@ impl Library {
     /// # Panics
     /// If there is no program of this number.
     pub fn text(&self, program: usize) -> String {
-        let entry = &self.entries[program];
-        let mut out = format!("{}\n", entry.name);
-        for step in self.steps(program) {
+        let mut out = format!("{}\n", self.name(program));
+        for step in self.steps_once(program) {
             let shared = if self.is_shared(program, step) {
                 " *"
             } else {
@@ -28,7 +27,11 @@ impl Library {
             };
             let _ = writeln!(out, "  n{step} = {}{shared}", self.expression(step));
         }
-        let _ = writeln!(out, "  return {}", self.reference(entry.output));
+        let _ = writeln!(
+            out,
+            "  return {}",
+            self.reference(self.entries[program].output)
+        );
         out
     }
 
@@ -37,13 +40,12 @@ impl Library {
     /// # Panics
     /// If there is no program of this number.
     pub fn dot(&self, program: usize) -> String {
-        let entry = &self.entries[program];
         let mut out = format!(
             "digraph \"{}\" {{\n  rankdir=LR;\n  node [shape=box];\n",
-            entry.name
+            self.name(program)
         );
         let _ = writeln!(out, "  n0 [label=\"I\"];");
-        for step in self.steps(program) {
+        for step in self.steps_once(program) {
             let Node::Call(head, args, ..) = &self.nodes[step as usize] else {
                 continue;
             };
@@ -57,7 +59,7 @@ impl Library {
             } else {
                 vec![]
             };
-            for &arg in args {
+            for &arg in args.iter() {
                 match &self.nodes[arg as usize] {
                     Node::Constant(..) | Node::Samples | Node::Expected => {
                         let _ = write!(label, " {}", self.reference(arg));
@@ -78,26 +80,20 @@ impl Library {
         let _ = writeln!(
             out,
             "  output [shape=plain];\n  n{} -> output;\n}}",
-            entry.output
+            self.entries[program].output
         );
         out
     }
 
     /// The nodes of a program, each once, in the program's order.
-    fn steps(&self, program: usize) -> impl Iterator<Item = u32> {
+    fn steps_once(&self, program: usize) -> impl Iterator<Item = u32> {
         let mut seen = std::collections::HashSet::new();
-        self.entries[program]
-            .steps
-            .iter()
-            .copied()
-            .filter(move |s| seen.insert(*s))
+        let steps = self.steps(program).iter().copied();
+        steps.filter(move |step| seen.insert(*step))
     }
 
     fn is_shared(&self, program: usize, step: u32) -> bool {
-        self.entries
-            .iter()
-            .enumerate()
-            .any(|(k, e)| k != program && e.steps.contains(&step))
+        (0..self.len()).any(|k| k != program && self.steps(k).contains(&step))
     }
 
     /// The call that a node stands for.
