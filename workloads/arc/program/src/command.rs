@@ -38,7 +38,7 @@ use swathe_command::cli_error::{CliError, Code};
 use swathe_command::interrupt;
 use swathe_command::run_command::{Provenance, reserve_index, run_command};
 use swathe_command::run_flags::RunFlags;
-use swathe_command::settings::{parse_bytes, resolve};
+use swathe_command::settings::{RunSettings, parse_bytes, resolve};
 use swathe_command::summary::counted;
 use swathe_command::{error, status, warning};
 
@@ -112,13 +112,13 @@ fn run_programs(asked: &Asked<'_>, run: &RunFlags) -> Result<Code, CliError> {
         status!("the plan is without harvested programs: --explain evaluates nothing");
     } else if flags.harvest {
         refuse_finished(&run.output)?;
-        let workload = |library| asked.workload(library, limits);
+        let workload = |library| asked.workload(library, limits, &run.engine);
         if add_harvest(&mut programs, &tasks.tasks, &run, workload, &mut made)?.is_none() {
             status!("interrupted while harvesting: nothing was written");
             return Ok(Code::Interrupted);
         }
     }
-    let job = ArcJob::new(asked, limits, programs, tasks, &run.output.out)?;
+    let job = ArcJob::new(asked, limits, programs, tasks, &run)?;
     job.warn_of_the_unpaired();
     let n_programs = counted(job.program_rows.len() as u64, "program", "programs");
     let _programs = reserve_index(&run.engine.memory, &n_programs, job.shared_bytes())?;
@@ -421,7 +421,7 @@ impl ArcJob {
         limits: Limits,
         programs: ProgramInput,
         tasks: TaskInput,
-        out: &Path,
+        run: &RunSettings,
     ) -> Result<ArcJob, CliError> {
         let program_rows = programs.programs.iter().zip(&programs.files_of_programs);
         let program_rows = program_rows.map(|(program, file)| ProgramRow::of(program, file));
@@ -434,9 +434,9 @@ impl ArcJob {
         let differ_rows = differ_rows.map(|(differ, file)| DifferRow::of(differ, file));
         let differ_rows = differ_rows.collect();
         let differ_files =
-            (asked.has_differs).then(|| Arc::new(DifferFiles::new(out, differ_rows)));
+            (asked.has_differs).then(|| Arc::new(DifferFiles::new(&run.output.out, differ_rows)));
         let mut workload = Batt::new(programs.programs, &differs, |library| {
-            let mut programs = asked.workload(library, limits);
+            let mut programs = asked.workload(library, limits, &run.engine);
             if asked.flags.profile {
                 programs.start_profile();
             }
@@ -447,11 +447,11 @@ impl ArcJob {
         let settings = settings(asked, &limits);
         let known_calls = match asked.extend {
             None => None,
-            Some(run) => {
-                let known = KnownCalls::of(run, &program_rows, &problems)?;
+            Some(finished) => {
+                let known = KnownCalls::of(finished, &program_rows, &problems)?;
                 known.leave_out(&mut workload);
                 let taken = counted(known.n_calls(), "call", "calls");
-                status!("{taken} taken from {}", run.display());
+                status!("{taken} taken from {}", finished.display());
                 Some(known)
             }
         };

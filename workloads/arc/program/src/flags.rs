@@ -207,7 +207,8 @@ pub(crate) struct ArcJobFlags {
     /// what Python does in a second
     #[arg(long, value_name = "N", default_value = "8000000")]
     pub(crate) call_work: String,
-    /// Memory that one call's statements may build, summed
+    /// Memory that one call's statements may build, summed. Calls that build much wait for each other in a quarter of
+    /// --memory; one alone may take about three times this size
     #[arg(long, value_name = "SIZE", default_value = "128MiB")]
     pub(crate) call_memory: String,
 }

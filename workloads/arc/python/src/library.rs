@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use numpy::PyArray1;
-use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyKeyError, PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use swathe::{Delivery, Outcome, Source};
@@ -134,6 +134,15 @@ impl RawLibrary {
                 )));
             }
         };
+        programs.fit(engine.memory.cap_bytes(), engine.n_threads);
+        let shared_bytes = programs.shared_bytes();
+        let _programs = engine.memory.try_pin(shared_bytes).map_err(|refused| {
+            PyMemoryError::new_err(format!(
+                "{} programs alone take {shared_bytes} bytes, and memory leaves {}",
+                programs.library().len(),
+                refused.free_bytes
+            ))
+        })?;
         let (tasks, rejected) = read_tasks(tasks)?;
         let programs = Arc::new(programs);
         let table = py.detach(|| run(&programs, &tasks, &engine, progress))?;

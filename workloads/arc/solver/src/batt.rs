@@ -119,7 +119,7 @@ impl Batt {
         let without = programs.into_iter().chain(differs.iter().cloned());
         let all = without.map(without_expected).chain(differs.iter().cloned());
         Batt {
-            programs: made(Library::new(all.collect())),
+            programs: made(Library::new(all)),
             n_programs,
             n_differs: differs.len(),
             shows_tests: true,

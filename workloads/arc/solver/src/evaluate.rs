@@ -1,6 +1,7 @@
 //! Evaluation: the merged graph of all programs on a sample.
 
 pub(crate) mod identity;
+pub(crate) mod large_calls;
 pub(crate) mod library;
 pub(crate) mod meter;
 pub(crate) mod profile;
@@ -9,6 +10,7 @@ pub(crate) mod score;
 
 use crate::columns::column_cache;
 use crate::evaluate::identity::Doubts;
+use crate::evaluate::large_calls::LargeCalls;
 use crate::evaluate::library::{Guard, Head, Library, Node};
 use crate::evaluate::meter::{Limits, Order, Usage};
 use crate::evaluate::profile::{Profile, StatementTime};
@@ -23,6 +25,7 @@ use crate::value::closure::call;
 use crate::value::fault::{Fault, Result};
 use crate::value::grid::Grid;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::Instant;
 use swathe::Stop;
 
@@ -116,6 +119,9 @@ pub struct Evaluator<'a> {
     limits: Limits,
     values: Values,
     kept_bytes_max: u64,
+    /// What the running program's statements have built so far.
+    call_bytes: u64,
+    large_calls: Option<Arc<LargeCalls>>,
     profile: Option<Profile>,
     stop: Option<Stop>,
     /// Looks for nodes with a certain value.
@@ -156,6 +162,8 @@ struct Done {
     /// The result is a set with several elements, and the node stands for its first element, which is looked up on
     /// demand.
     is_first_of: bool,
+    /// It was not evaluated to its end, because it builds more than its call had left; a call with more left may.
+    is_cut: bool,
     doubts: Doubts,
 }
 
@@ -165,6 +173,7 @@ impl Done {
             result,
             usage,
             is_first_of: false,
+            is_cut: false,
             doubts: Doubts::default(),
         }
     }
@@ -172,7 +181,10 @@ impl Done {
     /// The memory of the value, estimated by what was charged for building it: some values share their parts, others
     /// grow when their order is read.
     fn n_bytes(&self) -> u64 {
-        VALUE_BYTES + self.usage.bytes
+        match self.result {
+            Ok(_) => VALUE_BYTES + self.usage.bytes,
+            Err(_) => VALUE_BYTES,
+        }
     }
 
     /// A result that cost no work.
@@ -238,6 +250,8 @@ impl<'a> Evaluator<'a> {
             limits,
             values,
             kept_bytes_max: u64::MAX,
+            call_bytes: 0,
+            large_calls: None,
             profile: None,
             stop: None,
             finder: None,
@@ -255,6 +269,11 @@ impl<'a> Evaluator<'a> {
     /// Values of the program that is running are not counted: the [limits](Limits) of a call bound them.
     pub fn keep_at_most(&mut self, n_bytes: u64) {
         self.kept_bytes_max = n_bytes;
+    }
+
+    /// From now on, shares the memory of large calls with the evaluators of other threads.
+    pub(crate) fn share(&mut self, calls: &Arc<LargeCalls>) {
+        self.large_calls = Some(Arc::clone(calls));
     }
 
     /// Gives up soon after this stop is requested, even in the middle of a statement. The current program and the
@@ -348,6 +367,7 @@ impl<'a> Evaluator<'a> {
         let dialect_before = meter::dialect();
         meter::set_order(self.order);
         meter::watch(self.stop.as_ref());
+        let shared = meter::share(self.large_calls.as_ref());
         let inputs = inputs.into();
         let schedule = self.library.schedule();
         self.values.slots[0] = Some(Done::given(Ok(inputs.input.clone().into())));
@@ -377,6 +397,7 @@ impl<'a> Evaluator<'a> {
             if self.values.lasting.n_bytes > self.kept_bytes_max {
                 self.values.drop_lasting();
             }
+            meter::end_claim();
             if flow.is_break() {
                 break;
             }
@@ -385,6 +406,7 @@ impl<'a> Evaluator<'a> {
         self.values.drop_sample();
         self.values.slots[0] = None;
         column_cache::clear();
+        drop(shared);
         meter::watch(None);
         meter::set_dialect(dialect_before);
         if let Some(node) = schedule.expected_node {
@@ -401,10 +423,11 @@ impl<'a> Evaluator<'a> {
         let entry = &library.entries[program];
         meter::set_dialect(entry.dialect);
         for &step in library.steps(program) {
-            if self.values.slots[step as usize].is_none() {
+            if self.is_missing(step, total.bytes) {
                 if self.stop.as_ref().is_some_and(Stop::requested) {
                     return Err(Fault::Timeout);
                 }
+                self.call_bytes = total.bytes;
                 let mut done = self.node(step);
                 if done.doubts.is_read {
                     done = self.node_exactly(step);
@@ -413,6 +436,9 @@ impl<'a> Evaluator<'a> {
                     Scope::Sample => &mut self.values.of_sample,
                     Scope::Task | Scope::Always => &mut self.values.lasting,
                 };
+                if let Some(cut) = &self.values.slots[step as usize] {
+                    kept.n_bytes -= cut.n_bytes();
+                }
                 kept.add(step, &done);
                 // Constants are evaluated once for all tasks, so that finding them would depend on the order of tasks.
                 if let Some(finder) = &mut self.finder
@@ -430,12 +456,14 @@ impl<'a> Evaluator<'a> {
             is_doubtful |= done.doubts.is_made;
             total.work += done.usage.work;
             total.bytes += done.usage.bytes;
-            // A step's own failure comes before the limits of the whole call.
-            if let Err(fault) = &done.result {
-                return Err(*fault);
-            }
+            // A step of which the call has too little memory left is not evaluated to its end, so that its own failure
+            // would not always be known.
             if total.bytes > self.limits.bytes_max {
                 return Err(Fault::Memory);
+            }
+            // A step's own failure comes before a timeout of the whole call.
+            if let Err(fault) = &done.result {
+                return Err(*fault);
             }
             if total.work > self.limits.work_max {
                 return Err(Fault::Timeout);
@@ -450,6 +478,14 @@ impl<'a> Evaluator<'a> {
             self.settle(entry.output);
         }
         Ok(())
+    }
+
+    /// Whether a step must be evaluated for a call whose earlier steps built so many bytes.
+    fn is_missing(&self, step: u32, call_bytes: u64) -> bool {
+        let Some(done) = &self.values.slots[step as usize] else {
+            return true;
+        };
+        done.is_cut && call_bytes + done.usage.bytes <= self.limits.bytes_max
     }
 
     /// Evaluates a node again if the order of a set in its value is in doubt, because callers may read it.
@@ -495,15 +531,20 @@ impl<'a> Evaluator<'a> {
             None
         };
         let is_first_of = several.is_some();
-        let measured = meter::measured(&limits, || match several {
+        let measured = meter::measured(&limits, self.call_bytes, || match several {
             Some(set) => meter::called(|| Ok(set)),
             None => match (self.call(head, args), guard) {
                 (Err(fault), Guard::Guarded) if is_caught(fault) => self.default_of(head),
                 (result, _) => result,
             },
         });
+        let (result, usage) = &measured;
+        let is_cut = matches!(result, Err(Fault::Memory))
+            && usage.bytes <= limits.bytes_max
+            && self.call_bytes + usage.bytes > limits.bytes_max;
         let done = Done {
             is_first_of,
+            is_cut,
             doubts: identity::take_doubts(),
             ..Done::new(measured)
         };
@@ -518,6 +559,7 @@ impl<'a> Evaluator<'a> {
     fn node_exactly(&mut self, id: u32) -> Done {
         let cone = self.library.cone(id);
         let _guard = identity::start_exact();
+        self.call_bytes = 0;
         let before: Vec<Option<Done>> = cone
             .iter()
             .map(|&node| self.values.slots[node as usize].take())

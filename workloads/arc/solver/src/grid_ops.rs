@@ -258,7 +258,7 @@ impl GridOps {
     fn measured<T>(&self, body: impl FnOnce() -> T) -> T {
         let before = meter::order();
         meter::set_order(self.order);
-        let (result, _) = meter::measured(&Limits::default(), body);
+        let (result, _) = meter::measured(&Limits::default(), 0, body);
         meter::set_order(before);
         result
     }

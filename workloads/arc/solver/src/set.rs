@@ -241,8 +241,12 @@ pub(crate) fn from_values(values: Vec<Value>) -> Result {
     // Hashing and comparing values of any kind costs about as much as calling a function.
     meter::spend(values.len())?;
     meter::hash(&values)?;
+    meter::build(1, SET_BYTES)?;
     hashed(values)
 }
+
+/// The memory of a set of any values, apart from them: such sets are made one by one, by the million.
+const SET_BYTES: usize = 256;
 
 /// These values packed, if there are some and all are pairs or all are cells.
 pub(crate) fn all_packed(values: &[Value]) -> Option<(Vec<u32>, ElementKind)> {

@@ -1,5 +1,6 @@
 //! Grid programs as a workload of the engine.
 
+use crate::evaluate::large_calls::LargeCalls;
 use crate::evaluate::library::Library;
 use crate::evaluate::meter::{Limits, Order};
 use crate::evaluate::profile::{Profile, StatementTime};
@@ -49,6 +50,8 @@ pub struct GridPrograms {
     /// A thread keeps about this many bytes of values for later programs of a sample. A sample whose programs need more
     /// is evaluated in several groups of programs; what they share is then evaluated again, with the same results.
     pub kept_bytes_max: u64,
+    large_calls: Arc<LargeCalls>,
+    aside_bytes: u64,
     profile: Option<Mutex<Profile>>,
 }
 
@@ -128,8 +131,26 @@ impl GridPrograms {
             limits: Limits::default(),
             output_bytes_max: Self::OUTPUT_BYTES_MAX,
             kept_bytes_max: Self::KEPT_BYTES_MAX,
+            large_calls: Arc::new(LargeCalls::new(u64::MAX)),
+            aside_bytes: 0,
             profile: None,
         }
+    }
+
+    /// Prepares for so many threads in a memory of `n_bytes`; the limits of calls must be set before.
+    ///
+    /// A quarter of the memory, or less if that is enough for all threads, is set aside for calls that build much, and
+    /// is then a part of [`shared_bytes`](GridPrograms::shared_bytes). These calls wait for each other. One call alone
+    /// may build what its limit allows, even if that is more. Little memory also means that fewer values are kept for
+    /// later programs.
+    pub fn fit(&mut self, n_bytes: u64, n_threads: usize) {
+        self.kept_bytes_max = (n_bytes / 32).clamp(1 << 20, Self::KEPT_BYTES_MAX);
+        let call_bytes = self.limits.bytes_max;
+        // What a call builds takes about twice what is charged for it.
+        let aside_bytes = (n_bytes / 4).min(call_bytes.saturating_mul(2 * n_threads as u64));
+        let beside_bytes = (aside_bytes / 2).saturating_sub(call_bytes);
+        self.large_calls = Arc::new(LargeCalls::new(beside_bytes.max(aside_bytes / 8)));
+        self.aside_bytes = aside_bytes;
     }
 
     /// From now on, records how long each statement takes.
@@ -175,9 +196,25 @@ impl GridPrograms {
         &self.library
     }
 
-    /// The memory of the programs, which all threads share as long as the workload lives.
+    /// The memory that threads share as long as the workload lives: the programs, and what is set aside for calls that
+    /// build much.
     pub fn shared_bytes(&self) -> u64 {
-        self.library.n_bytes() + (self.by_name.capacity() * size_of::<u32>()) as u64
+        let by_name_bytes = (self.by_name.capacity() * size_of::<u32>()) as u64;
+        self.library.n_bytes() + by_name_bytes + self.aside_bytes
+    }
+
+    /// An evaluator with the values that a worker has kept, at a sample of this task.
+    pub(crate) fn evaluator(
+        &self,
+        kept: &mut KeptValues,
+        task: &Arc<Task>,
+        stop: &Stop,
+    ) -> Evaluator<'_> {
+        let mut evaluator = kept.evaluator(&self.library, self.order, self.limits, task);
+        evaluator.keep_at_most(self.kept_bytes_max);
+        evaluator.share(&self.large_calls);
+        evaluator.watch(stop);
+        evaluator
     }
 
     /// Runs these programs, given in ascending order, on a sample.
@@ -190,9 +227,7 @@ impl GridPrograms {
         stop: &Stop,
         mut done: impl FnMut(usize, Result<&Value, &Fault>),
     ) -> Result<(), Stopped> {
-        let mut evaluator = kept.evaluator(&self.library, self.order, self.limits, &problem.task);
-        evaluator.keep_at_most(self.kept_bytes_max);
-        evaluator.watch(stop);
+        let mut evaluator = self.evaluator(kept, &problem.task, stop);
         if self.profile.is_some() {
             evaluator.start_profile();
         }
@@ -314,7 +349,7 @@ pub struct KeptValues(Option<(Arc<Task>, Values)>);
 
 impl KeptValues {
     /// An evaluator with the values that were kept, at a sample of this task.
-    pub(crate) fn evaluator<'a>(
+    fn evaluator<'a>(
         &mut self,
         library: &'a Library,
         order: Order,

@@ -112,3 +112,29 @@ fn a_stop_acts_in_the_middle_of_a_statement() {
     // A ration of work takes a few milliseconds; the rest is for a busy machine.
     assert!(asked < Duration::from_secs(2), "it took {asked:?}");
 }
+
+#[test]
+fn calls_that_build_much_wait_for_each_other() {
+    // A set of 810,000 places takes 3 MB, and a call that builds four of them claims memory.
+    let program = |k: usize| {
+        let set = |n: usize| format!("    x{n} = asindices(canvas({k}, (900, {})))\n", 900 + n);
+        let all: String = (0..4).map(set).collect();
+        format!("def p{k}(I):\n{all}    return size(x3)\n")
+    };
+    let text: String = (0..3).map(program).collect();
+    let run = |n_bytes: u64| {
+        let mut workload = GridPrograms::new(Library::new(parse("test.py", &text).programs));
+        workload.fit(n_bytes, 4);
+        assert!(workload.shared_bytes() > n_bytes / 4);
+        swathe::solve_slice(&workload, &problems(), 4, &Stop::new())
+    };
+    let outputs = |n_bytes: u64| -> Vec<Vec<Call>> {
+        let outcomes = run(n_bytes).into_iter();
+        let calls = outcomes.map(|outcome| outcome.into_result().expect("calls"));
+        calls.collect()
+    };
+    let little = outputs(16 << 20);
+    assert_eq!(little, outputs(4 << 30));
+    let output = little[0][0].output.as_ref().expect("a size");
+    assert_eq!(output.text.as_deref(), Some("812700"));
+}

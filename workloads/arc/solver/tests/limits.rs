@@ -90,6 +90,37 @@ fn the_sum_over_a_program_counts() {
 }
 
 #[test]
+fn memory_is_summed_whichever_program_comes_first() {
+    // A canvas of 50 or 60 thousand cells takes as many bytes; a call may take 100 thousand.
+    let limits = Limits {
+        bytes_max: 100_000,
+        ..Limits::default()
+    };
+    let first = "    x1 = canvas(1, (50, 1000))\n";
+    let second = "    x2 = canvas(2, (60, 1000))\n";
+    let fails = "    x3 = first(canvas(3, (60, 1000)), 1)\n";
+    let programs = [
+        (format!("{first}{second}    return x2"), Err(Fault::Memory)),
+        (format!("{second}    return size(x2)"), Ok("60")),
+        (format!("{first}{fails}    return x3"), Err(Fault::Memory)),
+        (format!("{fails}    return x3"), Err(Fault::TypeError)),
+    ];
+    let grid = Grid::from_rows(&[vec![0]]).expect("a grid");
+    for order in [[0, 1, 2, 3], [1, 0, 3, 2], [0, 2, 1, 3]] {
+        let program = |&k: &usize| format!("def p{k}(I):\n{}\n", programs[k].0);
+        let text: String = order.iter().map(program).collect();
+        let parsed = parse("mine.py", &text);
+        assert!(parsed.errors.is_empty(), "{}", parsed.errors[0]);
+        let library = Library::new(parsed.programs);
+        let results = evaluate(&library, &grid, Order::Cpython, limits);
+        for (k, result) in order.into_iter().zip(results) {
+            let wanted = programs[k].1.map(str::to_owned);
+            assert_eq!(result.map(|value| encode(&value)), wanted, "{k}");
+        }
+    }
+}
+
+#[test]
 fn recursion() {
     check("return power(identity, ZERO)", Err(Fault::RecursionError));
     check(

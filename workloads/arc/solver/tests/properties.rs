@@ -164,12 +164,14 @@ proptest! {
         n_programs in 1usize..40,
         kept_bytes_max in prop_oneof![Just(0u64), 0u64..2_000, 0u64..200_000],
         work_max in prop_oneof![Just(1_000_000u64), 1u64..2_000],
+        bytes_max in prop_oneof![Just(1u64 << 27), 100u64..50_000],
     ) {
         let programs = variants(include_str!("../samples/programs.py"), 100 + n_programs, seed);
         // The variants, and some of the programs that they come from.
         let programs = parse("variants.py", &programs).programs.split_off(60);
+        let alone: Vec<Library> = programs.iter().map(|program| Library::new([program])).collect();
         let library = Library::new(programs);
-        let limits = Limits { work_max, ..Limits::default() };
+        let limits = Limits { work_max, bytes_max, ..Limits::default() };
         let mut whole = Evaluator::new(&library, Order::Cpython, limits);
         let mut grouped = Evaluator::new(&library, Order::Cpython, limits);
         grouped.keep_at_most(kept_bytes_max);
@@ -183,7 +185,12 @@ proptest! {
                 });
                 outcomes
             };
-            prop_assert_eq!(outcomes(&mut whole), outcomes(&mut grouped));
+            let together = outcomes(&mut whole);
+            prop_assert_eq!(&together, &outcomes(&mut grouped));
+            for (library, together) in alone.iter().zip(together) {
+                let mut evaluator = Evaluator::new(library, Order::Cpython, limits);
+                prop_assert_eq!(outcomes(&mut evaluator), [together]);
+            }
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use swathe::Settings;
 use swathe_arc::{Dialect, GridPrograms, Library, Limits, Order, Pairing, Program};
 use swathe_command::cli_error::CliError;
 use swathe_run::store::run_folder::{RunJson, RunState};
@@ -97,7 +98,12 @@ impl Asked<'_> {
     }
 
     /// The programs as they run alone, with the settings of the flags.
-    pub(super) fn workload(&self, library: Library, limits: Limits) -> GridPrograms {
+    pub(super) fn workload(
+        &self,
+        library: Library,
+        limits: Limits,
+        engine: &Settings,
+    ) -> GridPrograms {
         let mut programs = GridPrograms::new(library);
         programs.pairing = match self.pairing {
             PairingName::All => Pairing::All,
@@ -111,6 +117,7 @@ impl Asked<'_> {
         if self.flags.outputs == OutputsName::All {
             programs.output_bytes_max = usize::MAX;
         }
+        programs.fit(engine.memory.cap_bytes(), engine.n_threads);
         programs
     }
 }

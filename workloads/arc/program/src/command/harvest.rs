@@ -8,6 +8,7 @@ use swathe::{AsSolved, Delivery, Settings, Source};
 use swathe_arc::{GridPrograms, Harvest, Library, Task};
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::progress::Progress;
+use swathe_command::run_command::reserve_index;
 use swathe_command::settings::RunSettings;
 use swathe_command::status;
 use swathe_command::summary::counted;
@@ -24,8 +25,10 @@ pub(super) fn add_harvest(
     made: impl FnOnce(Library) -> GridPrograms,
     files: &mut MadePrograms,
 ) -> Result<Option<()>, CliError> {
-    let library = Library::new(input.programs.clone());
-    let harvest = Arc::new(Harvest::new(made(library)));
+    let workload = made(Library::new(&input.programs));
+    let n_programs = counted(input.programs.len() as u64, "program", "programs");
+    let _programs = reserve_index(&run.engine.memory, &n_programs, workload.shared_bytes())?;
+    let harvest = Arc::new(Harvest::new(workload));
     let Some(nodes) = solving_nodes(&harvest, tasks, run)? else {
         return Ok(None);
     };

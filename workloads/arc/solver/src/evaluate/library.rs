@@ -4,6 +4,7 @@ use crate::PRIMITIVES;
 use crate::evaluate::schedule::{Schedule, Scope};
 use crate::language::dialect::Dialect;
 use crate::language::program::{Callee, Constant, Operand, Program};
+use std::borrow::Borrow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
@@ -141,9 +142,9 @@ pub struct Counts {
 
 impl Library {
     /// Merges programs.
-    pub fn new(programs: Vec<Program>) -> Library {
+    pub fn new(programs: impl IntoIterator<Item = impl Borrow<Program>>) -> Library {
         let mut graph = Graph {
-            entries: Vec::with_capacity(programs.len()),
+            entries: Vec::new(),
             names: String::new(),
             steps: Vec::new(),
             nodes: vec![Node::Input],
@@ -153,7 +154,7 @@ impl Library {
         };
         // A program is dropped once it is merged: a library of many thousands is not in memory twice.
         for program in programs {
-            graph.add(&program);
+            graph.add(program.borrow());
         }
         drop(graph.ids);
         graph.nodes.shrink_to_fit();

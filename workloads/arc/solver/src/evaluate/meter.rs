@@ -1,12 +1,14 @@
 //! The thread-local meter: it charges work, bytes and stack frames against the limits of a call, and holds the order of
 //! sets.
 
+use crate::evaluate::large_calls::{Claim, LargeCalls};
 use crate::language::dialect::Dialect;
 use crate::language::frames::N_FRAMES_MAX;
 use crate::value::Value;
 use crate::value::fault::{Fault, Result};
 use crate::value::packed::ElementKind;
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 use swathe::Stop;
 
 /// The order in which programs see the elements of a set.
@@ -61,6 +63,11 @@ struct Meter {
     work_left: Cell<i64>,
     work_reserve: Cell<i64>,
     bytes_left: Cell<i64>,
+    /// Where `bytes_left` is below this, the call must claim memory, or may build no more.
+    bytes_floor: Cell<i64>,
+    statement: Cell<StatementBytes>,
+    /// What the running call may build without claiming more.
+    n_claimed: Cell<u64>,
     n_frames_left: Cell<u32>,
     order: Cell<Order>,
     dialect: Cell<Dialect>,
@@ -88,6 +95,41 @@ impl Meter {
         Ok(())
     }
 
+    /// Charges memory before it is built.
+    #[inline]
+    fn take_bytes(&self, n: u64) -> Result<()> {
+        let left = self.bytes_left.get().saturating_sub_unsigned(n);
+        self.bytes_left.set(left);
+        if left < self.bytes_floor.get() {
+            self.claim(left)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Claims more memory for the call, waiting for the calls of other threads.
+    #[cold]
+    fn claim(&self, left: i64) -> Result<()> {
+        let StatementBytes { max, before } = self.statement.get();
+        if left < before {
+            return Err(Fault::Memory);
+        }
+        CLAIM.with_borrow(|claim| {
+            let Some(claim) = claim else {
+                return Ok(());
+            };
+            let wanted = (before + max - left) as u64;
+            // In large steps, because a claim takes a lock.
+            let wanted = wanted.max(2 * self.n_claimed.get()).min(max as u64);
+            if !STOP.with_borrow(|stop| claim.set(wanted, stop.as_ref())) {
+                return Err(Fault::Timeout);
+            }
+            self.n_claimed.set(wanted);
+            self.bytes_floor.set(floor(max, before, wanted));
+            Ok(())
+        })
+    }
+
     fn set_work(&self, work: i64) {
         let ration = work.min(RATION);
         self.work_left.set(ration);
@@ -105,6 +147,12 @@ thread_local! {
             work_left: Cell::new(i64::MAX / 4),
             work_reserve: Cell::new(0),
             bytes_left: Cell::new(i64::MAX / 2),
+            bytes_floor: Cell::new(0),
+            statement: Cell::new(StatementBytes {
+                max: i64::MAX / 2,
+                before: 0,
+            }),
+            n_claimed: Cell::new(u64::MAX),
             n_frames_left: Cell::new(1000 - N_FRAMES_BASE),
             order: Cell::new(Order::Cpython),
             dialect: Cell::new(Dialect::ArcDsl),
@@ -117,6 +165,25 @@ thread_local! {
     static STOP: RefCell<Option<Stop>> = const { RefCell::new(None) };
 }
 
+thread_local! {
+    /// The claim of this thread's calls, where threads share the memory of large calls.
+    static CLAIM: RefCell<Option<Claim>> = const { RefCell::new(None) };
+}
+
+/// What a statement may build: with what the statements before it built, not more than a call may.
+#[derive(Clone, Copy)]
+struct StatementBytes {
+    max: i64,
+    before: i64,
+}
+
+/// The bytes left at which a statement must claim more: the statements before it have used a part of the claim.
+fn floor(max: i64, before: i64, claimed: u64) -> i64 {
+    let claimed = i64::try_from(claimed).unwrap_or(i64::MAX);
+    max.saturating_sub(claimed.saturating_sub(before))
+        .max(before)
+}
+
 /// What one statement used.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Usage {
@@ -125,12 +192,22 @@ pub(crate) struct Usage {
 }
 
 /// Runs `body` with fresh limits and returns what it used. A limit is never exceeded by more than one charge.
+///
+/// The body may also not build more than is left of the call's memory, of which earlier statements used
+/// `bytes_before`; then its error is no result of its own.
 #[inline]
-pub(crate) fn measured<T>(limits: &Limits, body: impl FnOnce() -> T) -> (T, Usage) {
+pub(crate) fn measured<T>(
+    limits: &Limits,
+    bytes_before: u64,
+    body: impl FnOnce() -> T,
+) -> (T, Usage) {
     let (work, bytes) = (limits.work_max as i64, limits.bytes_max as i64);
+    let before = bytes_before as i64;
     METER.with(|m| {
         m.set_work(work);
         m.bytes_left.set(bytes);
+        m.bytes_floor.set(floor(bytes, before, m.n_claimed.get()));
+        m.statement.set(StatementBytes { max: bytes, before });
         m.n_frames_left
             .set(limits.n_frames_max.saturating_sub(N_FRAMES_BASE));
     });
@@ -179,12 +256,7 @@ const N_LEAVES_UNIT: u64 = 512;
 #[inline]
 pub(crate) fn build(n: usize, size: usize) -> Result<()> {
     METER.with(|m| {
-        let bytes = (n as u64).saturating_mul(size as u64);
-        let left = m.bytes_left.get().saturating_sub_unsigned(bytes);
-        m.bytes_left.set(left);
-        if left < 0 {
-            return Err(Fault::Memory);
-        }
+        m.take_bytes((n as u64).saturating_mul(size as u64))?;
         m.take(n as u64 / 8)
     })
 }
@@ -193,11 +265,7 @@ pub(crate) fn build(n: usize, size: usize) -> Result<()> {
 #[inline]
 pub(crate) fn charge(usage: Usage) -> Result<()> {
     METER.with(|m| {
-        let left = m.bytes_left.get().saturating_sub_unsigned(usage.bytes);
-        m.bytes_left.set(left);
-        if left < 0 {
-            return Err(Fault::Memory);
-        }
+        m.take_bytes(usage.bytes)?;
         m.take(usage.work)
     })
 }
@@ -345,6 +413,36 @@ pub(crate) fn unmetered<T>(body: impl FnOnce() -> T) -> T {
 /// real timeout.
 pub(crate) fn watch(stop: Option<&Stop>) {
     STOP.set(stop.cloned());
+}
+
+/// Threads share the memory of large calls as long as the guard lives.
+pub(crate) fn share(calls: Option<&Arc<LargeCalls>>) -> SharedGuard {
+    CLAIM.set(calls.map(Claim::new));
+    let n_claimed = calls.map_or(u64::MAX, |_| LargeCalls::SMALL_BYTES);
+    METER.with(|m| m.n_claimed.set(n_claimed));
+    SharedGuard
+}
+
+/// Also ends the claim of a call that panics.
+pub(crate) struct SharedGuard;
+
+impl Drop for SharedGuard {
+    fn drop(&mut self) {
+        CLAIM.set(None);
+        METER.with(|m| m.n_claimed.set(u64::MAX));
+    }
+}
+
+/// Ends the claim of a call: what it built was dropped, or is kept within the limit for that.
+#[inline]
+pub(crate) fn end_claim() {
+    METER.with(|m| {
+        let n_claimed = m.n_claimed.get();
+        if n_claimed > LargeCalls::SMALL_BYTES && n_claimed != u64::MAX {
+            m.n_claimed.set(LargeCalls::SMALL_BYTES);
+            CLAIM.with_borrow(|claim| claim.as_ref().map(|claim| claim.set(0, None)));
+        }
+    });
 }
 
 /// The set order that values on this thread follow.

@@ -101,10 +101,8 @@ impl Harvest {
     ) -> Option<(Vec<u32>, Vec<usize>)> {
         let sample = &task.train[index];
         let wanted = sample.output.as_ref()?;
-        let GridPrograms { order, limits, .. } = self.programs;
         let library = self.programs.library();
-        let mut evaluator = kept.evaluator(library, order, limits, task);
-        evaluator.watch(stop);
+        let mut evaluator = self.programs.evaluator(kept, task, stop);
         evaluator.find(Some(Finder::new(wanted)));
         let mut programs: Vec<usize> = Vec::new();
         let flow = evaluator.run_while(sample, 0..library.len(), |program, result| {
@@ -124,6 +122,8 @@ impl Harvest {
         }
         kept.keep(task, evaluator);
         nodes.sort_unstable();
+        // A value that was dropped and evaluated again is found again.
+        nodes.dedup();
         Some((nodes, programs))
     }
 
@@ -135,10 +135,8 @@ impl Harvest {
         kept: &mut KeptValues,
         stop: &Stop,
     ) -> HashSet<u32> {
-        let GridPrograms { order, limits, .. } = self.programs;
         let library = self.programs.library();
-        let mut evaluator = kept.evaluator(library, order, limits, task);
-        evaluator.watch(stop);
+        let mut evaluator = self.programs.evaluator(kept, task, stop);
         for sample in &task.train {
             let Some(wanted) = &sample.output else {
                 continue;
@@ -167,7 +165,7 @@ impl Harvest {
         let GridPrograms { order, limits, .. } = self.programs;
         let library = self.programs.library();
         let programs = nodes.iter().map(|&node| library.program_at(node));
-        let candidates = Library::new(programs.collect());
+        let candidates = Library::new(programs);
         let mut evaluator = Evaluator::new(&candidates, order, limits);
         evaluator.watch(stop);
         evaluator.start_task(&task.train);

@@ -425,7 +425,7 @@ mod tests {
             let bounds = Bounds::of(&object);
             let (n_rows, n_columns) = (h - oh as usize + 1, w - ow as usize + 1);
             let search = |g: &KnownGrid| {
-                measured(&Limits::default(), || {
+                measured(&Limits::default(), 0, || {
                     matches(g, &object, bounds, n_rows, n_columns)
                 })
             };
