@@ -241,12 +241,9 @@ pub(crate) fn from_values(values: Vec<Value>) -> Result {
     // Hashing and comparing values of any kind costs about as much as calling a function.
     meter::spend(values.len())?;
     meter::hash(&values)?;
-    meter::build(1, SET_BYTES)?;
+    meter::build(1, size_of::<Set>())?;
     hashed(values)
 }
-
-/// The memory of a set of any values, apart from them: such sets are made one by one, by the million.
-const SET_BYTES: usize = 256;
 
 /// These values packed, if there are some and all are pairs or all are cells.
 pub(crate) fn all_packed(values: &[Value]) -> Option<(Vec<u32>, ElementKind)> {
@@ -404,14 +401,8 @@ impl Set {
     /// The packed elements in iteration order.
     pub(crate) fn packed_in_order(&self) -> Option<Vec<u32>> {
         let (items, _) = self.packed()?;
-        let items: &[u32] = items;
-        Some(
-            self.layout()
-                .perm
-                .iter()
-                .map(|&k| items[k as usize])
-                .collect(),
-        )
+        let in_order = self.layout().perm.iter();
+        Some(in_order.map(|&k| items[k as usize]).collect())
     }
 
     pub(crate) fn nesting(&self) -> u32 {

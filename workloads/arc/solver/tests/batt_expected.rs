@@ -95,7 +95,7 @@ impl File {
         let programs = parsed.programs.iter().chain(&parsed.differs);
         File {
             id,
-            library: Library::new(programs.cloned().collect()),
+            library: Library::new(programs),
             parsed,
             first_list: List::default(),
         }
