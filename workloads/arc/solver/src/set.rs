@@ -254,24 +254,24 @@ pub(crate) fn all_packed(values: &[Value]) -> Option<(Vec<u32>, ElementKind)> {
 }
 
 /// The set of any values, deduplicated by hash and equality.
-fn hashed(values: Vec<Value>) -> Result {
-    let mut items: Vec<Value> = Vec::with_capacity(values.len());
-    let mut hashes: Vec<u64> = Vec::with_capacity(values.len());
+fn hashed(mut items: Vec<Value>) -> Result {
+    let mut hashes: Vec<u64> = Vec::with_capacity(items.len());
     let mut table = Table::new();
-    for v in values {
-        let hash = v.py_hash();
-        let key = items.len() as u32;
+    for next in 0..items.len() {
+        let hash = items[next].py_hash();
+        let key = hashes.len();
         hashes.push(hash);
         let known = &hashes;
-        let is_new = table.insert(key, hash, &|k| known[k as usize], |k| {
-            known[k as usize] == hash && items[k as usize] == v
+        let is_new = table.insert(key as u32, hash, &|k| known[k as usize], |k| {
+            known[k as usize] == hash && items[k as usize] == items[next]
         });
         if is_new {
-            items.push(v);
+            items.swap(key, next);
         } else {
             hashes.pop();
         }
     }
+    items.truncate(hashes.len());
     with_table(items, hashes, &table)
 }
 

@@ -252,6 +252,9 @@ pub(crate) fn hash(values: &[Value]) -> Result<()> {
 /// Leaves that Python hashes in the time of one function call.
 const N_LEAVES_UNIT: u64 = 512;
 
+/// The memory of a tuple of two values in a list.
+pub(crate) const TUPLE_BYTES: usize = 64;
+
 /// Charges memory for `n` items of `size` bytes before they are built, and an eighth of a unit of work for each.
 #[inline]
 pub(crate) fn build(n: usize, size: usize) -> Result<()> {

@@ -525,7 +525,7 @@ pub(crate) fn product(a: &[Value]) -> Result {
         return Ok(set::empty());
     }
     let firsts = op::items(&a[0])?;
-    meter::build(firsts.len() * second.len(), 16)?;
+    meter::build(firsts.len() * second.len(), meter::TUPLE_BYTES)?;
     let mut all = Vec::with_capacity(firsts.len() * second.len());
     for j in &second {
         for i in &firsts {

@@ -72,9 +72,6 @@ pub(crate) fn upscaled(grid: &Value, factor: &Value, (rows, values): (bool, bool
     Value::tuple(out)
 }
 
-/// The memory of a cell that is not packed.
-const CELL_BYTES: usize = 64;
-
 pub(crate) fn upscaled_object(element: &Value, factor: &Value) -> Result {
     if op::len(element)? == 0 {
         return Ok(set::empty());
@@ -108,12 +105,13 @@ pub(crate) fn upscaled_object(element: &Value, factor: &Value) -> Result {
     }
     let (di, dj) = op::unpack(&corner(element, [false, false])?)?;
     let normal = shifted(element, &Value::two(op::neg(&di)?, op::neg(&dj)?)?)?;
+    let mut cells = Vec::new();
     if let Some(f) = factor.as_int() {
         let n_of_cell = usize::try_from(f.max(0).saturating_pow(2)).unwrap_or(usize::MAX);
         let n_cells = op::len(&normal)?.saturating_mul(n_of_cell);
-        meter::build(n_cells, CELL_BYTES)?;
+        meter::build(n_cells, meter::TUPLE_BYTES)?;
+        cells.reserve_exact(n_cells);
     }
-    let mut cells = Vec::new();
     for e in op::items(&normal)? {
         let [i, j, value] = op::cell_parts(&e)?;
         let scaled = |v: &Value, by: i64| op::add(&op::mul(v, factor)?, &Value::Int(by));

@@ -62,13 +62,9 @@ impl ValueTable {
     }
 
     /// `frozenset(self)`.
-    pub(crate) fn copied(&self) -> ValueTable {
-        let table = self.table.copied(&|k| self.hashes[k as usize]);
-        ValueTable {
-            items: self.items.clone(),
-            hashes: self.hashes.clone(),
-            table,
-        }
+    pub(crate) fn copied(mut self) -> ValueTable {
+        self.table = self.table.copied(&|k| self.hashes[k as usize]);
+        self
     }
 
     /// `self |= other`.
@@ -90,7 +86,7 @@ impl ValueTable {
 
     /// `self | other`.
     pub(crate) fn union(&self, other: &ValueTable) -> ValueTable {
-        let mut all = self.copied();
+        let mut all = self.clone().copied();
         all.absorb(other);
         all
     }
