@@ -1,4 +1,9 @@
-"""Data that several tests share."""
+"""Data and processes that several tests share."""
+
+import contextlib
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -8,6 +13,24 @@ def disc(shape, centre, radius, dtype=np.float64):
     """A disc of ones."""
     y, x = np.ogrid[: shape[0], : shape[1]]
     return ((y - centre[0]) ** 2 + (x - centre[1]) ** 2 <= radius**2).astype(dtype)
+
+
+@contextlib.contextmanager
+def process_of(code, *words):
+    """Python that runs this code, after it has printed "ready"; Ctrl-C acts even where a shell in the background has
+    switched it off, and no failure leaves the process behind."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *words],
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    try:
+        assert process.stdout.readline() == "ready\n"
+        yield process
+    finally:
+        process.kill()
+        process.wait()
 
 
 @pytest.fixture

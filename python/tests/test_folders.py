@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 import swathe
-from conftest import disc
+from conftest import disc, process_of
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("pandas")
@@ -213,18 +213,16 @@ def test_ctrl_c_ends_a_stream_and_a_folder(tmp_path):
         """
     )
     for word in ("stream", str(tmp_path / "FLOW")):
-        words = [sys.executable, "-c", code, word]
-        process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
-        assert process.stdout.readline() == "ready\n"
-        since = time.monotonic()
-        # A folder is begun once all frames are hashed.
-        while word != "stream" and not (tmp_path / "FLOW" / "run.json").exists():
-            assert process.poll() is None and time.monotonic() - since < 120
-            time.sleep(0.1)
-        time.sleep(2)
-        process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=60)
-        assert out == "interrupted\n"
+        with process_of(code, word) as process:
+            since = time.monotonic()
+            # A folder is begun once all frames are hashed.
+            while word != "stream" and not (tmp_path / "FLOW" / "run.json").exists():
+                assert process.poll() is None and time.monotonic() - since < 120
+                time.sleep(0.1)
+            time.sleep(2)
+            process.send_signal(signal.SIGINT)
+            out, _ = process.communicate(timeout=60)
+            assert out == "interrupted\n"
     run = swathe.open_run(tmp_path / "FLOW")
     assert run.info["state"] == "interrupted"
 

@@ -2,14 +2,13 @@
 
 import random
 import signal
-import subprocess
-import sys
 import textwrap
 import time
 from collections import deque
 
 import pytest
 import swathe
+from conftest import process_of
 
 
 def distance(sizes, blocked, a, b):
@@ -86,9 +85,8 @@ def test_ctrl_c_ends_a_batch():
             print("interrupted")
         """
     )
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    assert process.stdout.readline() == "ready\n"
-    time.sleep(1)
-    process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=60)
-    assert out == "interrupted\n"
+    with process_of(code) as process:
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+        assert out == "interrupted\n"

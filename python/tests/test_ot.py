@@ -4,6 +4,7 @@ import csv
 import gc
 import math
 import multiprocessing
+import signal
 import subprocess
 import sys
 import threading
@@ -12,7 +13,7 @@ import time
 import numpy as np
 import pytest
 import swathe
-from conftest import disc
+from conftest import disc, process_of
 
 
 def dense(a, b, epsilon, rho, n_sweeps=20_000):
@@ -286,18 +287,11 @@ def test_interrupts_act_soon():
         "    print('interrupted', flush=True)\n"
     )
     for n in [1, 40]:
-        child = subprocess.Popen(
-            [sys.executable, "-c", code.replace("* N", f"* {n}")],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert child.stdout.readline() == "ready\n"
-        time.sleep(0.5)
-        import signal
-
-        child.send_signal(signal.SIGINT)
-        assert child.stdout.readline() == "interrupted\n"
-        assert child.wait(10) == 0
+        with process_of(code.replace("* N", f"* {n}")) as child:
+            time.sleep(0.5)
+            child.send_signal(signal.SIGINT)
+            assert child.stdout.readline() == "interrupted\n"
+            assert child.wait(10) == 0
 
 
 def test_potentials_give_the_plan():
