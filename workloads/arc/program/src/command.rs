@@ -16,7 +16,7 @@ use crate::PROGRAM;
 use crate::arc_answer::ArcRun;
 use crate::arc_run::{self, ProfileRow, ProgramRow, profile_rows};
 use crate::arc_table::ArcRows;
-use crate::differ_files::{DifferFiles, DifferRow};
+use crate::differ_parts::{DifferParts, DifferRow};
 use crate::known_calls::KnownCalls;
 use crate::program_input::{ProgramInput, ProgramInputError, read_programs};
 use crate::program_keys::read_keys;
@@ -118,15 +118,16 @@ fn run_programs(asked: &Asked<'_>, run: &RunFlags) -> Result<Code, CliError> {
             return Ok(Code::Interrupted);
         }
     }
-    let job = ArcJob::new(asked, limits, programs, tasks, &run.output.out)?;
+    let job = ArcJob::new(asked, limits, programs, tasks)?;
     job.warn_of_the_unpaired();
     let n_programs = counted(job.program_rows.len() as u64, "program", "programs");
     let _programs = reserve_index(&run.engine.memory, &n_programs, job.shared_bytes())?;
     let (folder, is_explained) = (run.output.folder(), run.explain);
     let is_shard = run.output.shard.is_some();
     let source = Source::from_vec(&job.finish.workload, job.problems.to_vec());
-    let files = job.finish.differ_files.clone();
-    let rows = ArcRows::new(&job.finish.workload, Arc::clone(&job.problems), files);
+    let differs = job.differ_rows.as_ref();
+    let differs = differs.map(|rows| DifferParts::new(&run.output.out, rows.len()));
+    let rows = ArcRows::new(&job.finish.workload, Arc::clone(&job.problems), differs);
     let code = run_command(
         &job.finish,
         &source,
@@ -135,6 +136,9 @@ fn run_programs(asked: &Asked<'_>, run: &RunFlags) -> Result<Code, CliError> {
         rows,
         Box::new(|_| {
             arc_run::write_inputs(&folder, &job.problems, &job.program_rows)?;
+            if let Some(differs) = &job.differ_rows {
+                arc_run::write_differ_rows(&folder, differs)?;
+            }
             rejected.write(&folder)?;
             made.write(&folder)?;
             if flags.profile {
@@ -156,8 +160,7 @@ fn run_programs(asked: &Asked<'_>, run: &RunFlags) -> Result<Code, CliError> {
         let n_saved = match flags.layout {
             LayoutName::Plain => save_programs(&folder, workload, to)?,
             LayoutName::Tokpidjin => {
-                let files = job.finish.differ_files.as_ref();
-                let differs = files.map_or(&[][..], |files| files.rows());
+                let differs = job.differ_rows.as_deref().unwrap_or_default();
                 save_tokpidjin(&folder, workload, differs, &job.problems, to)?
             }
         };
@@ -410,6 +413,8 @@ struct ArcJob {
     finish: Arc<ArcRun>,
     problems: Arc<Vec<Problem>>,
     program_rows: Vec<ProgramRow>,
+    /// The differs; None if the command has none.
+    differ_rows: Option<Vec<DifferRow>>,
     provenance: Provenance,
     pairing: PairingName,
     task_names: Vec<String>,
@@ -421,7 +426,6 @@ impl ArcJob {
         limits: Limits,
         programs: ProgramInput,
         tasks: TaskInput,
-        out: &Path,
     ) -> Result<ArcJob, CliError> {
         let program_rows = programs.programs.iter().zip(&programs.files_of_programs);
         let program_rows = program_rows.map(|(program, file)| ProgramRow::of(program, file));
@@ -432,9 +436,7 @@ impl ArcJob {
         };
         let differ_rows = differs.iter().zip(&programs.files_of_differs);
         let differ_rows = differ_rows.map(|(differ, file)| DifferRow::of(differ, file));
-        let differ_rows = differ_rows.collect();
-        let differ_files =
-            (asked.has_differs).then(|| Arc::new(DifferFiles::new(out, differ_rows)));
+        let differ_rows = asked.has_differs.then(|| differ_rows.collect());
         let mut workload = Batt::new(programs.programs, &differs, |library| {
             let mut programs = asked.workload(library, limits);
             if asked.flags.profile {
@@ -460,11 +462,11 @@ impl ArcJob {
             provenance: Provenance { settings, inputs },
             finish: Arc::new(ArcRun {
                 workload: Arc::new(workload),
-                differ_files,
                 known_calls,
             }),
             problems: Arc::new(problems),
             program_rows,
+            differ_rows,
             pairing: asked.pairing,
             task_names: tasks.tasks.iter().map(|task| task.name.clone()).collect(),
         })

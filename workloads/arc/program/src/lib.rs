@@ -7,7 +7,7 @@ pub mod arc_run;
 pub mod arc_table;
 mod command;
 mod demo;
-pub mod differ_files;
+pub mod differ_parts;
 mod flags;
 pub mod known_calls;
 mod page;

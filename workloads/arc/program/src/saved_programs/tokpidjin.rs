@@ -11,7 +11,7 @@ use swathe_run::store::run_folder::{FolderError, write_file};
 use super::make_folder;
 use super::md5::md5_hex;
 use crate::arc_run::{batt_scores, differ_scores, read_programs};
-use crate::differ_files::DifferRow;
+use crate::differ_parts::DifferRow;
 
 /// As many programs, and differs, of a task are kept.
 const N_OF_TASK_MAX: usize = 32;
