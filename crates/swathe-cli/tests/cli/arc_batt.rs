@@ -13,7 +13,7 @@ use crate::arc::{folder, results, tasks_in};
 use crate::program::{Ended, command, result_hash, swathe, table};
 
 /// Candidates for two of the tasks, one that tries to return the answer, and differs.
-const BATT: &str = "\
+pub(crate) const BATT: &str = "\
 def batt(task_id, S, I, C, log_path):
     s = []
     o = []
@@ -41,7 +41,7 @@ def batt(task_id, S, I, C, log_path):
 ";
 
 /// A folder with the file `batt.py` and some tasks; the test of the first task has no answer.
-fn batt_folder() -> TempDir {
+pub(crate) fn batt_folder() -> TempDir {
     let folder = folder(6);
     fs::write(folder.path().join("batt.py"), BATT).unwrap();
     let mut tasks: Vec<_> = fs::read_dir(folder.path().join("tasks"))

@@ -45,7 +45,7 @@ impl Finish for ArcRun {
     ) -> Result<BattCalls, ArcFailure> {
         if let Some(known) = &self.known_calls {
             swathe::timed("read known calls", || {
-                known.complete(problem, &mut solution.calls)
+                known.complete(problem, &mut solution)
             })?;
         }
         Ok(solution)

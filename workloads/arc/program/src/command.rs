@@ -90,7 +90,7 @@ fn run_programs(asked: &Asked<'_>, run: &RunFlags) -> Result<Code, CliError> {
         )
         .hint("add --submission FILE, or give them to `swathe arc submit RUN`"));
     }
-    if let Some(finished) = asked.extend {
+    if let Some(finished) = &flags.extend {
         check_extended(finished, &settings(asked, &limits))?;
     }
     let mut programs = interrupt::while_reading(|| programs(asked.files, flags.dialect))?;
@@ -436,7 +436,7 @@ impl ArcJob {
         };
         let differ_rows = differs.iter().zip(&programs.files_of_differs);
         let differ_rows = differ_rows.map(|(differ, file)| DifferRow::of(differ, file));
-        let differ_rows = asked.has_differs.then(|| differ_rows.collect());
+        let differ_rows: Option<Vec<DifferRow>> = asked.has_differs.then(|| differ_rows.collect());
         let mut workload = Batt::new(programs.programs, &differs, |library| {
             let mut programs = asked.workload(library, limits);
             if asked.flags.profile {
@@ -447,13 +447,18 @@ impl ArcJob {
         workload.shows_tests = shows_tests(asked.flags);
         let problems: Vec<Problem> = tasks.tasks.iter().flat_map(Problem::all).collect();
         let settings = settings(asked, &limits);
-        let known_calls = match asked.extend {
+        let known_calls = match &asked.flags.extend {
             None => None,
             Some(run) => {
-                let known = KnownCalls::of(run, &program_rows, &problems)?;
+                let differs = differ_rows.as_deref().unwrap_or_default();
+                let known = KnownCalls::of(run, &program_rows, differs, &problems)?;
                 known.leave_out(&mut workload);
                 let taken = counted(known.n_calls(), "call", "calls");
-                status!("{taken} taken from {}", run.display());
+                let of_differs = match known.n_values() {
+                    0 => String::new(),
+                    n => format!(" and {} of differs", counted(n, "value", "values")),
+                };
+                status!("{taken}{of_differs} taken from {}", run.display());
                 Some(known)
             }
         };

@@ -113,10 +113,6 @@ pub(crate) struct ArcAskedFlags {
         hide_possible_values = true
     )]
     pub(crate) pairing: PairingName,
-    /// Take the calls of this finished run that are the same, and evaluate only the others: those of
-    /// new or changed programs and tasks
-    #[arg(long, value_name = "RUN")]
-    pub(crate) extend: Option<PathBuf>,
 }
 
 /// What programs run on, and how.
@@ -139,6 +135,10 @@ pub(crate) struct ArcJobFlags {
     /// The folder of the run
     #[arg(short, long, value_name = "DIR")]
     pub(crate) out: PathBuf,
+    /// Take the calls of this finished run that are the same, and the values of differs, and evaluate
+    /// only the others: those of new or changed programs and tasks
+    #[arg(long, value_name = "RUN")]
+    pub(crate) extend: Option<PathBuf>,
     /// The order in which programs see the elements of sets: cpython (as CPython 3.8 to 3.13 iterates
     /// them, bit-exact with the Python reference) or sorted
     #[arg(

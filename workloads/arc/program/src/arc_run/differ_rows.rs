@@ -78,3 +78,9 @@ pub(crate) fn read_differ_rows(run: &Path) -> Result<Vec<DifferRow>, FolderError
         Ok((0..batch.num_rows()).map(row).collect())
     })
 }
+
+/// The same; None if the run has no such table, because it is without differs.
+pub(crate) fn find_differ_rows(run: &Path) -> Result<Option<Vec<DifferRow>>, FolderError> {
+    let exists = run.join(format!("{DIFFER_ROWS}.parquet")).exists();
+    exists.then(|| read_differ_rows(run)).transpose()
+}

@@ -19,6 +19,9 @@ use swathe_formats::described_field::described;
 use swathe_run::store::run_folder::{FolderError, TableFile, write_table};
 use swathe_run::store::table_reader::{TableReader, column, number_column, string_column};
 
+/// The name of the table of values.
+pub(crate) const DIFFERS: &str = "differs";
+
 /// Writes the tables of a complete run from the files of its parts, and returns how many values of differs there are.
 /// A sample without an answer has no rows.
 ///
@@ -26,7 +29,7 @@ use swathe_run::store::table_reader::{TableReader, column, number_column, string
 /// If a file of a part cannot be read, or a table cannot be written.
 pub fn write_differs(run: &Path) -> Result<u64, FolderError> {
     let (samples, differs) = (read_sample_names(run)?, read_differ_rows(run)?);
-    let path = run.join("differs.parquet");
+    let path = run.join(format!("{DIFFERS}.parquet"));
     let failed = |source| FolderError::Write {
         path: path.clone(),
         source,
@@ -317,7 +320,7 @@ mod tests {
     use swathe_run::store::run_folder::{TableFile, make_own_folder};
     use swathe_run::store::table_reader::TableReader;
 
-    use super::write_differs;
+    use super::{DIFFERS, write_differs};
     use crate::arc_run::{write_differ_rows, write_inputs};
     use crate::differ_parts::{DifferParts, DifferRow, FOLDER};
 
@@ -341,13 +344,14 @@ mod tests {
             score: (n % 3 > 0).then_some(n as u16),
         };
         DifferCall {
+            differ,
             without: rating(at),
             with: (sample % 4 > 0).then(|| rating(at + 2)),
         }
     }
 
     fn tables(run: &Path) -> [RecordBatch; 2] {
-        ["differs", "differ_scores"].map(|name| {
+        [DIFFERS, "differ_scores"].map(|name| {
             let table = TableReader::of_run(run, name).unwrap();
             let schema = Arc::clone(table.builder.schema());
             let batches: Vec<_> = table.batches().unwrap().map(Result::unwrap).collect();

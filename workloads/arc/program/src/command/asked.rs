@@ -8,7 +8,7 @@ use swathe_arc::{Dialect, GridPrograms, Library, Limits, Order, Pairing, Program
 use swathe_command::cli_error::CliError;
 use swathe_run::store::run_folder::{RunJson, RunState};
 
-use super::check_kind;
+use super::{DIFFERS_SETTING, check_kind};
 use crate::flags::{
     ArcAskedFlags, ArcBattFlags, ArcJobFlags, LayoutName, OrderName, OutputsName, PairingName,
 };
@@ -20,8 +20,6 @@ pub(super) struct Asked<'a> {
     pub(super) pairing: PairingName,
     /// Whether differs run beside the programs.
     pub(super) has_differs: bool,
-    /// The finished run whose calls are taken.
-    pub(super) extend: Option<&'a Path>,
     pub(super) flags: &'a ArcJobFlags,
 }
 
@@ -31,7 +29,6 @@ impl<'a> Asked<'a> {
             files: &flags.programs,
             pairing: flags.pairing,
             has_differs: false,
-            extend: flags.extend.as_deref(),
             flags: job,
         }
     }
@@ -41,7 +38,6 @@ impl<'a> Asked<'a> {
             files: &flags.files,
             pairing: PairingName::All,
             has_differs: true,
-            extend: None,
             flags: &flags.job,
         }
     }
@@ -62,7 +58,7 @@ impl Asked<'_> {
                     .hint("leave --shard or --save-programs out"),
             );
         }
-        if self.extend.is_some() && self.pairing == PairingName::Own {
+        if self.flags.extend.is_some() && self.pairing == PairingName::Own {
             return Err(CliError::usage("--extend needs --pairing all")
                 .hint("programs on their own tasks are quick to run again"));
         }
@@ -134,9 +130,12 @@ pub(super) fn check_extended(
         let then = before.identity.version;
         return refused(format!("version {then} made the run, this is {version}"));
     }
-    for name in ["pairing", "order", "outputs", "call-work", "call-memory"] {
+    let names = ["pairing", "order", "outputs", "call-work", "call-memory"];
+    for name in names.into_iter().chain([DIFFERS_SETTING]) {
         let (then, now) = (before.identity.settings.get(name), settings.get(name));
-        if then != now {
+        // A run without differs has no values of differs to take.
+        let has_none = name == DIFFERS_SETTING && (then.is_none() || now.is_none());
+        if then != now && !has_none {
             let text = |value: Option<&Value>| value.map_or("not set".to_owned(), Value::to_string);
             return refused(format!("--{name} was {}, and is {}", text(then), text(now)));
         }
