@@ -445,6 +445,7 @@ impl ArcJob {
             programs
         });
         workload.shows_tests = shows_tests(asked.flags);
+        workload.batches_within_task = asked.flags.batch_within_task;
         let problems: Vec<Problem> = tasks.tasks.iter().flat_map(Problem::all).collect();
         let settings = settings(asked, &limits);
         let known_calls = match &asked.flags.extend {

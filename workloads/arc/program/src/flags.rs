@@ -200,6 +200,10 @@ pub(crate) struct ArcJobFlags {
     /// key, the largest key first; programs that are not in it come after
     #[arg(long, value_name = "FILE")]
     pub(crate) rank_by: Option<PathBuf>,
+    /// Never put samples of different tasks into one batch; results are the same, and `swathe bench`
+    /// measures the difference
+    #[arg(long)]
+    pub(crate) batch_within_task: bool,
     /// Measure the time of every primitive and program; the table is RUN/profile.parquet
     #[arg(long)]
     pub(crate) profile: bool,

@@ -62,6 +62,7 @@ pub static PROGRAM: Program = Program {
         flags: "--profile",
         read: arc_run::read_operations,
     }),
+    bench_ways: &[("batched within a task", "--batch-within-task")],
 };
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use crate::value::encode::Output;
 use crate::value::fault::Fault;
 use crate::workload::{Call, CallCollector, GridPrograms, KeptValues, Pairing, Problem, Stopped};
 use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 use swathe::{DeviceKind, Difference, Need, Size, Stop, Workload};
 
@@ -56,6 +57,8 @@ pub struct Batt {
     n_differs: usize,
     /// Whether differs see the answers of tests, where they are known. They must not if a submission is made.
     pub shows_tests: bool,
+    /// Whether samples of different tasks never share a batch.
+    pub batches_within_task: bool,
     /// Samples of which the results of most programs and differs are known.
     known: HashSet<SampleKey>,
     /// The programs and differs that still run on them.
@@ -136,6 +139,7 @@ impl Batt {
             n_programs,
             n_differs: differs.len(),
             shows_tests: true,
+            batches_within_task: false,
             known: HashSet::new(),
             left: ToRun::default(),
         }
@@ -227,7 +231,13 @@ impl Workload for Batt {
     const NAME: &'static str = GridPrograms::NAME;
 
     fn size(&self, problem: &Problem) -> Size {
-        self.programs.size(problem)
+        let mut size = self.programs.size(problem);
+        if self.batches_within_task {
+            let mut hasher = DefaultHasher::new();
+            problem.task.name.hash(&mut hasher);
+            size.class = hasher.finish() as u32;
+        }
+        size
     }
 
     fn need(&self, size: &Size, on: DeviceKind) -> Need {
