@@ -6,6 +6,7 @@ mod explain;
 mod harvest;
 mod made_programs;
 mod mutate;
+mod save;
 mod show;
 
 use std::collections::BTreeMap;
@@ -20,10 +21,10 @@ use crate::differ_parts::{DifferParts, DifferRow};
 use crate::known_calls::KnownCalls;
 use crate::program_input::{ProgramInput, ProgramInputError, read_programs};
 use crate::program_keys::read_keys;
-use crate::saved_programs::{save_programs, save_tokpidjin};
+use crate::saved_programs;
 use crate::submission::{AttemptRules, write_submission};
 use crate::task_input::{TaskInput, TaskInputError, read_tasks};
-use asked::{Asked, check_extended};
+use asked::{Asked, check_extended, check_layout};
 use harvest::add_harvest;
 use made_programs::MadePrograms;
 use serde_json::{Value, json};
@@ -33,7 +34,7 @@ use swathe_run::kind::Extent;
 use swathe_run::store::execute::Output;
 use swathe_run::store::run_folder::{FolderError, RunJson, RunState, write_file};
 
-use crate::flags::{ArcFlags, ArcJobFlags, ArcVerb, DialectName, LayoutName, PairingName};
+use crate::flags::{ArcFlags, ArcJobFlags, ArcVerb, DialectName, PairingName};
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::interrupt;
 use swathe_command::run_command::{Provenance, reserve_index, run_command};
@@ -59,6 +60,7 @@ pub(crate) fn arc(flags: &ArcFlags) -> Result<Code, CliError> {
             swathe_command::stdout::line(submit.to.display())?;
             Ok(Code::Solved)
         }
+        (Some(ArcVerb::Save(flags)), _) => save::save(flags),
         (Some(ArcVerb::Mutate(flags)), _) => mutate::mutate(flags),
         (Some(ArcVerb::Combine(flags)), _) => combine::combine(flags),
         (None, None) => Err(CliError::usage("swathe arc needs programs and tasks")
@@ -95,7 +97,7 @@ fn run_programs(asked: &Asked<'_>, run: &RunFlags) -> Result<Code, CliError> {
     }
     let mut programs = interrupt::while_reading(|| programs(asked.files, flags.dialect))?;
     print_dialects(&programs.dialects, flags.dialect);
-    asked.check_layout(&programs)?;
+    check_layout(flags.layout, &programs)?;
     let mut tasks = interrupt::while_reading(|| tasks(&flags.tasks))?;
     let names = tasks.tasks.iter().map(|task| task.name.as_str());
     if let Some(chosen) = run.selection.choose("task", names)? {
@@ -157,13 +159,7 @@ fn run_programs(asked: &Asked<'_>, run: &RunFlags) -> Result<Code, CliError> {
     }
     if let (Some(to), true) = (&flags.save_programs, has_tasks) {
         let workload = &job.finish.workload;
-        let n_saved = match flags.layout {
-            LayoutName::Plain => save_programs(&folder, workload, to)?,
-            LayoutName::Tokpidjin => {
-                let differs = job.differ_rows.as_deref().unwrap_or_default();
-                save_tokpidjin(&folder, workload, differs, &job.problems, to)?
-            }
-        };
+        let n_saved = saved_programs::save(&folder, workload, flags.layout, to)?;
         let saved = counted(n_saved, "program", "programs");
         status!("{saved} saved: {}", to.display());
     }
@@ -266,7 +262,11 @@ const WORK_MAX: u64 = 1_000_000_000_000;
 const CALL_BYTES_MAX: u64 = 1 << 40;
 
 fn programs(paths: &[PathBuf], dialect: DialectName) -> Result<ProgramInput, CliError> {
-    read_programs(paths, dialect.dialect()).map_err(|error| {
+    read_files(paths, dialect.dialect())
+}
+
+fn read_files(paths: &[PathBuf], dialect: Option<Dialect>) -> Result<ProgramInput, CliError> {
+    read_programs(paths, dialect).map_err(|error| {
         CliError::usage(error.to_string()).hint(match error {
             ProgramInputError::Read { .. } => UNREADABLE_HINT,
             ProgramInputError::Json { .. } => "give tasks with --tasks, and Python files here",

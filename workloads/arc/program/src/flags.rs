@@ -61,6 +61,9 @@ pub(crate) enum ArcVerb {
     Show(ArcShowFlags),
     /// Write two attempts for every test of a finished run, by the best programs
     Submit(ArcSubmitFlags),
+    /// Write the programs of a finished run that solve a task, or are the best at one, as files
+    #[command(after_help = SAVE_EXAMPLES)]
+    Save(ArcSaveFlags),
     /// Run generated `batt` files on tasks: candidates and differs, scored
     #[command(after_help = batt::EXAMPLES)]
     Batt(Box<ArcBattFlags>),
@@ -86,6 +89,34 @@ Examples:
 
 Without a terminal, or with NO_COLOR set, grids are printed as characters: a dot for the
 background, a digit for a colour, a star after a cell that is not as expected.";
+
+const SAVE_EXAMPLES: &str = "\
+Examples:
+  swathe arc save RUN --to kept
+  swathe arc save RUN --to kept --layout tokpidjin
+
+It writes what --save-programs writes, also of a run that was merged from shards. The programs are
+read again from the files that were given to the run; files that changed since are refused.";
+
+#[derive(Debug, Args)]
+pub(crate) struct ArcSaveFlags {
+    /// The run's folder
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// The folder for the programs
+    #[arg(long, value_name = "DIR")]
+    pub(crate) to: PathBuf,
+    /// How the files are named: plain (DIR/<program>.py) or tokpidjin
+    /// (DIR/solver_dir/solve_<task>/<score>/<time class>/<md5>.py, at most 32 for a task)
+    #[arg(
+        long,
+        value_enum,
+        value_name = "LAYOUT",
+        default_value = "plain",
+        hide_possible_values = true
+    )]
+    pub(crate) layout: LayoutName,
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct ArcRunFlags {

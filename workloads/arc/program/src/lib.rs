@@ -13,7 +13,7 @@ pub mod known_calls;
 mod page;
 pub mod program_input;
 mod program_keys;
-pub mod saved_programs;
+mod saved_programs;
 pub mod submission;
 pub mod task_input;
 

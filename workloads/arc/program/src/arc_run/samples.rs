@@ -100,8 +100,8 @@ pub fn write_inputs(
     )
 }
 
-/// Copies the tables of samples, programs and differs from a shard to the merged run; all shards
-/// have the same.
+/// Copies the tables of samples, programs and differs, and programs that the run made, from a shard
+/// to the merged run; all shards have the same.
 ///
 /// # Errors
 /// If the run has no shards, or if a table cannot be read or written.
@@ -116,14 +116,16 @@ pub fn adopt_inputs(run: &Path) -> Result<(), FolderError> {
     let Some(shard) = folders.filter(|path| path.is_dir()).min() else {
         return Err(FolderError::NoRun { path: shards });
     };
-    for table in [SAMPLES, PROGRAMS, DIFFER_ROWS] {
-        let name = format!("{table}.parquet");
-        let from = shard.join(&name);
-        if table == DIFFER_ROWS && !from.exists() {
-            continue;
+    let tables = [SAMPLES, PROGRAMS, DIFFER_ROWS].map(|table| format!("{table}.parquet"));
+    for entry in std::fs::read_dir(&shard)
+        .map_err(unreadable(&shard))?
+        .flatten()
+    {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if tables.contains(&name) || name.ends_with(".py") {
+            let bytes = std::fs::read(entry.path()).map_err(unreadable(&entry.path()))?;
+            write_file(&run.join(&name), &bytes)?;
         }
-        let bytes = std::fs::read(&from).map_err(unreadable(&from))?;
-        write_file(&run.join(&name), &bytes)?;
     }
     Ok(())
 }

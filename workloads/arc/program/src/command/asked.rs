@@ -54,8 +54,9 @@ impl Asked<'_> {
         }
         if self.flags.save_programs.is_some() && is_shard {
             return Err(
-                CliError::usage("--save-programs needs the whole run, not a shard")
-                    .hint("leave --shard or --save-programs out"),
+                CliError::usage("--save-programs needs the whole run, not a shard").hint(
+                    "leave it out; after `swathe merge RUN` type `swathe arc save RUN --to DIR`",
+                ),
             );
         }
         if self.flags.extend.is_some() && self.pairing == PairingName::Own {
@@ -77,21 +78,6 @@ impl Asked<'_> {
         Ok(())
     }
 
-    /// The tools that read this layout know one dialect.
-    pub(super) fn check_layout(&self, input: &ProgramInput) -> Result<(), CliError> {
-        let is_other = |program: &Program| program.dialect != Dialect::Batt;
-        let other = input.programs.iter().position(is_other);
-        match (self.flags.layout, other) {
-            (LayoutName::Tokpidjin, Some(other)) => Err(CliError::usage(format!(
-                "--layout tokpidjin is for programs of the dialect batt, and {} is in {}",
-                input.files_of_programs[other].display(),
-                input.programs[other].dialect.name()
-            ))
-            .hint("leave --layout out")),
-            _ => Ok(()),
-        }
-    }
-
     /// The programs as they run alone, with the settings of the flags.
     pub(super) fn workload(&self, library: Library, limits: Limits) -> GridPrograms {
         let mut programs = GridPrograms::new(library);
@@ -108,6 +94,21 @@ impl Asked<'_> {
             programs.output_bytes_max = usize::MAX;
         }
         programs
+    }
+}
+
+/// The tools that read a layout may know one dialect.
+pub(super) fn check_layout(layout: LayoutName, input: &ProgramInput) -> Result<(), CliError> {
+    let is_other = |program: &Program| program.dialect != Dialect::Batt;
+    let other = input.programs.iter().position(is_other);
+    match (layout, other) {
+        (LayoutName::Tokpidjin, Some(other)) => Err(CliError::usage(format!(
+            "--layout tokpidjin is for programs of the dialect batt, and {} is in {}",
+            input.files_of_programs[other].display(),
+            input.programs[other].dialect.name()
+        ))
+        .hint("leave --layout out")),
+        _ => Ok(()),
     }
 }
 
