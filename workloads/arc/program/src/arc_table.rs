@@ -1,14 +1,13 @@
 //! The table of grid programs' results: `results.parquet`.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BooleanBuilder, DictionaryArray, Float64Builder, Int32Builder, LargeStringBuilder,
-    StringArray, UInt32Builder, UInt64Builder,
+    ArrayRef, BooleanBuilder, DictionaryArray, Float64Builder, Int32Builder, StringArray,
+    UInt32Builder, UInt64Builder,
 };
 use arrow::datatypes::{DataType, Int32Type, Schema, SchemaRef};
-use swathe_arc::{Batt, BattCalls, Call, Fault, Output, Problem};
+use swathe_arc::{Batt, BattCalls, Call, Fault, Problem};
 
 use swathe_formats::described_field::{described, mark_values};
 use swathe_run::store::row_numbers::RowNumbers;
@@ -16,6 +15,7 @@ use swathe_run::store::rows::{PartTable, Rows};
 use swathe_run::store::run_folder::FolderError;
 
 use crate::differ_parts::DifferParts;
+use crate::outputs::Outputs;
 
 /// The name of the table.
 pub const RESULTS: &str = "results";
@@ -120,14 +120,14 @@ impl ArcRows {
                 self.output_hash.append_value(output.hash as u64);
                 self.output_bytes.append_value(output.n_bytes as u64);
                 self.n_calls.n_not_kept += u64::from(output.text.is_none());
-                self.output.append(output);
+                self.output.append(Some(output));
                 0
             }
             Err(fault) => {
                 self.error_kind.append_value(*fault as i32);
                 self.output_hash.append_null();
                 self.output_bytes.append_null();
-                self.output.keys.append_null();
+                self.output.append(None);
                 match fault {
                     Fault::Timeout => {
                         self.n_calls.n_timeouts += 1;
@@ -177,37 +177,6 @@ impl Names {
             keys.finish(),
             Arc::clone(&self.words),
         ))
-    }
-}
-
-/// The outputs of a part, each once.
-#[derive(Default)]
-struct Outputs {
-    keys: Int32Builder,
-    texts: LargeStringBuilder,
-    key_by_hash: HashMap<u128, i32>,
-    n_bytes: usize,
-}
-
-impl Outputs {
-    fn append(&mut self, output: &Output) {
-        let Some(text) = &output.text else {
-            return self.keys.append_null();
-        };
-        let n_texts = self.key_by_hash.len() as i32;
-        let key = *self.key_by_hash.entry(output.hash).or_insert_with(|| {
-            self.texts.append_value(text);
-            self.n_bytes += text.len();
-            n_texts
-        });
-        self.keys.append_value(key);
-    }
-
-    fn take(&mut self) -> ArrayRef {
-        self.key_by_hash.clear();
-        self.n_bytes = 0;
-        let texts: ArrayRef = Arc::new(self.texts.finish());
-        Arc::new(DictionaryArray::<Int32Type>::new(self.keys.finish(), texts))
     }
 }
 
@@ -346,7 +315,7 @@ impl Rows for ArcRows {
     fn n_bytes(&self) -> usize {
         use arrow::array::ArrayBuilder as _;
         let differs = self.differs.as_ref().map_or(0, DifferParts::n_bytes);
-        self.output.n_bytes + self.program.len() * ROW_BYTES + differs
+        self.output.n_bytes() + self.program.len() * ROW_BYTES + differs
     }
 
     fn figures(&self) -> Vec<(&'static str, u64)> {

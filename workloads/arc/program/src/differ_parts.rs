@@ -1,17 +1,18 @@
 //! Values of differs, a file for each part of a run: they become `differs.parquet` once all are there.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{
-    Array as _, ArrayRef, DictionaryArray, Int32Array, Int32Builder, LargeStringBuilder,
-    RecordBatch, StringArray, UInt32Builder, UInt64Array,
+    Array as _, ArrayRef, DictionaryArray, Int32Builder, RecordBatch, StringArray, UInt32Builder,
+    UInt64Array,
 };
 use arrow::datatypes::{Field, Int32Type, Schema};
 use swathe_arc::{DifferCall, Fault, Program, Rating, RowList};
 
+use crate::outputs::Outputs;
 use swathe_formats::atomic_file::temporary_target;
 use swathe_run::store::row_numbers::RowNumbers;
 use swathe_run::store::rows::PartTable;
@@ -66,17 +67,9 @@ pub struct DifferParts {
 
 #[derive(Debug, Default)]
 struct Ratings {
-    texts: Texts,
+    outputs: Outputs,
     score: UInt32Builder,
     error: Int32Builder,
-}
-
-#[derive(Debug, Default)]
-struct Texts {
-    keys: Int32Builder,
-    texts: LargeStringBuilder,
-    key_by_text: HashMap<Arc<str>, i32>,
-    n_bytes: usize,
 }
 
 /// The memory of a differ's values on a sample apart from their texts.
@@ -140,7 +133,7 @@ impl DifferParts {
 
     /// The approximate size of what [`take`](DifferParts::take) would return.
     pub fn n_bytes(&self) -> usize {
-        let texts = self.ratings.iter().map(|ratings| ratings.texts.n_bytes);
+        let texts = self.ratings.iter().map(|ratings| ratings.outputs.n_bytes());
         self.samples.len() * self.n_differs * ROW_BYTES + texts.sum::<usize>()
     }
 
@@ -192,50 +185,22 @@ const NAMES: [&str; 7] = [
 
 impl Ratings {
     fn append(&mut self, rating: Option<&Rating>) {
-        let output = rating.map(|rating| &rating.output);
-        let value = output.and_then(|output| output.as_ref().ok());
-        self.texts
-            .append(value.and_then(|value| value.text.as_ref()));
+        let output = rating.map(|rating| rating.output.as_ref());
+        self.outputs.append(output.and_then(Result::ok));
         let score = rating.and_then(|rating| rating.score);
         self.score.append_option(score.map(u32::from));
-        let fault = output.and_then(|output| output.as_ref().err());
+        let fault = output.and_then(Result::err);
         self.error.append_option(fault.map(|&fault| fault as i32));
     }
 
     /// The columns: value, score, error.
     fn take(&mut self) -> [ArrayRef; 3] {
         let names = StringArray::from_iter_values(Fault::ALL.map(Fault::name));
-        let error = dictionary(self.error.finish(), Arc::new(names));
-        [self.texts.take(), Arc::new(self.score.finish()), error]
+        let error = DictionaryArray::<Int32Type>::new(self.error.finish(), Arc::new(names));
+        [
+            self.outputs.take(),
+            Arc::new(self.score.finish()),
+            Arc::new(error),
+        ]
     }
-}
-
-impl Texts {
-    fn append(&mut self, text: Option<&Arc<str>>) {
-        let Some(text) = text else {
-            return self.keys.append_null();
-        };
-        let key = match self.key_by_text.get(text) {
-            Some(&key) => key,
-            None => {
-                let key = self.key_by_text.len() as i32;
-                self.texts.append_value(text);
-                // Once here and once as a key.
-                self.n_bytes += 2 * text.len();
-                self.key_by_text.insert(Arc::clone(text), key);
-                key
-            }
-        };
-        self.keys.append_value(key);
-    }
-
-    fn take(&mut self) -> ArrayRef {
-        self.key_by_text.clear();
-        self.n_bytes = 0;
-        dictionary(self.keys.finish(), Arc::new(self.texts.finish()))
-    }
-}
-
-fn dictionary(keys: Int32Array, values: ArrayRef) -> ArrayRef {
-    Arc::new(DictionaryArray::<Int32Type>::new(keys, values))
 }

@@ -143,9 +143,10 @@ impl KnownCalls {
                 let is_there = text.is_valid(at) || score.is_valid(at) || error.is_valid(at);
                 let output = match error.is_valid(at) {
                     true => Err(fault(error.value(at))?),
-                    // The table has neither the length nor the hash, and they are not written.
+                    false if text.is_valid(at) => Ok(Output::from_text(text.value(at).into())),
+                    // It was too long to be kept: the table has neither its length nor its hash.
                     false => Ok(Output {
-                        text: text.is_valid(at).then(|| text.value(at).into()),
+                        text: None,
                         n_bytes: 0,
                         hash: 0,
                     }),

@@ -10,6 +10,7 @@ mod demo;
 pub mod differ_parts;
 mod flags;
 pub mod known_calls;
+mod outputs;
 mod page;
 pub mod program_input;
 mod program_keys;

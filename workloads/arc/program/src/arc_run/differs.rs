@@ -329,17 +329,17 @@ mod tests {
     /// What a differ says about a sample: different things, some of them long.
     fn call(sample: usize, differ: usize) -> DifferCall {
         let at = sample * N_DIFFERS + differ;
-        let output = |text: Option<String>| Output {
-            text: text.map(Into::into),
-            n_bytes: 0,
-            hash: 0,
+        let too_long = Output {
+            text: None,
+            n_bytes: 1 << 20,
+            hash: 7,
         };
         let rating = |n: usize| Rating {
             output: match n % 7 {
                 0 => Err(Fault::Timeout),
-                1 => Ok(output(None)),
-                2 => Ok(output(Some("x".repeat(60_000)))),
-                _ => Ok(output(Some((n % 5).to_string()))),
+                1 => Ok(too_long.clone()),
+                2 => Ok(Output::from_text("x".repeat(60_000).into())),
+                _ => Ok(Output::from_text((n % 5).to_string().into())),
             },
             score: (n % 3 == 1).then_some(n as u16),
         };
