@@ -119,6 +119,11 @@ impl KnownCalls {
         if let Some(values) = &self.values {
             values.read(&key, |first, batch| self.add_values(first, batch, differs))?;
             differs.sort_by_key(|call| call.differ);
+            let n_known: usize = self.new_differs.iter().map(Vec::len).sum();
+            if differs.len() != n_known + self.left.differs.len() {
+                let reason = format!("it lacks values of a sample of the task {}", key.0);
+                return Err(FolderError::damaged(&values.path)(reason));
+            }
         }
         Ok(())
     }

@@ -41,16 +41,21 @@ pub fn write_differs(run: &Path) -> Result<u64, FolderError> {
         n_rows: 0,
     };
     let mut file = TableFile::create(&path, Arc::clone(&table.schema)).map_err(failed)?;
+    let mut group_text_bytes = 0;
     let mut sums = Sums::new(&samples, &differs);
     let mut values = PartValues::of(run, differs.len())?;
-    while let Some((part, batch)) = values.next()? {
-        let damaged = FolderError::damaged(&part);
-        let mut add = || -> Result<Vec<RecordBatch>, String> {
-            sums.add(&batch)?;
-            table.batches(&batch)
-        };
-        for batch in add().map_err(damaged)? {
-            file.write(&batch).map_err(failed)?;
+    while let Some((part, mut batch)) = values.next()? {
+        let damaged = |error: String| FolderError::damaged(&part)(error);
+        sums.add(&batch).map_err(damaged)?;
+        for (n_rows, text_bytes) in cuts(&batch).map_err(damaged)? {
+            // Readers hold a row group with every text as often as it occurs.
+            if group_text_bytes + text_bytes > TEXT_BYTES {
+                file.end_group().map_err(failed)?;
+                group_text_bytes = 0;
+            }
+            group_text_bytes += text_bytes;
+            let rows = table.take(&mut batch, n_rows).map_err(damaged)?;
+            file.write(&rows).map_err(failed)?;
         }
     }
     file.commit().map_err(failed)?;
@@ -102,29 +107,12 @@ struct DiffersTable<'a> {
 }
 
 impl DiffersTable<'_> {
-    /// The texts of a batch take no more memory than this, unless one alone does.
-    const TEXT_BYTES: usize = 4 << 20;
-
-    /// Rows of parts as rows of the table. In parts, equal texts are stored once.
-    fn batches(&mut self, part: &RecordBatch) -> Result<Vec<RecordBatch>, String> {
-        let mut batches = Vec::new();
-        let lengths = [text_lengths(part, "without")?, text_lengths(part, "with")?];
-        let (mut from, mut n_bytes) = (0, 0);
-        for at in 0..part.num_rows() {
-            let row_bytes = lengths.iter().map(|lengths| lengths[at]).sum::<usize>();
-            if n_bytes + row_bytes > Self::TEXT_BYTES && at > from {
-                batches.push(self.batch(&part.slice(from, at - from))?);
-                (from, n_bytes) = (at, 0);
-            }
-            n_bytes += row_bytes;
-        }
-        batches.push(self.batch(&part.slice(from, part.num_rows() - from))?);
-        Ok(batches)
-    }
-
-    fn batch(&mut self, part: &RecordBatch) -> Result<RecordBatch, String> {
+    /// The first rows of a part as rows of the table.
+    fn take(&mut self, part: &mut RecordBatch, n_rows: usize) -> Result<RecordBatch, String> {
+        let rest = part.slice(n_rows, part.num_rows() - n_rows);
+        let part = std::mem::replace(part, rest).slice(0, n_rows);
         let n_differs = self.differs.len() as u64;
-        let rows = number_column::<UInt64Type>(part, ROW)?.values();
+        let rows = number_column::<UInt64Type>(&part, ROW)?.values();
         let sample = |&row: &u64| &self.samples[(row / n_differs) as usize];
         let differ = |&row: &u64| &self.differs[(row % n_differs) as usize];
         let samples = || rows.iter().map(sample);
@@ -148,13 +136,34 @@ impl DiffersTable<'_> {
             Arc::new(StringArray::from_iter_values(differs().map(|d| &d.differ))),
         ];
         for field in &self.schema.fields()[columns.len()..] {
-            let values = cast(column(part, field.name())?, field.data_type());
+            let values = cast(column(&part, field.name())?, field.data_type());
             columns.push(values.map_err(|error| error.to_string())?);
         }
         self.n_rows = numbers.end;
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns);
         batch.map_err(|error| error.to_string())
     }
+}
+
+/// The texts of the rows that are written at once take no more memory than this, unless those of one row do.
+const TEXT_BYTES: usize = 4 << 20;
+
+/// Cuts the rows of a part, where equal texts are stored once, into stretches with little text: the number of rows, and
+/// the memory of their texts in the table.
+fn cuts(part: &RecordBatch) -> Result<Vec<(usize, usize)>, String> {
+    let (without, with) = (text_lengths(part, "without")?, text_lengths(part, "with")?);
+    let mut cuts: Vec<(usize, usize)> = Vec::new();
+    for (without_bytes, with_bytes) in without.into_iter().zip(with) {
+        let text_bytes = without_bytes + with_bytes;
+        match cuts.last_mut() {
+            Some((n_rows, n_bytes)) if *n_bytes + text_bytes <= TEXT_BYTES => {
+                *n_rows += 1;
+                *n_bytes += text_bytes;
+            }
+            _ => cuts.push((1, text_bytes)),
+        }
+    }
+    Ok(cuts)
 }
 
 /// The lengths of a column's texts.
@@ -353,6 +362,9 @@ mod tests {
     fn tables(run: &Path) -> [RecordBatch; 2] {
         [DIFFERS, "differ_scores"].map(|name| {
             let table = TableReader::of_run(run, name).unwrap();
+            // Long texts end row groups.
+            let n_groups = table.builder.metadata().num_row_groups();
+            assert_eq!(n_groups > 1, name == DIFFERS);
             let schema = Arc::clone(table.builder.schema());
             let batches: Vec<_> = table.batches().unwrap().map(Result::unwrap).collect();
             concat_batches(&schema, &batches).unwrap()
