@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _swathe
+from ._errors import Failure, SolveError, check_on_error
 from ._progress import progress_callback
 
 __all__ = ["Batt", "Function", "Library", "Results", "call"]
@@ -291,7 +292,8 @@ class Batt:
         C_list: Sequence[Grid | None],
         *,
         threads: int = 0,
-    ) -> list[tuple[list[CandidateRow], list[DifferRow]]]:
+        on_error: str = "raise",
+    ) -> list[tuple[list[CandidateRow], list[DifferRow]] | None]:
         """What the function returns for each sample: ``(o, s)``, rows as in the file, with exact
         Python values.
 
@@ -300,14 +302,21 @@ class Batt:
         share one object in ``S_list`` are fastest. ``task_ids`` only counts: no generated file reads
         it. ``threads`` 0 takes all cores.
 
-        A call that would end with an exception, or that uses up the limits of work and memory, gives
-        two empty lists. A value that is a function is a :class:`Function`.
+        A sample on which the function would end with an exception, or uses up its limits of work and
+        memory, has no lists: a :class:`swathe.SolveError` names all of them and why; with
+        ``on_error="return"`` they give None and the others are answered.
+        A value that is a function is a :class:`Function`.
         """
+        check_on_error(on_error)
         sizes = {len(task_ids), len(S_list), len(I_list), len(C_list)}
         if len(sizes) > 1:
             raise ValueError(f"task_ids, S_list, I_list and C_list have different lengths: {sorted(sizes)}")
         arguments = list(zip(S_list, I_list, C_list))
-        return self._raw.batch(arguments, threads or os.cpu_count() or 1, _OrderedSet, Function)
+        n_threads = threads or os.cpu_count() or 1
+        returned, failed = self._raw.batch(arguments, n_threads, _OrderedSet, Function)
+        if failed and on_error == "raise":
+            raise SolveError("sample", [Failure(*failure) for failure in failed])
+        return returned
 
     def __repr__(self) -> str:
         return f"Batt({len(self.rejected)} rows rejected)"

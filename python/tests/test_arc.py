@@ -185,13 +185,14 @@ def test_batt_returns_what_the_python_source_returned():
             sample = task["train"][line["sample"]]
             C = sample["output"] if line["pass"] == "differ" else None
             calls.append((line["task"], S, sample["input"], C))
-        found = batt.batch(*zip(*calls), threads=2)
-        assert found == batt.batch(*zip(*calls), threads=1)
-        for line, (o, s) in zip(of_file, found):
+        found = batt.batch(*zip(*calls), threads=2, on_error="return")
+        assert found == batt.batch(*zip(*calls), threads=1, on_error="return")
+        for line, returned in zip(of_file, found):
             if "error" in line:
                 n_failed += 1
-                assert (o, s) == ([], []), line["file"]
+                assert returned is None, line["file"]
                 continue
+            o, s = returned
             for rows, wanted in ((o, line["o"]), (s, line["s"])):
                 assert [list(row[:3]) for row in rows] == [row[:3] for row in wanted]
                 for row, (*_, k, _) in zip(rows, wanted):
@@ -216,7 +217,45 @@ def test_batt_has_functions_and_tells_what_is_wrong():
         batt.batch(["a"], [S], [], [None])
     with pytest.raises(ValueError, match="a grid is rows"):
         batt.batch(["a"], [S], [((1,), (2, 3))], [None])
+    with pytest.raises(ValueError, match="on_error is 'skip'"):
+        batt.batch(["a"], [S], [((1,),)], [None], on_error="skip")
     with pytest.raises(ValueError, match="no function batt"):
         swathe.arc.Batt.from_text("def solve_a(I):\n    return vmirror(I)\n")
     with pytest.raises(ValueError, match="unknown function"):
         swathe.arc.Batt.from_text(text.replace("rbind", "bind"))
+
+
+def test_batt_says_why_a_sample_has_no_lists():
+    text = """
+def batt(task_id, S, I, C, log_path):
+    s = []
+    o = []
+    t1 = mir_rot_t(I, R2)
+    o.append((1, False, 'fine', t1))
+    t2 = astuple(I, I)
+    t3 = t2(I)
+    s.append((3, 'fine', 'differ_calls', t3))
+    return o, s
+"""
+    wrong = swathe.arc.Batt.from_text(text)
+    assert wrong.rejected == []
+    right = swathe.arc.Batt.from_text(text.replace("t2(I)", "identity(t2)"))
+    S = ((((1,),), ((2,),)),)
+    arguments = (["a", "b"], [S, S], [((1, 2),), ((3,),)], [None, None])
+    (o, s), _ = right.batch(*arguments)
+    assert o == [(1, False, "fine", ((2, 1),))] and len(s) == 1
+    with pytest.raises(swathe.SolveError, match=r"sample 0: the function raised TypeError \(1 more failed\)") as raised:
+        wrong.batch(*arguments)
+    failures = raised.value.failures
+    assert [(failure.index, failure.kind) for failure in failures] == [(0, "TypeError"), (1, "TypeError")]
+    assert wrong.batch(*arguments, on_error="return") == [None, None]
+    slow = "    t2 = power(increment, 300)\n    t4 = power(t2, 300)\n    t5 = power(t4, 300)\n    t3 = t5(0)\n"
+    for lines, kind, message in [
+        (slow, "timeout", "the function used up its work limit"),
+        ("    t3 = interval(0, 1000000000000, 1)\n", "memory", "the function used up its memory limit"),
+    ]:
+        limited = text.replace("    t2 = astuple(I, I)\n    t3 = t2(I)\n", lines)
+        with pytest.raises(swathe.SolveError) as raised:
+            swathe.arc.Batt.from_text(limited).batch(*arguments)
+        failure = raised.value.failures[1]
+        assert (failure.index, failure.kind) == (1, kind) and failure.message == message

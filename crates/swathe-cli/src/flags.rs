@@ -158,7 +158,8 @@ pub(crate) struct ReplayFlags {
 }
 
 /// Runs a workload's command in several ways and compares them: one by one on one thread, in
-/// batches of 4 to 1024, on all cores, on each graphics processor. Every figure is of a whole run,
+/// batches of 4 to 1024, on all cores, on each graphics processor; grid programs also batched
+/// within a task, with the calls and times of their operations. Every figure is of a whole run,
 /// reading and writing included; the first run of each way warms up and does not count.
 ///
 /// Options of bench stand before the workload, those of the workload after it. --limit is a good

@@ -38,6 +38,8 @@ pub struct Program {
     pub calibrate: Option<Calibrate>,
     /// How `swathe bench` learns which operations a run consists of.
     pub operations: Option<Operations>,
+    /// Further ways that `swathe bench` measures on one thread: a name and the flags.
+    pub bench_ways: &'static [(&'static str, &'static str)],
 }
 
 /// A workload's own timing of its operations.
@@ -77,6 +79,7 @@ impl Program {
             demo: None,
             calibrate: None,
             operations: None,
+            bench_ways: &[],
         }
     }
 }

@@ -34,7 +34,10 @@ class RawBatt:
         n_threads: int,
         ordered: Callable[..., Any],
         function: Callable[[str], Any],
-    ) -> list[tuple[list[tuple[int, bool, str, Any]], list[tuple[int, str, str, Any]]]]: ...
+    ) -> tuple[
+        list[tuple[list[tuple[int, bool, str, Any]], list[tuple[int, str, str, Any]]] | None],
+        list[tuple[int, str, str]],
+    ]: ...
 
 def call_primitive(
     name: str, firsts: Iterable[Any], rest: tuple[Any, ...], ordered: Callable[..., Any]

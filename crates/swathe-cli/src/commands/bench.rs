@@ -40,6 +40,24 @@ struct Line {
     agreement: String,
 }
 
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Figures<'a> {
+    ways: &'a [Line],
+    /// All operations, the slowest first; none if the workload does not time them.
+    operations: Vec<OperationLine<'a>>,
+}
+
+/// What one operation took.
+#[derive(Debug, Serialize)]
+struct OperationLine<'a> {
+    operation: &'a str,
+    n_calls: u64,
+    time_ms: f64,
+    /// Of the time of all operations.
+    share: f64,
+}
+
 pub(crate) fn bench(flags: &BenchFlags) -> Result<Code, CliError> {
     let Some(name) = flags.command.first() else {
         return Err(CliError::usage("bench needs a workload and its input")
@@ -88,7 +106,11 @@ pub(crate) fn bench(flags: &BenchFlags) -> Result<Code, CliError> {
     }
     let operations = operations(name, &flags.command, folder.path())?;
     if flags.json {
-        stdout::line(serde_json::to_string_pretty(&lines).unwrap_or_default())?;
+        let figures = Figures {
+            ways: &lines,
+            operations: operation_lines(&operations).collect(),
+        };
+        stdout::line(serde_json::to_string_pretty(&figures).unwrap_or_default())?;
     } else {
         stdout::print(&table(&lines))?;
         stdout::print(&operation_table(&operations))?;
@@ -106,20 +128,23 @@ pub(crate) fn bench(flags: &BenchFlags) -> Result<Code, CliError> {
 fn ways(name: &str) -> Result<Vec<(String, String)>, CliError> {
     let one = "--device cpu --threads 1 --prefetch 0";
     let mut ways = vec![("one by one".to_owned(), format!("{one} --batch-size 1"))];
+    let largest = BATCH_SIZES[BATCH_SIZES.len() - 1];
+    let program = programs().iter().find(|program| program.kind.name == name);
+    let own = program.map_or(&[][..], |program| program.bench_ways);
+    ways.extend(own.iter().map(|(way, flags)| {
+        let way = format!("{way}, one thread");
+        (way, format!("{one} --batch-size {largest} {flags}"))
+    }));
     ways.extend(BATCH_SIZES.map(|n| {
         let way = format!("batches of {n}, one thread");
         (way, format!("{one} --batch-size {n}"))
     }));
     ways.push(("all cores".to_owned(), "--device cpu".to_owned()));
-    let largest = BATCH_SIZES[BATCH_SIZES.len() - 1];
     ways.push((
         format!("all cores, batches of {largest}"),
         format!("--device cpu --batch-size {largest}"),
     ));
-    let has_kernels = programs()
-        .iter()
-        .any(|program| program.kind.name == name && program.has_kernels);
-    if has_kernels {
+    if program.is_some_and(|program| program.has_kernels) {
         let (gpus, _) = DeviceChoice::Auto.open(true, &Faults::none())?;
         if gpus.is_empty() {
             return Ok(ways);
@@ -202,18 +227,17 @@ fn operation_table(operations: &[Operation]) -> String {
     if operations.is_empty() {
         return String::new();
     }
-    let total_ms = total_ms(operations);
     let mut text = format!(
         "\n{:<24} {:>12} {:>12} {:>7}\n",
         "operation", "calls", "time", "share"
     );
-    for operation in operations.iter().take(N_OPERATIONS) {
+    for line in operation_lines(operations).take(N_OPERATIONS) {
         text += &format!(
             "{:<24} {:>12} {:>12} {:>7}\n",
-            operation.name,
-            count(operation.n_calls),
-            time(operation.ms),
-            percent(operation.ms / total_ms)
+            line.operation,
+            count(line.n_calls),
+            time(line.time_ms),
+            percent(line.share)
         );
     }
     text
@@ -222,9 +246,14 @@ fn operation_table(operations: &[Operation]) -> String {
 /// How many operations are listed; further ones are small.
 const N_OPERATIONS: usize = 15;
 
-fn total_ms(operations: &[Operation]) -> f64 {
-    let sum: f64 = operations.iter().map(|operation| operation.ms).sum();
-    sum.max(f64::MIN_POSITIVE)
+fn operation_lines(operations: &[Operation]) -> impl Iterator<Item = OperationLine<'_>> {
+    let sum_ms: f64 = operations.iter().map(|operation| operation.ms).sum();
+    operations.iter().map(move |operation| OperationLine {
+        operation: &operation.name,
+        n_calls: operation.n_calls,
+        time_ms: operation.ms,
+        share: operation.ms / sum_ms.max(f64::MIN_POSITIVE),
+    })
 }
 
 /// A bar chart of the lines as one HTML file without scripts.
@@ -251,17 +280,15 @@ fn page(title: &str, lines: &[Line], operations: &[Operation]) -> String {
             )
         })
         .collect();
-    let total_ms = total_ms(operations);
-    let operations: String = operations
-        .iter()
+    let operations: String = operation_lines(operations)
         .take(N_OPERATIONS)
-        .map(|operation| {
+        .map(|line| {
             format!(
                 "<tr><th>{}<td>{}<td>{}<td>{}</tr>\n",
-                escape(&operation.name),
-                count(operation.n_calls),
-                time(operation.ms),
-                percent(operation.ms / total_ms)
+                escape(line.operation),
+                count(line.n_calls),
+                time(line.time_ms),
+                percent(line.share)
             )
         })
         .collect();

@@ -13,7 +13,7 @@ use crate::arc::{folder, results, tasks_in};
 use crate::program::{Ended, command, result_hash, swathe, table};
 
 /// Candidates for two of the tasks, one that tries to return the answer, and differs.
-const BATT: &str = "\
+pub(crate) const BATT: &str = "\
 def batt(task_id, S, I, C, log_path):
     s = []
     o = []
@@ -41,7 +41,7 @@ def batt(task_id, S, I, C, log_path):
 ";
 
 /// A folder with the file `batt.py` and some tasks; the test of the first task has no answer.
-fn batt_folder() -> TempDir {
+pub(crate) fn batt_folder() -> TempDir {
     let folder = folder(6);
     fs::write(folder.path().join("batt.py"), BATT).unwrap();
     let mut tasks: Vec<_> = fs::read_dir(folder.path().join("tasks"))
@@ -310,17 +310,26 @@ fn sharded_killed_and_threaded_runs_have_the_same_differs() {
         .env("SWATHE_FAULTS", "slow%100=100ms:seed=1")
         .spawn()
         .unwrap();
-    let files = folder.path().join("cut/differs");
-    while fs::read_dir(&files).map_or(0, Iterator::count) < 2 {
+    let cut = folder.path().join("cut");
+    let files = || fs::read_dir(cut.join("differs")).map_or(0, Iterator::count);
+    while !cut.join("differs").exists() {
         assert!(child.try_wait().unwrap().is_none(), "it ended early");
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
+    std::thread::sleep(std::time::Duration::from_millis(500));
     // SAFETY: the child has not been waited for, so the number is its own.
     unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    let cut = folder.path().join("cut");
     assert!(!cut.join("differs.parquet").exists());
+    assert_eq!(files(), 1, "a file for the part");
+    // What a process leaves that dies before it announces its part.
+    let first = fs::read(cut.join("differs/000000.parquet")).unwrap();
+    let n_samples = wanted.len() / 4;
+    let left = cut.join(format!("differs/{:06}.parquet", n_samples - 1));
+    fs::write(&left, first).unwrap();
     batt(folder.path(), "--out cut --resume", 0);
+    assert_eq!(files(), 2, "a file for each part");
+    assert!(!left.exists());
     assert_eq!(differs(&cut), wanted);
     assert_eq!(result_hash(&cut), result_hash(&whole));
 }

@@ -3,11 +3,13 @@
 use std::fs;
 use std::path::Path;
 
-use arrow::array::AsArray;
+use arrow::array::{ArrayRef, AsArray};
+use arrow::compute::concat_batches;
 use arrow::datatypes::UInt64Type;
 use swathe_arc::parse;
 
 use crate::arc::folder;
+use crate::arc_batt::{BATT, batt_folder};
 use crate::program::{Random, result_hash, swathe, table};
 
 /// Splits the programs into three files in a random order, and moves some tasks into a folder of their own.
@@ -144,6 +146,92 @@ fn a_file_before_the_others_changes_none_of_them() {
     );
     assert!(
         !ended.stderr.contains("contents changed"),
+        "{}",
+        ended.stderr
+    );
+}
+
+/// The columns of every table that `swathe arc batt` makes of its results.
+fn batt_tables(run: &Path) -> Vec<Vec<ArrayRef>> {
+    let names = [
+        "results",
+        "differs",
+        "batt_scores",
+        "differ_scores",
+        "tasks",
+    ];
+    let columns = names.map(|name| {
+        let batches = table(&run.join(format!("{name}.parquet")));
+        let all = concat_batches(&batches[0].schema(), &batches).unwrap();
+        all.columns().to_vec()
+    });
+    columns.to_vec()
+}
+
+#[test]
+fn an_extended_run_of_generated_files_is_a_fresh_run() {
+    let folder = batt_folder();
+    let at = |name: &str| folder.path().join(name);
+    // Other differs and candidates, equal ones in another place, and further tasks.
+    let other = BATT.replace("THOUSAND, NEG_ONE", "NEG_ONE, THOUSAND");
+    fs::write(
+        at("other.py"),
+        other.replace("mir_rot_t(I, R0)", "mir_rot_t(I, R1)"),
+    )
+    .unwrap();
+    fs::create_dir(at("more")).unwrap();
+    let tasks = fs::read_dir(at("tasks")).unwrap();
+    for path in tasks.map(|entry| entry.unwrap().path()).take(3) {
+        fs::rename(&path, at("more").join(path.file_name().unwrap())).unwrap();
+    }
+    let batt = |rest: &str, code: i32| {
+        swathe(folder.path(), &format!("arc batt {rest} --profile")).expect(code)
+    };
+    batt("batt.py --tasks tasks --out old", 0);
+    let all = "other.py batt.py --tasks more tasks";
+    batt(&format!("{all} --out fresh"), 0);
+    let ended = batt(&format!("{all} --extend old --out new"), 0);
+    let told = "values of differs taken from old";
+    assert!(ended.stderr.contains(told), "{}", ended.stderr);
+    assert!(batt_tables(&at("new")) == batt_tables(&at("fresh")));
+    assert_eq!(result_hash(&at("new")), result_hash(&at("fresh")));
+    assert!(n_evaluated(&at("new")) < n_evaluated(&at("fresh")));
+    for number in 1..=3 {
+        batt(
+            &format!("{all} --extend old --out parts --shard {number}/3"),
+            0,
+        );
+    }
+    swathe(folder.path(), "merge parts").expect(0);
+    assert!(batt_tables(&at("parts")) == batt_tables(&at("fresh")));
+    // Nothing is new.
+    batt("batt.py other.py --tasks tasks --out less-fresh", 0);
+    batt(
+        "batt.py other.py --tasks tasks --extend parts --out less",
+        0,
+    );
+    assert_eq!(n_evaluated(&at("less")), 0);
+    assert!(batt_tables(&at("less")) == batt_tables(&at("less-fresh")));
+    // The calls of a run without differs.
+    let line = "arc --programs batt.py --tasks tasks --out plain";
+    swathe(folder.path(), line).expect(0);
+    let ended = batt(
+        "batt.py other.py --tasks tasks --extend plain --out mixed",
+        0,
+    );
+    assert!(
+        ended.stderr.contains(" calls taken from plain"),
+        "{}",
+        ended.stderr
+    );
+    assert!(batt_tables(&at("mixed")) == batt_tables(&at("less-fresh")));
+    // Differs that do not see the answers of tests have other values.
+    let ended = batt(
+        &format!("{all} --extend old --submission s.json --out hidden"),
+        2,
+    );
+    assert!(
+        ended.stderr.contains("--differs-see was"),
         "{}",
         ended.stderr
     );

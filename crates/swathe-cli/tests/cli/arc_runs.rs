@@ -399,7 +399,12 @@ fn a_bench_lists_ways_and_operations() {
     let line = "bench --repeat 1 --page bench.html arc --programs programs.py --tasks tasks";
     let ended = swathe(folder.path(), line).expect(0);
     let (ways, operations) = ended.stdout.split_once("\noperation ").unwrap();
-    for way in ["one by one", "all cores ", "all cores, batches of 1024"] {
+    for way in [
+        "one by one",
+        "batched within a task, one thread",
+        "all cores ",
+        "all cores, batches of 1024",
+    ] {
         assert!(ways.contains(way), "{ways}");
     }
     let n_same = ways.matches("the same bits").count();
@@ -411,4 +416,28 @@ fn a_bench_lists_ways_and_operations() {
     );
     let page = fs::read_to_string(folder.path().join("bench.html")).unwrap();
     assert!(page.contains("<h2>Operations</h2>"));
+    let line = "bench --repeat 1 --json arc --programs programs.py --tasks tasks --limit 2";
+    let figures = swathe(folder.path(), line).expect(0).stdout;
+    let figures: Value = serde_json::from_str(&figures).unwrap();
+    assert_eq!(figures["ways"][1]["agreement"], "the same bits");
+    let operations = figures["operations"].as_array().unwrap();
+    let sum = |key: &str| -> f64 { operations.iter().map(|o| o[key].as_f64().unwrap()).sum() };
+    assert!((sum("share") - 1.0).abs() < 1e-9 && sum("n_calls") > 100.0);
+    assert!(operations.is_sorted_by(|a, b| a["time_ms"].as_f64() >= b["time_ms"].as_f64()));
+}
+
+#[test]
+fn batches_within_a_task_hold_samples_of_one() {
+    let folder = folder(5);
+    let plan = |flags: &str| {
+        let line = format!(
+            "arc --programs programs.py --tasks tasks --explain --out run --batch-size 1024 --memory 1GiB {flags}"
+        );
+        swathe(folder.path(), &line).expect(0).stdout
+    };
+    let n_tasks = fs::read_dir(folder.path().join("tasks")).unwrap().count();
+    let told = format!(" problems in {n_tasks} batches");
+    let text = plan("--batch-within-task");
+    assert!(text.contains(&told), "{text}");
+    assert!(!plan("").contains(&told));
 }

@@ -292,3 +292,78 @@ fn a_harvest_can_be_interrupted_and_does_not_begin_in_vain() {
     );
     assert!(!ended.stderr.contains("harvested"), "{}", ended.stderr);
 }
+
+/// The contents of all files below a folder, by their paths.
+fn contents_below(folder: &Path) -> BTreeMap<PathBuf, String> {
+    let read = |path: PathBuf| {
+        let text = fs::read_to_string(folder.join(&path)).unwrap();
+        (path, text)
+    };
+    files_below(folder).into_iter().map(read).collect()
+}
+
+#[test]
+fn programs_of_finished_and_merged_runs_are_saved() {
+    let folder = folder(6);
+    let at = |name: &str| folder.path().join(name);
+    let text =
+        "def batt_less(S, I, C):\n    x1 = vmirror_t(I)\n    x2 = hmirror_t(x1)\n    return x2\n";
+    fs::write(at("other.py"), text).unwrap();
+    let arc = |line: &str, code: i32| swathe(folder.path(), &format!("arc {line}")).expect(code);
+    let all = "--programs programs.py other.py --tasks tasks --harvest --augment";
+    arc(&format!("{all} --out whole --save-programs wanted"), 0);
+    let wanted = contents_below(&at("wanted"));
+    let is_harvest = |path: &PathBuf| path.display().to_string().starts_with("harvest_");
+    assert!(wanted.keys().any(is_harvest) && wanted.len() > 6);
+    let ended = arc("save whole --to again", 0);
+    assert_eq!(ended.stdout, "again\n");
+    assert_eq!(contents_below(&at("again")), wanted);
+    for number in 1..=2 {
+        arc(&format!("{all} --out parts --shard {number}/2"), 0);
+    }
+    let ended = arc("save parts --to early", 2);
+    assert!(ended.stderr.contains("parts"), "{}", ended.stderr);
+    let ended = arc("save parts/shards/1-of-2 --to early", 2);
+    assert!(ended.stderr.contains("is a shard"), "{}", ended.stderr);
+    swathe(folder.path(), "merge parts").expect(0);
+    arc("save parts --to merged", 0);
+    assert_eq!(contents_below(&at("merged")), wanted);
+    let ended = arc("save whole --to folders --layout tokpidjin", 2);
+    let told = "--layout tokpidjin is for programs of the dialect batt";
+    assert!(ended.stderr.contains(told), "{}", ended.stderr);
+    // Programs are those that were run.
+    fs::write(at("other.py"), text.replace("x2\n", "x1\n")).unwrap();
+    let ended = arc("save whole --to changed", 2);
+    let told = "files of whole changed since the run: other.py";
+    assert!(ended.stderr.contains(told), "{}", ended.stderr);
+    fs::remove_file(at("other.py")).unwrap();
+    let ended = arc("save whole --to changed", 2);
+    assert!(
+        ended.stderr.contains("cannot read other.py"),
+        "{}",
+        ended.stderr
+    );
+    assert!(!at("changed").exists());
+}
+
+#[test]
+fn the_layout_of_tokpidjin_can_be_saved_later() {
+    let folder = folder(6);
+    fs::write(folder.path().join("batt.py"), BATT).unwrap();
+    let line = "arc batt batt.py --tasks tasks --out run --save-programs wanted --layout tokpidjin";
+    swathe(folder.path(), line).expect(0);
+    let line = "arc save run --to again --layout tokpidjin";
+    swathe(folder.path(), line).expect(0);
+    for kind in ["solver_md5", "differ_md5"] {
+        let below = |of: &str| contents_below(&folder.path().join(of).join(kind));
+        assert_eq!(below("again"), below("wanted"));
+        assert!(!below("wanted").is_empty());
+    }
+    // The time class is measured, and may differ.
+    let tasks = |of: &str| {
+        let files = files_below(&folder.path().join(of).join("solver_dir"));
+        let task = |path: &PathBuf| path.iter().take(2).collect::<PathBuf>();
+        files.iter().map(task).collect::<Vec<_>>()
+    };
+    assert_eq!(tasks("again"), tasks("wanted"));
+}

@@ -100,6 +100,7 @@ fn help_teaches() {
         ("arc_batt", "arc batt"),
         ("arc_mutate", "arc mutate"),
         ("arc_combine", "arc combine"),
+        ("arc_save", "arc save"),
     ] {
         let ended = swathe(folder.path(), &format!("{line} --help")).expect(0);
         insta::assert_snapshot!(format!("help_{name}"), ended.stdout);

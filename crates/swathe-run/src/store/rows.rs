@@ -1,10 +1,19 @@
 //! Rows: how a workload turns its answers into a table.
 
-use arrow::array::ArrayRef;
+use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::SchemaRef;
 
 use crate::store::row_numbers::RowNumbers;
 use crate::store::run_folder::{FolderError, RowFile};
+
+/// Rows of a part that go into a file of their own, beside the table.
+#[derive(Clone, Debug)]
+pub struct PartTable {
+    /// The file's path relative to the folder of the run, also for a shard.
+    pub path: String,
+    /// Its rows.
+    pub batch: RecordBatch,
+}
 
 /// Turns answers into the rows of a table, a part at a time.
 ///
@@ -62,6 +71,12 @@ pub trait Rows {
     /// The files that the rows since the last call refer to. They are checked when the run is
     /// resumed and at its end.
     fn take_files(&mut self) -> Vec<RowFile> {
+        Vec::new()
+    }
+
+    /// The tables beside the rows since the last call. Each is written with the part, and checked as
+    /// the files of [`take_files`](Rows::take_files) are.
+    fn take_tables(&mut self) -> Vec<PartTable> {
         Vec::new()
     }
 

@@ -347,10 +347,11 @@ impl RunFolder {
             return Ok(());
         };
         let (path, faults) = (self.path.clone(), self.faults.clone());
+        let base = part::files_folder(&self.path, &self.run.identity);
         let manifest = Arc::clone(&self.manifest);
         let write = Arc::new(move || {
             let number = lock(&manifest).next_number();
-            let line = part::write(&path, number, &contents, &faults)?;
+            let line = part::write(&path, &base, number, &contents, &faults)?;
             lock(&manifest).announce(line)
         });
         let thread = thread::Builder::new().name("swathe-commit".to_owned());

@@ -6,7 +6,9 @@
 
 mod batt_scores;
 mod dictionary_column;
+mod differ_rows;
 mod differs;
+mod part_values;
 mod profile;
 mod ranking;
 mod samples;
@@ -25,14 +27,16 @@ use arrow::datatypes::{DataType, Field, Schema};
 
 pub(crate) use batt_scores::batt_scores;
 pub use batt_scores::write_batt_scores;
-pub(crate) use differs::differ_scores;
+pub(crate) use differ_rows::find_differ_rows;
+pub use differ_rows::write_differ_rows;
 pub use differs::write_differs;
+pub(crate) use differs::{DIFFERS, differ_scores};
 pub(crate) use profile::read_operations;
 pub use profile::{ProfileRow, profile_rows, write_profile};
 pub(crate) use ranking::ProgramScore;
 pub use ranking::{Ranked, ranking};
-pub(crate) use samples::numbers_by_name;
 pub use samples::{ProgramRow, SampleRow, adopt_inputs, read_programs, read_samples, write_inputs};
+pub(crate) use samples::{numbers_by_name, read_sample_names};
 pub use shown::{ShowError, Shown, ShownOutput, ShownSample, shown};
 pub(crate) use tally::{Mark, TaskCalls, tally};
 
@@ -69,7 +73,7 @@ pub(crate) fn headline(run: &Path) -> Result<Option<String>, FolderError> {
 /// # Errors
 /// If a table of the run cannot be read or `tasks.parquet` cannot be written.
 pub fn write_tasks(run: &Path) -> Result<(), FolderError> {
-    let samples = read_samples(run)?;
+    let samples = read_sample_names(run)?;
     let ranked = ranking(run)?;
     let mut names: Vec<&str> = samples.iter().map(|sample| sample.task.as_str()).collect();
     names.dedup();

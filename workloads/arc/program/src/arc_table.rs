@@ -1,22 +1,21 @@
 //! The table of grid programs' results: `results.parquet`.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BooleanBuilder, DictionaryArray, Float64Builder, Int32Builder, LargeStringBuilder,
-    StringArray, UInt32Builder, UInt64Builder,
+    ArrayRef, BooleanBuilder, DictionaryArray, Float64Builder, Int32Builder, StringArray,
+    UInt32Builder, UInt64Builder,
 };
 use arrow::datatypes::{DataType, Int32Type, Schema, SchemaRef};
-use swathe_arc::{Batt, Call, Fault, Output, Problem};
+use swathe_arc::{Batt, BattCalls, Call, Fault, Problem};
 
 use swathe_formats::described_field::{described, mark_values};
 use swathe_run::store::row_numbers::RowNumbers;
-use swathe_run::store::rows::Rows;
-use swathe_run::store::run_folder::{FolderError, RowFile};
+use swathe_run::store::rows::{PartTable, Rows};
+use swathe_run::store::run_folder::FolderError;
 
-use crate::arc_answer::ArcAnswer;
-use crate::differ_files::DifferFiles;
+use crate::differ_parts::DifferParts;
+use crate::outputs::Outputs;
 
 /// The name of the table.
 pub const RESULTS: &str = "results";
@@ -47,8 +46,7 @@ pub struct ArcRows {
     output_hash: UInt64Builder,
     output_bytes: UInt64Builder,
     n_calls: Counts,
-    differ_files: Option<Arc<DifferFiles>>,
-    row_files: Vec<RowFile>,
+    differs: Option<DifferParts>,
 }
 
 #[derive(Default)]
@@ -65,11 +63,11 @@ struct Counts {
 const ROW_BYTES: usize = 64;
 
 impl ArcRows {
-    /// Rows for these samples and all programs that run on them, with the files of the differs' values.
+    /// Rows for these samples and all programs that run on them, with the values of the differs.
     pub fn new(
         workload: &Batt,
         problems: Arc<Vec<Problem>>,
-        differ_files: Option<Arc<DifferFiles>>,
+        differs: Option<DifferParts>,
     ) -> ArcRows {
         let mut first_rows = vec![0];
         let mut tasks: Vec<String> = Vec::new();
@@ -104,8 +102,7 @@ impl ArcRows {
             output_hash: UInt64Builder::new(),
             output_bytes: UInt64Builder::new(),
             n_calls: Counts::default(),
-            differ_files,
-            row_files: Vec::new(),
+            differs,
         }
     }
 
@@ -123,14 +120,14 @@ impl ArcRows {
                 self.output_hash.append_value(output.hash as u64);
                 self.output_bytes.append_value(output.n_bytes as u64);
                 self.n_calls.n_not_kept += u64::from(output.text.is_none());
-                self.output.append(output);
+                self.output.append(Some(output));
                 0
             }
             Err(fault) => {
                 self.error_kind.append_value(*fault as i32);
                 self.output_hash.append_null();
                 self.output_bytes.append_null();
-                self.output.keys.append_null();
+                self.output.append(None);
                 match fault {
                     Fault::Timeout => {
                         self.n_calls.n_timeouts += 1;
@@ -183,37 +180,6 @@ impl Names {
     }
 }
 
-/// The outputs of a part, each once.
-#[derive(Default)]
-struct Outputs {
-    keys: Int32Builder,
-    texts: LargeStringBuilder,
-    key_by_hash: HashMap<u128, i32>,
-    n_bytes: usize,
-}
-
-impl Outputs {
-    fn append(&mut self, output: &Output) {
-        let Some(text) = &output.text else {
-            return self.keys.append_null();
-        };
-        let n_texts = self.key_by_hash.len() as i32;
-        let key = *self.key_by_hash.entry(output.hash).or_insert_with(|| {
-            self.texts.append_value(text);
-            self.n_bytes += text.len();
-            n_texts
-        });
-        self.keys.append_value(key);
-    }
-
-    fn take(&mut self) -> ArrayRef {
-        self.key_by_hash.clear();
-        self.n_bytes = 0;
-        let texts: ArrayRef = Arc::new(self.texts.finish());
-        Arc::new(DictionaryArray::<Int32Type>::new(self.keys.finish(), texts))
-    }
-}
-
 /// The columns that `values_hash` covers. New columns go to the end of the list, and a renamed column keeps its place.
 const VALUES: &[&str] = &[
     "program",
@@ -230,7 +196,7 @@ const VALUES: &[&str] = &[
 ];
 
 impl Rows for ArcRows {
-    type Solution = ArcAnswer;
+    type Solution = BattCalls;
 
     fn table(&self) -> &'static str {
         RESULTS
@@ -314,27 +280,26 @@ impl Rows for ArcRows {
     }
 
     fn begin(&mut self, problems: &RowNumbers) -> Result<(), FolderError> {
-        match &self.differ_files {
-            Some(files) => files.prepare(problems),
+        match &self.differs {
+            Some(differs) => differs.prepare(problems),
             None => Ok(()),
         }
     }
 
-    fn write_error(&self) -> Option<FolderError> {
-        self.differ_files.as_ref()?.take_write_error()
-    }
-
-    fn take_files(&mut self) -> Vec<RowFile> {
-        std::mem::take(&mut self.row_files)
+    fn take_tables(&mut self) -> Vec<PartTable> {
+        let differs = self.differs.iter_mut();
+        differs.filter_map(DifferParts::take).collect()
     }
 
     fn first_row(&self, index: usize) -> u64 {
         self.first_rows[index]
     }
 
-    fn append(&mut self, index: usize, answer: &ArcAnswer) -> usize {
+    fn append(&mut self, index: usize, answer: &BattCalls) -> usize {
         let calls = &answer.calls;
-        self.row_files.extend(answer.differs.clone());
+        if let Some(differs) = &mut self.differs {
+            differs.append(index, &answer.differs);
+        }
         let problem = &self.problems[index];
         let is_answer_known = problem.sample().output.is_some();
         let n = calls.len();
@@ -349,7 +314,8 @@ impl Rows for ArcRows {
 
     fn n_bytes(&self) -> usize {
         use arrow::array::ArrayBuilder as _;
-        self.output.n_bytes + self.program.len() * ROW_BYTES
+        let differs = self.differs.as_ref().map_or(0, DifferParts::n_bytes);
+        self.output.n_bytes() + self.program.len() * ROW_BYTES + differs
     }
 
     fn figures(&self) -> Vec<(&'static str, u64)> {

@@ -6,6 +6,7 @@ mod explain;
 mod harvest;
 mod made_programs;
 mod mutate;
+mod save;
 mod show;
 
 use std::collections::BTreeMap;
@@ -16,14 +17,14 @@ use crate::PROGRAM;
 use crate::arc_answer::ArcRun;
 use crate::arc_run::{self, ProfileRow, ProgramRow, profile_rows};
 use crate::arc_table::ArcRows;
-use crate::differ_files::{DifferFiles, DifferRow};
+use crate::differ_parts::{DifferParts, DifferRow};
 use crate::known_calls::KnownCalls;
 use crate::program_input::{ProgramInput, ProgramInputError, read_programs};
 use crate::program_keys::read_keys;
-use crate::saved_programs::{save_programs, save_tokpidjin};
+use crate::saved_programs;
 use crate::submission::{AttemptRules, write_submission};
 use crate::task_input::{TaskInput, TaskInputError, read_tasks};
-use asked::{Asked, check_extended};
+use asked::{Asked, check_extended, check_layout};
 use harvest::add_harvest;
 use made_programs::MadePrograms;
 use serde_json::{Value, json};
@@ -33,7 +34,7 @@ use swathe_run::kind::Extent;
 use swathe_run::store::execute::Output;
 use swathe_run::store::run_folder::{FolderError, RunJson, RunState, write_file};
 
-use crate::flags::{ArcFlags, ArcJobFlags, ArcVerb, DialectName, LayoutName, PairingName};
+use crate::flags::{ArcFlags, ArcJobFlags, ArcVerb, DialectName, PairingName};
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::interrupt;
 use swathe_command::run_command::{Provenance, reserve_index, run_command};
@@ -59,6 +60,7 @@ pub(crate) fn arc(flags: &ArcFlags) -> Result<Code, CliError> {
             swathe_command::stdout::line(submit.to.display())?;
             Ok(Code::Solved)
         }
+        (Some(ArcVerb::Save(flags)), _) => save::save(flags),
         (Some(ArcVerb::Mutate(flags)), _) => mutate::mutate(flags),
         (Some(ArcVerb::Combine(flags)), _) => combine::combine(flags),
         (None, None) => Err(CliError::usage("swathe arc needs programs and tasks")
@@ -90,12 +92,12 @@ fn run_programs(asked: &Asked<'_>, run: &RunFlags) -> Result<Code, CliError> {
         )
         .hint("add --submission FILE, or give them to `swathe arc submit RUN`"));
     }
-    if let Some(finished) = asked.extend {
+    if let Some(finished) = &flags.extend {
         check_extended(finished, &settings(asked, &limits))?;
     }
     let mut programs = interrupt::while_reading(|| programs(asked.files, flags.dialect))?;
     print_dialects(&programs.dialects, flags.dialect);
-    asked.check_layout(&programs)?;
+    check_layout(flags.layout, &programs)?;
     let mut tasks = interrupt::while_reading(|| tasks(&flags.tasks))?;
     let names = tasks.tasks.iter().map(|task| task.name.as_str());
     if let Some(chosen) = run.selection.choose("task", names)? {
@@ -125,8 +127,9 @@ fn run_programs(asked: &Asked<'_>, run: &RunFlags) -> Result<Code, CliError> {
     let (folder, is_explained) = (run.output.folder(), run.explain);
     let is_shard = run.output.shard.is_some();
     let source = Source::from_vec(&job.finish.workload, job.problems.to_vec());
-    let files = job.finish.differ_files.clone();
-    let rows = ArcRows::new(&job.finish.workload, Arc::clone(&job.problems), files);
+    let differs = job.differ_rows.as_ref();
+    let differs = differs.map(|rows| DifferParts::new(&run.output.out, rows.len()));
+    let rows = ArcRows::new(&job.finish.workload, Arc::clone(&job.problems), differs);
     let code = run_command(
         &job.finish,
         &source,
@@ -135,6 +138,9 @@ fn run_programs(asked: &Asked<'_>, run: &RunFlags) -> Result<Code, CliError> {
         rows,
         Box::new(|_| {
             arc_run::write_inputs(&folder, &job.problems, &job.program_rows)?;
+            if let Some(differs) = &job.differ_rows {
+                arc_run::write_differ_rows(&folder, differs)?;
+            }
             rejected.write(&folder)?;
             made.write(&folder)?;
             if flags.profile {
@@ -153,14 +159,7 @@ fn run_programs(asked: &Asked<'_>, run: &RunFlags) -> Result<Code, CliError> {
     }
     if let (Some(to), true) = (&flags.save_programs, has_tasks) {
         let workload = &job.finish.workload;
-        let n_saved = match flags.layout {
-            LayoutName::Plain => save_programs(&folder, workload, to)?,
-            LayoutName::Tokpidjin => {
-                let files = job.finish.differ_files.as_ref();
-                let differs = files.map_or(&[][..], |files| files.rows());
-                save_tokpidjin(&folder, workload, differs, &job.problems, to)?
-            }
-        };
+        let n_saved = saved_programs::save(&folder, workload, flags.layout, to)?;
         let saved = counted(n_saved, "program", "programs");
         status!("{saved} saved: {}", to.display());
     }
@@ -263,7 +262,11 @@ const WORK_MAX: u64 = 1_000_000_000_000;
 const CALL_BYTES_MAX: u64 = 1 << 40;
 
 fn programs(paths: &[PathBuf], dialect: DialectName) -> Result<ProgramInput, CliError> {
-    read_programs(paths, dialect.dialect()).map_err(|error| {
+    read_files(paths, dialect.dialect())
+}
+
+fn read_files(paths: &[PathBuf], dialect: Option<Dialect>) -> Result<ProgramInput, CliError> {
+    read_programs(paths, dialect).map_err(|error| {
         CliError::usage(error.to_string()).hint(match error {
             ProgramInputError::Read { .. } => UNREADABLE_HINT,
             ProgramInputError::Json { .. } => "give tasks with --tasks, and Python files here",
@@ -410,6 +413,8 @@ struct ArcJob {
     finish: Arc<ArcRun>,
     problems: Arc<Vec<Problem>>,
     program_rows: Vec<ProgramRow>,
+    /// The differs; None if the command has none.
+    differ_rows: Option<Vec<DifferRow>>,
     provenance: Provenance,
     pairing: PairingName,
     task_names: Vec<String>,
@@ -432,9 +437,7 @@ impl ArcJob {
         };
         let differ_rows = differs.iter().zip(&programs.files_of_differs);
         let differ_rows = differ_rows.map(|(differ, file)| DifferRow::of(differ, file));
-        let differ_rows = differ_rows.collect();
-        let differ_files =
-            (asked.has_differs).then(|| Arc::new(DifferFiles::new(&run.output.out, differ_rows)));
+        let differ_rows: Option<Vec<DifferRow>> = asked.has_differs.then(|| differ_rows.collect());
         let mut workload = Batt::new(programs.programs, &differs, |library| {
             let mut programs = asked.workload(library, limits, &run.engine);
             if asked.flags.profile {
@@ -443,15 +446,21 @@ impl ArcJob {
             programs
         });
         workload.shows_tests = shows_tests(asked.flags);
+        workload.batches_within_task = asked.flags.batch_within_task;
         let problems: Vec<Problem> = tasks.tasks.iter().flat_map(Problem::all).collect();
         let settings = settings(asked, &limits);
-        let known_calls = match asked.extend {
+        let known_calls = match &asked.flags.extend {
             None => None,
             Some(finished) => {
-                let known = KnownCalls::of(finished, &program_rows, &problems)?;
+                let differs = differ_rows.as_deref().unwrap_or_default();
+                let known = KnownCalls::of(finished, &program_rows, differs, &problems)?;
                 known.leave_out(&mut workload);
                 let taken = counted(known.n_calls(), "call", "calls");
-                status!("{taken} taken from {}", finished.display());
+                let of_differs = match known.n_values() {
+                    0 => String::new(),
+                    n => format!(" and {} of differs", counted(n, "value", "values")),
+                };
+                status!("{taken}{of_differs} taken from {}", finished.display());
                 Some(known)
             }
         };
@@ -460,11 +469,11 @@ impl ArcJob {
             provenance: Provenance { settings, inputs },
             finish: Arc::new(ArcRun {
                 workload: Arc::new(workload),
-                differ_files,
                 known_calls,
             }),
             problems: Arc::new(problems),
             program_rows,
+            differ_rows,
             pairing: asked.pairing,
             task_names: tasks.tasks.iter().map(|task| task.name.clone()).collect(),
         })

@@ -61,6 +61,9 @@ pub(crate) enum ArcVerb {
     Show(ArcShowFlags),
     /// Write two attempts for every test of a finished run, by the best programs
     Submit(ArcSubmitFlags),
+    /// Write the programs of a finished run that solve a task, or are the best at one, as files
+    #[command(after_help = SAVE_EXAMPLES)]
+    Save(ArcSaveFlags),
     /// Run generated `batt` files on tasks: candidates and differs, scored
     #[command(after_help = batt::EXAMPLES)]
     Batt(Box<ArcBattFlags>),
@@ -86,6 +89,34 @@ Examples:
 
 Without a terminal, or with NO_COLOR set, grids are printed as characters: a dot for the
 background, a digit for a colour, a star after a cell that is not as expected.";
+
+const SAVE_EXAMPLES: &str = "\
+Examples:
+  swathe arc save RUN --to kept
+  swathe arc save RUN --to kept --layout tokpidjin
+
+It writes what --save-programs writes, also of a run that was merged from shards. The programs are
+read again from the files that were given to the run; files that changed since are refused.";
+
+#[derive(Debug, Args)]
+pub(crate) struct ArcSaveFlags {
+    /// The run's folder
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// The folder for the programs
+    #[arg(long, value_name = "DIR")]
+    pub(crate) to: PathBuf,
+    /// How the files are named: plain (DIR/<program>.py) or tokpidjin
+    /// (DIR/solver_dir/solve_<task>/<score>/<time class>/<md5>.py, at most 32 for a task)
+    #[arg(
+        long,
+        value_enum,
+        value_name = "LAYOUT",
+        default_value = "plain",
+        hide_possible_values = true
+    )]
+    pub(crate) layout: LayoutName,
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct ArcRunFlags {
@@ -113,10 +144,6 @@ pub(crate) struct ArcAskedFlags {
         hide_possible_values = true
     )]
     pub(crate) pairing: PairingName,
-    /// Take the calls of this finished run that are the same, and evaluate only the others: those of
-    /// new or changed programs and tasks
-    #[arg(long, value_name = "RUN")]
-    pub(crate) extend: Option<PathBuf>,
 }
 
 /// What programs run on, and how.
@@ -139,6 +166,10 @@ pub(crate) struct ArcJobFlags {
     /// The folder of the run
     #[arg(short, long, value_name = "DIR")]
     pub(crate) out: PathBuf,
+    /// Take the calls of this finished run that are the same, and the values of differs, and evaluate
+    /// only the others: those of new or changed programs and tasks
+    #[arg(long, value_name = "RUN")]
+    pub(crate) extend: Option<PathBuf>,
     /// The order in which programs see the elements of sets: cpython (as CPython 3.8 to 3.13 iterates
     /// them, bit-exact with the Python reference) or sorted
     #[arg(
@@ -200,6 +231,10 @@ pub(crate) struct ArcJobFlags {
     /// key, the largest key first; programs that are not in it come after
     #[arg(long, value_name = "FILE")]
     pub(crate) rank_by: Option<PathBuf>,
+    /// Never put samples of different tasks into one batch; results are the same, and `swathe bench`
+    /// measures the difference
+    #[arg(long)]
+    pub(crate) batch_within_task: bool,
     /// Measure the time of every primitive and program; the table is RUN/profile.parquet
     #[arg(long)]
     pub(crate) profile: bool,

@@ -8,132 +8,168 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow::array::{Array as _, AsArray, RecordBatch};
 use arrow::compute::concat_batches;
 use arrow::datatypes::{Float64Type, Int32Type, UInt32Type, UInt64Type};
-use swathe_arc::{Batt, Call, Fault, Output, Problem, SampleKey, Score, Task};
+use swathe_arc::{
+    Batt, BattCalls, Call, DifferCall, Fault, Output, Problem, Rating, SampleKey, Score, Task,
+    ToRun,
+};
 use swathe_run::store::run_folder::FolderError;
 use swathe_run::store::table_reader::{TableReader, column, number_column, string_column};
 
-use crate::arc_run::{ProgramRow, SampleRow, read_programs, read_samples};
+use crate::arc_run::{
+    DIFFERS, ProgramRow, SampleRow, find_differ_rows, read_programs, read_samples,
+};
 use crate::arc_table::{RESULTS, SPLITS};
+use crate::differ_parts::DifferRow;
 
-/// The calls of a finished run, by the samples and programs of a new one. A call is known if the program and the sample
-/// are the same, whatever their names and places: the sample with all demonstrations of its task.
+/// The calls and the values of differs of a finished run, by the samples and programs of a new one. A call is known if
+/// the program and the sample are the same, whatever their names and places: the sample with all demonstrations of its
+/// task.
 #[derive(Debug)]
 pub struct KnownCalls {
-    run: PathBuf,
-    /// The rows of each known sample in the table of the finished run.
+    calls: SampleTable,
+    /// For each program of the finished run the equal ones of the new run, ascending.
+    new_numbers: HashMap<String, Vec<usize>>,
+    /// None if the finished run has no differs.
+    values: Option<SampleTable>,
+    /// For each differ of the finished run the equal ones of the new run, ascending.
+    new_differs: Vec<Vec<usize>>,
+    /// The programs and differs of the new run that the finished one does not have.
+    left: ToRun,
+}
+
+/// A table of the finished run in which the rows of a sample are adjacent.
+#[derive(Debug)]
+struct SampleTable {
+    path: PathBuf,
+    columns: &'static [&'static str],
+    /// The rows of each known sample.
     rows: HashMap<SampleKey, Range<u64>>,
-    /// The rows of each row group of that table.
+    /// The rows of each row group.
     groups: Vec<Range<u64>>,
     /// Row groups that were read last.
     kept: Mutex<VecDeque<(usize, RecordBatch)>>,
-    /// For each program of the finished run the equal ones of the new run, ascending.
-    new_numbers: HashMap<String, Vec<usize>>,
-    /// The programs of the new run that the finished one does not have.
-    new_programs: Vec<usize>,
 }
 
 impl KnownCalls {
-    /// Finds what is known of these programs and samples.
+    /// Finds what is known of these programs, differs and samples.
     ///
     /// # Errors
     /// If a table of the finished run cannot be read.
     pub fn of(
         run: &Path,
         programs: &[ProgramRow],
+        differs: &[DifferRow],
         problems: &[Problem],
     ) -> Result<KnownCalls, FolderError> {
-        let mut by_digest: HashMap<&str, Vec<usize>> = HashMap::new();
-        for (number, program) in programs.iter().enumerate() {
-            by_digest.entry(&program.digest).or_default().push(number);
-        }
+        let mut programs = ByDigest::of(programs.iter().map(|program| program.digest.as_str()));
         let mut new_numbers = HashMap::new();
         for program in read_programs(run)? {
-            // Of equal programs of the finished run the first is enough.
-            if let Some(numbers) = by_digest.remove(program.digest.as_str()) {
-                new_numbers.insert(program.name, numbers);
-            }
+            new_numbers.insert(program.name, programs.take(&program.digest));
         }
-        let mut new_programs: Vec<usize> = by_digest.into_values().flatten().collect();
-        new_programs.sort_unstable();
+        new_numbers.retain(|_, numbers| !numbers.is_empty());
+        let mut differs = ByDigest::of(differs.iter().map(|differ| differ.digest.as_str()));
+        let differ_rows = find_differ_rows(run)?.unwrap_or_default();
+        let new_differs: Vec<Vec<usize>> = differ_rows
+            .iter()
+            .map(|row| differs.take(&row.digest))
+            .collect();
         let same = same_samples(&read_samples(run)?, problems);
-        let mut rows = rows_of_samples(run)?;
-        rows.retain(|key, _| same.contains(key));
+        let has_values = new_differs.iter().any(|numbers| !numbers.is_empty());
+        let values = has_values.then(|| SampleTable::of(run, DIFFERS, VALUE_COLUMNS, &same));
         Ok(KnownCalls {
-            run: run.to_owned(),
-            rows,
-            groups: row_groups(run)?,
-            kept: Mutex::default(),
+            calls: SampleTable::of(run, RESULTS, CALL_COLUMNS, &same)?,
             new_numbers,
-            new_programs,
+            values: values.transpose()?,
+            new_differs,
+            left: ToRun {
+                programs: programs.left(),
+                differs: differs.left(),
+            },
         })
     }
 
     /// Makes a workload run only what is not known.
     pub fn leave_out(&self, workload: &mut Batt) {
-        let samples = self.rows.keys().cloned().collect();
-        workload.run_only(self.new_programs.clone(), samples);
+        let samples = self.calls.rows.keys().cloned().collect();
+        workload.run_only(self.left.clone(), samples);
     }
 
     /// How many calls of the new run are known.
     pub fn n_calls(&self) -> u64 {
         let n_programs: usize = self.new_numbers.values().map(Vec::len).sum();
-        self.rows.len() as u64 * n_programs as u64
+        self.calls.rows.len() as u64 * n_programs as u64
     }
 
-    /// Adds the calls of a sample that are known to the new ones.
+    /// How many values of differs of the new run are known: with the expected output and without it, where both are
+    /// there, is one.
+    pub fn n_values(&self) -> u64 {
+        let n_differs: usize = self.new_differs.iter().map(Vec::len).sum();
+        self.calls.rows.len() as u64 * n_differs as u64
+    }
+
+    /// Adds what is known of a sample to what is new.
     ///
     /// # Errors
-    /// If the table of the finished run cannot be read.
-    pub fn complete(&self, problem: &Problem, calls: &mut Vec<Call>) -> Result<(), FolderError> {
+    /// If a table of the finished run cannot be read.
+    pub fn complete(&self, problem: &Problem, new: &mut BattCalls) -> Result<(), FolderError> {
         let key = (problem.task.name.clone(), problem.is_test, problem.index);
-        let Some(rows) = self.rows.get(&key) else {
-            return Ok(());
-        };
-        for (number, group) in self.groups.iter().enumerate() {
-            let (from, to) = (rows.start.max(group.start), rows.end.min(group.end));
-            if from >= to {
-                continue;
-            }
-            let batch = self.group(number)?;
-            let part = batch.slice((from - group.start) as usize, (to - from) as usize);
-            let table = self.run.join(format!("{RESULTS}.parquet"));
-            self.add(&part, calls)
-                .map_err(FolderError::damaged(&table))?;
-        }
+        let BattCalls { calls, differs } = new;
+        self.calls.read(&key, |_, batch| self.add(batch, calls))?;
         calls.sort_by_key(|call| call.program);
+        if let Some(values) = &self.values {
+            values.read(&key, |first, batch| self.add_values(first, batch, differs))?;
+            differs.sort_by_key(|call| call.differ);
+            let n_known: usize = self.new_differs.iter().map(Vec::len).sum();
+            if differs.len() != n_known + self.left.differs.len() {
+                let reason = format!("it lacks values of a sample of the task {}", key.0);
+                return Err(FolderError::damaged(&values.path)(reason));
+            }
+        }
         Ok(())
     }
 
-    /// A row group of the table. The last ones are kept, because samples are solved nearly in the order of their rows.
-    fn group(&self, number: usize) -> Result<RecordBatch, FolderError> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, batch)) = kept.iter().find(|(of, _)| *of == number) {
-            return Ok(batch.clone());
+    /// The columns of a differ's values are as they were, also where a value was too long to be kept.
+    fn add_values(
+        &self,
+        first: usize,
+        batch: &RecordBatch,
+        calls: &mut Vec<DifferCall>,
+    ) -> Result<(), String> {
+        let columns = |value: &str| -> Result<_, String> {
+            Ok((
+                string_column(batch, value)?,
+                number_column::<UInt32Type>(batch, &format!("{value}_score"))?,
+                string_column(batch, &format!("{value}_error"))?,
+            ))
+        };
+        let passes = [columns("without")?, columns("with")?];
+        for at in 0..batch.num_rows() {
+            let ratings = passes.each_ref().map(|(text, score, error)| {
+                let is_there = text.is_valid(at) || score.is_valid(at) || error.is_valid(at);
+                let output = match error.is_valid(at) {
+                    true => Err(fault(error.value(at))?),
+                    false if text.is_valid(at) => Ok(Output::from_text(text.value(at).into())),
+                    // It was too long to be kept: the table has neither its length nor its hash.
+                    false => Ok(Output {
+                        text: None,
+                        n_bytes: 0,
+                        hash: 0,
+                    }),
+                };
+                let score = score.is_valid(at).then(|| score.value(at) as u16);
+                Ok::<_, String>((Rating { output, score }, is_there))
+            });
+            let [without, with] = ratings;
+            let ((without, _), (with, has_with)) = (without?, with?);
+            let numbers = self.new_differs.get(first + at);
+            let numbers = numbers.ok_or("a sample has more values than there are differs")?;
+            calls.extend(numbers.iter().map(|&differ| DifferCall {
+                differ,
+                without: without.clone(),
+                with: has_with.then(|| with.clone()),
+            }));
         }
-        let mut table = TableReader::of_run(&self.run, RESULTS)?.columns(&[
-            "program",
-            "error_kind",
-            "equal",
-            "score",
-            "output",
-            "output_hash",
-            "output_bytes",
-        ]);
-        table.builder = table.builder.with_row_groups(vec![number]);
-        let mut batches = Vec::new();
-        table.for_each(|batch| {
-            batches.push(batch.clone());
-            Ok(())
-        })?;
-        let path = self.run.join(format!("{RESULTS}.parquet"));
-        let schema = batches.first().map(RecordBatch::schema);
-        let schema = schema.ok_or_else(|| FolderError::damaged(&path)("a row group is empty"))?;
-        let batch = concat_batches(&schema, &batches).map_err(FolderError::damaged(&path))?;
-        if kept.len() == N_KEPT_MAX {
-            kept.pop_front();
-        }
-        kept.push_back((number, batch.clone()));
-        Ok(batch)
+        Ok(())
     }
 
     fn add(&self, batch: &RecordBatch, calls: &mut Vec<Call>) -> Result<(), String> {
@@ -182,6 +218,116 @@ impl KnownCalls {
     }
 }
 
+/// The numbers of programs by their digests.
+struct ByDigest<'a>(HashMap<&'a str, Vec<usize>>);
+
+impl<'a> ByDigest<'a> {
+    fn of(digests: impl Iterator<Item = &'a str>) -> ByDigest<'a> {
+        let mut numbers: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (number, digest) in digests.enumerate() {
+            numbers.entry(digest).or_default().push(number);
+        }
+        ByDigest(numbers)
+    }
+
+    /// The programs of a digest. Of equal programs of the finished run the first is enough.
+    fn take(&mut self, digest: &str) -> Vec<usize> {
+        self.0.remove(digest).unwrap_or_default()
+    }
+
+    /// The others, ascending.
+    fn left(self) -> Vec<usize> {
+        let mut left: Vec<usize> = self.0.into_values().flatten().collect();
+        left.sort_unstable();
+        left
+    }
+}
+
+const CALL_COLUMNS: &[&str] = &[
+    "program",
+    "error_kind",
+    "equal",
+    "score",
+    "output",
+    "output_hash",
+    "output_bytes",
+];
+
+const VALUE_COLUMNS: &[&str] = &[
+    "without",
+    "without_score",
+    "without_error",
+    "with",
+    "with_score",
+    "with_error",
+];
+
+impl SampleTable {
+    /// The rows of these samples in a table.
+    fn of(
+        run: &Path,
+        table: &str,
+        columns: &'static [&'static str],
+        samples: &HashSet<SampleKey>,
+    ) -> Result<SampleTable, FolderError> {
+        let path = run.join(format!("{table}.parquet"));
+        let mut rows = rows_of_samples(&path)?;
+        rows.retain(|key, _| samples.contains(key));
+        Ok(SampleTable {
+            rows,
+            groups: row_groups(&path)?,
+            columns,
+            path,
+            kept: Mutex::default(),
+        })
+    }
+
+    /// Calls `add` with the rows of a sample, and the number of the first of them among the rows of the sample.
+    fn read(
+        &self,
+        sample: &SampleKey,
+        mut add: impl FnMut(usize, &RecordBatch) -> Result<(), String>,
+    ) -> Result<(), FolderError> {
+        let Some(rows) = self.rows.get(sample) else {
+            return Ok(());
+        };
+        for (number, group) in self.groups.iter().enumerate() {
+            let (from, to) = (rows.start.max(group.start), rows.end.min(group.end));
+            if from >= to {
+                continue;
+            }
+            let batch = self.group(number)?;
+            let part = batch.slice((from - group.start) as usize, (to - from) as usize);
+            add((from - rows.start) as usize, &part).map_err(FolderError::damaged(&self.path))?;
+        }
+        Ok(())
+    }
+
+    /// A row group of the table. The last ones are kept, because samples are solved nearly in the order of their rows.
+    fn group(&self, number: usize) -> Result<RecordBatch, FolderError> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, batch)) = kept.iter().find(|(of, _)| *of == number) {
+            return Ok(batch.clone());
+        }
+        let mut table = TableReader::open(&self.path)?.columns(self.columns);
+        table.builder = table.builder.with_row_groups(vec![number]);
+        let mut batches = Vec::new();
+        table.for_each(|batch| {
+            batches.push(batch.clone());
+            Ok(())
+        })?;
+        let schema = batches.first().map(RecordBatch::schema);
+        let damaged = FolderError::damaged(&self.path);
+        let schema = schema.ok_or_else(|| damaged("a row group is empty"))?;
+        let batch = concat_batches(&schema, &batches).map_err(FolderError::damaged(&self.path))?;
+        if kept.len() == N_KEPT_MAX {
+            kept.pop_front();
+        }
+        kept.push_back((number, batch.clone()));
+        Ok(batch)
+    }
+}
+
 fn fault(name: &str) -> Result<Fault, String> {
     let found = Fault::ALL.into_iter().find(|fault| fault.name() == name);
     found.ok_or_else(|| format!("it has an error {name:?}, which is not known"))
@@ -219,8 +365,8 @@ fn same_samples(then: &[SampleRow], now: &[Problem]) -> HashSet<SampleKey> {
 const N_KEPT_MAX: usize = 4;
 
 /// The rows of each row group of a table.
-fn row_groups(run: &Path) -> Result<Vec<Range<u64>>, FolderError> {
-    let table = TableReader::of_run(run, RESULTS)?;
+fn row_groups(table: &Path) -> Result<Vec<Range<u64>>, FolderError> {
+    let table = TableReader::open(table)?;
     let mut end = 0;
     let groups = table.builder.metadata().row_groups().iter().map(|group| {
         let start = end;
@@ -231,11 +377,11 @@ fn row_groups(run: &Path) -> Result<Vec<Range<u64>>, FolderError> {
 }
 
 /// The rows of each sample in a table: those of a sample are adjacent.
-fn rows_of_samples(run: &Path) -> Result<HashMap<SampleKey, Range<u64>>, FolderError> {
+fn rows_of_samples(table: &Path) -> Result<HashMap<SampleKey, Range<u64>>, FolderError> {
     let mut rows: HashMap<SampleKey, Range<u64>> = HashMap::new();
     let mut open: Option<(SampleKey, Range<u64>)> = None;
     let mut at_row = 0;
-    let table = TableReader::of_run(run, RESULTS)?.columns(&["task", "split", "sample"]);
+    let table = TableReader::open(table)?.columns(&["task", "split", "sample"]);
     table.for_each(|batch| {
         let (task, split) = (
             string_column(batch, "task")?,

@@ -7,13 +7,14 @@ pub mod arc_run;
 pub mod arc_table;
 mod command;
 mod demo;
-pub mod differ_files;
+pub mod differ_parts;
 mod flags;
 pub mod known_calls;
+mod outputs;
 mod page;
 pub mod program_input;
 mod program_keys;
-pub mod saved_programs;
+mod saved_programs;
 pub mod submission;
 pub mod task_input;
 
@@ -62,6 +63,7 @@ pub static PROGRAM: Program = Program {
         flags: "--profile",
         read: arc_run::read_operations,
     }),
+    bench_ways: &[("batched within a task", "--batch-within-task")],
 };
 
 #[cfg(test)]

@@ -10,15 +10,27 @@ use swathe_arc::Batt;
 use swathe_run::store::run_folder::{FolderError, write_file};
 
 use crate::arc_run::{Ranked, ranking};
+use crate::flags::LayoutName;
 
-pub use tokpidjin::save_tokpidjin;
-
-/// Writes the programs of a complete run that solve a task, or are the best at one, into a folder: each into a file of
-/// its name, minimised. Returns how many there are.
+/// Writes programs of a complete run into a folder, each into a file of its own, minimised, and returns how many there
+/// are. `workload` has the run's programs and differs; the rest is read from the tables of the run.
 ///
 /// # Errors
 /// If a table of the run cannot be read, or a file cannot be written.
-pub fn save_programs(run: &Path, workload: &Batt, to: &Path) -> Result<u64, FolderError> {
+pub(crate) fn save(
+    run: &Path,
+    workload: &Batt,
+    layout: LayoutName,
+    to: &Path,
+) -> Result<u64, FolderError> {
+    match layout {
+        LayoutName::Plain => save_plain(run, workload, to),
+        LayoutName::Tokpidjin => tokpidjin::save(run, workload, to),
+    }
+}
+
+/// The programs that solve a task, or are the best at one, under their names.
+fn save_plain(run: &Path, workload: &Batt, to: &Path) -> Result<u64, FolderError> {
     let kept: BTreeSet<usize> = ranking(run)?.values().flat_map(|r| kept(r)).collect();
     make_folder(to)?;
     let mut names: HashSet<String> = HashSet::new();

@@ -65,7 +65,8 @@ impl RawBatt {
         self.rejected.clone()
     }
 
-    /// What the function returns for each of many arguments, on this many threads.
+    /// What the function returns for each of many arguments, on this many threads: None where it would end with an
+    /// exception, and for each of these the number, the kind and the message.
     fn batch(
         &self,
         py: Python<'_>,
@@ -73,7 +74,7 @@ impl RawBatt {
         n_threads: usize,
         ordered: Py<PyAny>,
         function: Py<PyAny>,
-    ) -> PyResult<Vec<Py<PyTuple>>> {
+    ) -> PyResult<Returned> {
         let arguments = read_arguments(arguments)?;
         let makers = Makers { ordered, function };
         interruptible(py, |stop| {
@@ -81,6 +82,12 @@ impl RawBatt {
         })?
     }
 }
+
+/// The lists of each call, and the calls without any: number, kind, message.
+type Returned = (Vec<Option<Py<PyTuple>>>, Vec<(usize, &'static str, String)>);
+
+/// The lists of one call, or why it has none.
+type CallResult = Result<Py<PyTuple>, Fault>;
 
 /// Python's classes for values that it has no class for.
 struct Makers {
@@ -141,9 +148,9 @@ impl RawBatt {
         n_threads: usize,
         makers: &Makers,
         stop: &Stop,
-    ) -> PyResult<Vec<Py<PyTuple>>> {
+    ) -> PyResult<Returned> {
         let next = AtomicUsize::new(0);
-        let work = || -> PyResult<Vec<(usize, Py<PyTuple>)>> {
+        let work = || -> PyResult<Vec<(usize, CallResult)>> {
             let mut evaluator = Evaluator::new(&self.library, Order::Cpython, Limits::default());
             evaluator.watch(stop);
             let mut task: Option<&Arc<Vec<Sample>>> = None;
@@ -161,11 +168,18 @@ impl RawBatt {
                     input: &call.input,
                     expected: call.expected.as_ref(),
                 };
-                let mut values: Vec<Result<Value, Fault>> = Vec::with_capacity(self.rows.len());
-                evaluator.run(inputs, |_, result| {
-                    values.push(result.cloned().map_err(|fault| *fault));
+                let mut values: Vec<Value> = Vec::with_capacity(self.rows.len());
+                let mut failed: Option<Fault> = None;
+                evaluator.run(inputs, |_, result| match result {
+                    Ok(value) => values.push(value.clone()),
+                    Err(&fault) => {
+                        failed.get_or_insert(fault);
+                    }
                 });
-                let lists = Python::attach(|py| self.lists(py, values, makers))?;
+                let lists = match failed {
+                    Some(failed) => Err(failed),
+                    None => Ok(Python::attach(|py| self.lists(py, &values, makers))?),
+                };
                 made.push((number, lists));
             }
         };
@@ -179,23 +193,25 @@ impl RawBatt {
             });
             made.collect::<PyResult<Vec<_>>>()
         })?;
-        let mut made: Vec<(usize, Py<PyTuple>)> = made.into_iter().flatten().collect();
-        made.sort_unstable_by_key(|(number, _)| *number);
-        Ok(made.into_iter().map(|(_, lists)| lists).collect())
+        let mut lists: Vec<Option<Py<PyTuple>>> = Vec::new();
+        lists.resize_with(arguments.len(), || None);
+        let mut failures = Vec::new();
+        for (number, made) in made.into_iter().flatten() {
+            match made {
+                Ok(made) => lists[number] = Some(made),
+                Err(fault) => failures.push((number, fault.name(), message(fault))),
+            }
+        }
+        failures.sort_unstable_by_key(|(number, ..)| *number);
+        Ok((lists, failures))
     }
 
-    /// `(o, s)`; both are empty if the function would end with an exception.
-    fn lists(
-        &self,
-        py: Python<'_>,
-        values: Vec<Result<Value, Fault>>,
-        makers: &Makers,
-    ) -> PyResult<Py<PyTuple>> {
+    /// `(o, s)`.
+    fn lists(&self, py: Python<'_>, values: &[Value], makers: &Makers) -> PyResult<Py<PyTuple>> {
         let (o, s) = (PyList::empty(py), PyList::empty(py));
-        let values: Result<Vec<Value>, Fault> = values.into_iter().collect();
-        for (row, value) in self.rows.iter().zip(values.unwrap_or_default()) {
-            let (ordered, function) = (makers.ordered.bind(py), makers.function.bind(py));
-            let value = to_python(py, &value, ordered, Some(function))?;
+        let (ordered, function) = (makers.ordered.bind(py), makers.function.bind(py));
+        for (row, value) in self.rows.iter().zip(values) {
+            let value = to_python(py, value, ordered, Some(function))?;
             match &row.list {
                 RowList::Candidates { is_altered } => {
                     o.append((row.number, *is_altered, &row.task, value))?;
@@ -204,5 +220,14 @@ impl RawBatt {
             }
         }
         Ok(PyTuple::new(py, [o, s])?.unbind())
+    }
+}
+
+/// Why a call has no lists.
+fn message(fault: Fault) -> String {
+    match fault {
+        Fault::Timeout => "the function used up its work limit".to_owned(),
+        Fault::Memory => "the function used up its memory limit".to_owned(),
+        fault => format!("the function raised {}", fault.name()),
     }
 }

@@ -9,6 +9,7 @@ use crate::value::encode::Output;
 use crate::value::fault::Fault;
 use crate::workload::{Call, CallCollector, GridPrograms, KeptValues, Pairing, Problem, Stopped};
 use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 use swathe::{DeviceKind, Difference, Need, Size, Stop, Workload};
 
@@ -56,8 +57,21 @@ pub struct Batt {
     n_differs: usize,
     /// Whether differs see the answers of tests, where they are known. They must not if a submission is made.
     pub shows_tests: bool,
-    /// Samples of which the results of most programs are known, and the programs that still run on them.
-    known: (HashSet<SampleKey>, Vec<usize>),
+    /// Whether samples of different tasks never share a batch.
+    pub batches_within_task: bool,
+    /// Samples of which the results of most programs and differs are known.
+    known: HashSet<SampleKey>,
+    /// The programs and differs that still run on them.
+    left: ToRun,
+}
+
+/// The numbers of programs and differs that run on a sample, ascending.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToRun {
+    /// Programs.
+    pub programs: Vec<usize>,
+    /// Differs.
+    pub differs: Vec<usize>,
 }
 
 /// A sample: the task's name, whether it is a test, and its number.
@@ -68,13 +82,15 @@ pub type SampleKey = (String, bool, usize);
 pub struct BattCalls {
     /// A call for every program that runs on the task.
     pub calls: Vec<Call>,
-    /// A call for every differ, in their order.
+    /// A call for every differ that runs, in their order.
     pub differs: Vec<DifferCall>,
 }
 
 /// What one differ says about one sample.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DifferCall {
+    /// The differ's number.
+    pub differ: usize,
     /// With C = None.
     pub without: Rating,
     /// With C = the expected output; None if that is not known, or not shown.
@@ -123,20 +139,28 @@ impl Batt {
             n_programs,
             n_differs: differs.len(),
             shows_tests: true,
-            known: Default::default(),
+            batches_within_task: false,
+            known: HashSet::new(),
+            left: ToRun::default(),
         }
     }
 
-    /// From now on, only these programs, given in ascending order, run on these samples: the results of the others are
-    /// known from elsewhere, and solutions are without them.
-    pub fn run_only(&mut self, programs: Vec<usize>, samples: HashSet<SampleKey>) {
-        self.known = (samples, programs);
+    /// From now on, only these programs and differs run on these samples: the results of the others are known from
+    /// elsewhere, and solutions are without them.
+    pub fn run_only(&mut self, left: ToRun, samples: HashSet<SampleKey>) {
+        (self.known, self.left) = (samples, left);
     }
 
-    /// Whether only some programs run on a sample.
-    pub fn is_known(&self, problem: &Problem) -> bool {
+    /// What runs on a sample.
+    fn to_run(&self, problem: &Problem) -> ToRun {
         let key = (problem.task.name.clone(), problem.is_test, problem.index);
-        self.known.0.contains(&key)
+        match self.known.contains(&key) {
+            true => self.left.clone(),
+            false => ToRun {
+                programs: self.programs_for(&problem.task.name).collect(),
+                differs: (0..self.n_differs).collect(),
+            },
+        }
     }
 
     /// The numbers of the programs that run on a task.
@@ -207,7 +231,13 @@ impl Workload for Batt {
     const NAME: &'static str = GridPrograms::NAME;
 
     fn size(&self, problem: &Problem) -> Size {
-        self.programs.size(problem)
+        let mut size = self.programs.size(problem);
+        if self.batches_within_task {
+            let mut hasher = DefaultHasher::new();
+            problem.task.name.hash(&mut hasher);
+            size.class = hasher.finish() as u32;
+        }
+        size
     }
 
     fn need(&self, size: &Size, on: DeviceKind) -> Need {
@@ -233,17 +263,17 @@ impl Workload for Batt {
     ) -> Result<BattCalls, Stopped> {
         let sample = problem.sample();
         let is_shown = sample.output.is_some() && (self.shows_tests || !problem.is_test);
-        let (inputs, n_rated) = match is_shown {
-            true => (Inputs::with_expected(sample), 2 * self.n_differs),
-            false => (Inputs::from(sample), self.n_differs),
+        let (inputs, n_passes) = match is_shown {
+            true => (Inputs::with_expected(sample), 2),
+            false => (Inputs::from(sample), 1),
         };
-        let programs: Vec<usize> = match self.is_known(problem) {
-            true => self.known.1.clone(),
-            false => self.programs_for(&problem.task.name).collect(),
-        };
-        let rated = self.n_programs..self.n_programs + n_rated;
+        let ToRun { programs, differs } = self.to_run(problem);
         let mut calls = CallCollector::new(&self.programs, sample, programs.len());
-        let mut ratings: Vec<Rating> = Vec::with_capacity(n_rated);
+        let mut ratings: Vec<Rating> = Vec::with_capacity(n_passes * differs.len());
+        let rated = (0..n_passes).flat_map(|pass| {
+            let first = self.n_programs + pass * self.n_differs;
+            differs.iter().map(move |differ| first + differ)
+        });
         let all = programs.into_iter().chain(rated);
         let (library, n_programs) = (self.programs.library(), self.n_programs);
         let mut known: HashMap<usize, Rating> = HashMap::new();
@@ -263,8 +293,10 @@ impl Workload for Batt {
                 }
             }
         })?;
-        let mut with = ratings.split_off(self.n_differs).into_iter();
-        let differs = ratings.into_iter().map(|without| DifferCall {
+        let mut with = ratings.split_off(differs.len()).into_iter();
+        let differs = differs.iter().zip(ratings);
+        let differs = differs.map(|(&differ, without)| DifferCall {
+            differ,
             without,
             with: with.next(),
         });
@@ -286,13 +318,10 @@ impl Workload for Batt {
     ) -> Result<(), Difference> {
         self.programs.agree(&reference.calls, &other.calls, on)?;
         let pairs = reference.differs.iter().zip(&other.differs);
-        for (number, (expected, found)) in pairs.enumerate() {
+        for (expected, found) in pairs {
             if expected != found {
-                let name = self
-                    .programs
-                    .library()
-                    .names()
-                    .nth(self.n_programs + number);
+                let number = self.n_programs + expected.differ;
+                let name = self.programs.library().names().nth(number);
                 return Err(Difference {
                     field: format!("value of the differ {}", name.unwrap_or_default()),
                     expected: format!("{expected:?}"),

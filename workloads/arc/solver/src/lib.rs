@@ -42,7 +42,7 @@ mod task_json;
 mod value;
 mod workload;
 
-pub use batt::{Batt, BattCalls, DifferCall, Rating, SampleKey};
+pub use batt::{Batt, BattCalls, DifferCall, Rating, SampleKey, ToRun};
 pub use evaluate::library::{Counts, Library};
 pub use evaluate::meter::{Limits, Order, set_dialect, set_order};
 pub use evaluate::profile::StatementTime;

@@ -46,6 +46,7 @@ pub static PROGRAM: Program = Program {
     demo: Some(demo::DEMO),
     calibrate: Some(calibrate::calibrate),
     operations: None,
+    bench_ways: &[],
 };
 
 #[cfg(test)]

@@ -41,6 +41,7 @@ pub static PROGRAM: Program = Program {
     demo: Some(demo::DEMO),
     calibrate: None,
     operations: None,
+    bench_ways: &[],
 };
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use super::identity::Identity;
 use super::manifest::{self, Checksum, ManifestLine, RowFile, Spans};
 use super::own_files::remove_where;
 use super::table_file::{TableFile, check, check_length, row_bytes};
-use crate::store::rows::Rows;
+use crate::store::rows::{PartTable, Rows};
 use crate::store::table_reader::{TableReader, number_column, string_column};
 use swathe_formats::atomic_file::temporary_target;
 use swathe_formats::described_field::described;
@@ -124,7 +124,7 @@ impl<R: Rows> Part<R> {
     pub(super) fn take(&mut self) -> Option<Contents> {
         self.since.take()?;
         let columns = self.rows.take();
-        let files = self.rows.take_files();
+        let (files, tables) = (self.rows.take_files(), self.rows.take_tables());
         let spans = std::mem::take(&mut self.spans);
         let mut outcomes = std::mem::take(&mut self.outcomes);
         outcomes.sort_by_key(|outcome| outcome.problem);
@@ -140,6 +140,7 @@ impl<R: Rows> Part<R> {
             cuts,
             outcomes,
             files,
+            tables,
         })
     }
 }
@@ -151,6 +152,8 @@ pub(super) struct Contents {
     outcomes: Vec<OutcomeRow>,
     /// The files that the rows refer to.
     files: Vec<RowFile>,
+    /// Files that are written with the part.
+    tables: Vec<PartTable>,
 }
 
 /// Splits the rows into row groups so that every long stretch without a gap is a group of its own.
@@ -300,9 +303,11 @@ fn is_part_name(name: &str) -> bool {
         .is_some_and(|number| number.len() >= 6 && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Writes a part's files. They do not count until the manifest announces them.
+/// Writes a part's files. They do not count until the manifest announces them. `base` is the folder that the paths of
+/// the tables beside the rows are relative to.
 pub(super) fn write(
     folder: &Path,
+    base: &Path,
     number: u64,
     contents: &Contents,
     faults: &Faults,
@@ -310,6 +315,17 @@ pub(super) fn write(
     let part = format!("{number:06}.parquet");
     let path = folder.join(FOLDER_NAME).join(&part);
     let outcomes = outcomes_batch(&contents.outcomes).expect("the columns have one length");
+    let mut files = contents.files.clone();
+    for table in &contents.tables {
+        let path = base.join(&table.path);
+        let seal = retrying(faults, || write_batch(&path, &table.batch, &[], None))
+            .map_err(FolderError::write(&path))?;
+        path.parent().into_iter().for_each(sync_folder);
+        files.push(RowFile {
+            path: table.path.clone(),
+            seal,
+        });
+    }
     let rows_seal = retrying(faults, || {
         write_batch(&path, &contents.table, &contents.cuts, None)
     })
@@ -317,7 +333,7 @@ pub(super) fn write(
     let note = PartNote {
         rows: rows_seal.clone(),
         first_row: contents.first_row(),
-        files: contents.files.clone(),
+        files,
         outcomes_hash: batch_hash(&outcomes),
     };
     let outcomes_path = path.with_file_name(outcomes_name(&part));

@@ -9,7 +9,7 @@ use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt32Array
 use arrow::datatypes::{DataType, Schema};
 
 use super::ProgramRow;
-use super::samples::{numbers_by_name, read_programs, read_samples};
+use super::samples::{numbers_by_name, read_programs, read_sample_names};
 use super::tally::{Mark, tally};
 use swathe_formats::described_field::described;
 use swathe_run::store::run_folder::{FolderError, write_table};
@@ -39,7 +39,7 @@ pub(crate) fn batt_scores(
     programs: &[ProgramRow],
 ) -> Result<Vec<BattScore>, FolderError> {
     let mut n_demonstrations: HashMap<String, u32> = HashMap::new();
-    for sample in read_samples(run)?.into_iter().filter(|s| !s.is_test) {
+    for sample in read_sample_names(run)?.into_iter().filter(|s| !s.is_test) {
         *n_demonstrations.entry(sample.task).or_default() += 1;
     }
     let mut scores = Vec::new();

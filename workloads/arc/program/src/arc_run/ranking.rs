@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use super::Ranking;
-use super::samples::{numbers_by_name, read_programs, read_samples};
+use super::samples::{numbers_by_name, read_programs, read_sample_names};
 use super::tally::tally;
 use swathe_run::store::run_folder::FolderError;
 
@@ -74,7 +74,7 @@ pub fn ranking(run: &Path) -> Result<Ranking, FolderError> {
     let programs = read_programs(run)?;
     let numbers = numbers_by_name(&programs);
     let mut n_demonstrations: HashMap<String, u64> = HashMap::new();
-    for sample in read_samples(run)? {
+    for sample in read_sample_names(run)? {
         *n_demonstrations.entry(sample.task).or_default() += u64::from(!sample.is_test);
     }
     let mut ranking = Ranking::new();

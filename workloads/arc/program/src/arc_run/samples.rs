@@ -8,6 +8,7 @@ use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray, UInt32Arr
 use arrow::datatypes::{DataType, Schema, UInt32Type, UInt64Type};
 use swathe_arc::{Grid, Problem, Program, grid_from_value};
 
+use super::differ_rows::DIFFER_ROWS;
 use crate::arc_table::SPLITS;
 use swathe_formats::described_field::described;
 use swathe_run::store::run_folder::{FolderError, write_file, write_table};
@@ -29,6 +30,17 @@ pub struct SampleRow {
     pub input: Grid,
     /// The expected output, if it is known.
     pub expected: Option<Grid>,
+}
+
+/// Which sample of a run it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SampleName {
+    /// Its task.
+    pub(crate) task: String,
+    /// Whether it is a test, not a demonstration.
+    pub(crate) is_test: bool,
+    /// Its number among the demonstrations or the tests.
+    pub(crate) index: usize,
 }
 
 /// One program of a run.
@@ -88,8 +100,8 @@ pub fn write_inputs(
     )
 }
 
-/// Copies the tables of samples and programs from a shard to the merged run; all shards have the
-/// same.
+/// Copies the tables of samples, programs and differs, and programs that the run made, from a shard
+/// to the merged run; all shards have the same.
 ///
 /// # Errors
 /// If the run has no shards, or if a table cannot be read or written.
@@ -104,11 +116,16 @@ pub fn adopt_inputs(run: &Path) -> Result<(), FolderError> {
     let Some(shard) = folders.filter(|path| path.is_dir()).min() else {
         return Err(FolderError::NoRun { path: shards });
     };
-    for table in [SAMPLES, PROGRAMS] {
-        let name = format!("{table}.parquet");
-        let from = shard.join(&name);
-        let bytes = std::fs::read(&from).map_err(unreadable(&from))?;
-        write_file(&run.join(&name), &bytes)?;
+    let tables = [SAMPLES, PROGRAMS, DIFFER_ROWS].map(|table| format!("{table}.parquet"));
+    for entry in std::fs::read_dir(&shard)
+        .map_err(unreadable(&shard))?
+        .flatten()
+    {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if tables.contains(&name) || name.ends_with(".py") {
+            let bytes = std::fs::read(entry.path()).map_err(unreadable(&entry.path()))?;
+            write_file(&run.join(&name), &bytes)?;
+        }
     }
     Ok(())
 }
@@ -226,32 +243,46 @@ fn json(grid: &Grid) -> String {
 pub fn read_samples(run: &Path) -> Result<Vec<SampleRow>, FolderError> {
     let columns = ["task", "split", "sample", "input", "expected"];
     read_rows(run, SAMPLES, &columns, |batch| {
-        let (task, split) = (
-            string_column(batch, "task")?,
-            string_column(batch, "split")?,
-        );
         let (input, expected) = (
             string_column(batch, "input")?,
             string_column(batch, "expected")?,
         );
-        let index = column(batch, "sample")?
-            .as_primitive_opt::<UInt32Type>()
-            .ok_or("index is no number")?;
-        let row = |at: usize| {
+        let row = |(at, name): (usize, SampleName)| {
             let answer = expected
                 .is_valid(at)
                 .then(|| grid(expected.value(at)))
                 .transpose();
             Ok(SampleRow {
-                task: task.value(at).to_owned(),
-                is_test: split.value(at) == SPLITS[1],
-                index: index.value(at) as usize,
+                task: name.task,
+                is_test: name.is_test,
+                index: name.index,
                 input: grid(input.value(at))?,
                 expected: answer?,
             })
         };
-        (0..batch.num_rows()).map(row).collect()
+        names(batch)?.into_iter().enumerate().map(row).collect()
     })
+}
+
+/// The samples of a run, in order, without their grids.
+pub(crate) fn read_sample_names(run: &Path) -> Result<Vec<SampleName>, FolderError> {
+    read_rows(run, SAMPLES, &["task", "split", "sample"], names)
+}
+
+fn names(batch: &RecordBatch) -> Result<Vec<SampleName>, String> {
+    let (task, split) = (
+        string_column(batch, "task")?,
+        string_column(batch, "split")?,
+    );
+    let index = column(batch, "sample")?
+        .as_primitive_opt::<UInt32Type>()
+        .ok_or("index is no number")?;
+    let name = |at: usize| SampleName {
+        task: task.value(at).to_owned(),
+        is_test: split.value(at) == SPLITS[1],
+        index: index.value(at) as usize,
+    };
+    Ok((0..batch.num_rows()).map(name).collect())
 }
 
 /// The programs of a run, in order.
@@ -304,7 +335,7 @@ fn grid(text: &str) -> Result<Grid, String> {
     grid_from_value(&json, "a grid").map_err(|error| error.to_string())
 }
 
-fn read_rows<T>(
+pub(super) fn read_rows<T>(
     run: &Path,
     table: &str,
     columns: &[&str],

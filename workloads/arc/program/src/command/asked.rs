@@ -9,7 +9,7 @@ use swathe_arc::{Dialect, GridPrograms, Library, Limits, Order, Pairing, Program
 use swathe_command::cli_error::CliError;
 use swathe_run::store::run_folder::{RunJson, RunState};
 
-use super::check_kind;
+use super::{DIFFERS_SETTING, check_kind};
 use crate::flags::{
     ArcAskedFlags, ArcBattFlags, ArcJobFlags, LayoutName, OrderName, OutputsName, PairingName,
 };
@@ -21,8 +21,6 @@ pub(super) struct Asked<'a> {
     pub(super) pairing: PairingName,
     /// Whether differs run beside the programs.
     pub(super) has_differs: bool,
-    /// The finished run whose calls are taken.
-    pub(super) extend: Option<&'a Path>,
     pub(super) flags: &'a ArcJobFlags,
 }
 
@@ -32,7 +30,6 @@ impl<'a> Asked<'a> {
             files: &flags.programs,
             pairing: flags.pairing,
             has_differs: false,
-            extend: flags.extend.as_deref(),
             flags: job,
         }
     }
@@ -42,7 +39,6 @@ impl<'a> Asked<'a> {
             files: &flags.files,
             pairing: PairingName::All,
             has_differs: true,
-            extend: None,
             flags: &flags.job,
         }
     }
@@ -59,11 +55,12 @@ impl Asked<'_> {
         }
         if self.flags.save_programs.is_some() && is_shard {
             return Err(
-                CliError::usage("--save-programs needs the whole run, not a shard")
-                    .hint("leave --shard or --save-programs out"),
+                CliError::usage("--save-programs needs the whole run, not a shard").hint(
+                    "leave it out; after `swathe merge RUN` type `swathe arc save RUN --to DIR`",
+                ),
             );
         }
-        if self.extend.is_some() && self.pairing == PairingName::Own {
+        if self.flags.extend.is_some() && self.pairing == PairingName::Own {
             return Err(CliError::usage("--extend needs --pairing all")
                 .hint("programs on their own tasks are quick to run again"));
         }
@@ -80,21 +77,6 @@ impl Asked<'_> {
             .hint("leave --pairing or --harvest out"));
         }
         Ok(())
-    }
-
-    /// The tools that read this layout know one dialect.
-    pub(super) fn check_layout(&self, input: &ProgramInput) -> Result<(), CliError> {
-        let is_other = |program: &Program| program.dialect != Dialect::Batt;
-        let other = input.programs.iter().position(is_other);
-        match (self.flags.layout, other) {
-            (LayoutName::Tokpidjin, Some(other)) => Err(CliError::usage(format!(
-                "--layout tokpidjin is for programs of the dialect batt, and {} is in {}",
-                input.files_of_programs[other].display(),
-                input.programs[other].dialect.name()
-            ))
-            .hint("leave --layout out")),
-            _ => Ok(()),
-        }
     }
 
     /// The programs as they run alone, with the settings of the flags.
@@ -122,6 +104,21 @@ impl Asked<'_> {
     }
 }
 
+/// The tools that read a layout may know one dialect.
+pub(super) fn check_layout(layout: LayoutName, input: &ProgramInput) -> Result<(), CliError> {
+    let is_other = |program: &Program| program.dialect != Dialect::Batt;
+    let other = input.programs.iter().position(is_other);
+    match (layout, other) {
+        (LayoutName::Tokpidjin, Some(other)) => Err(CliError::usage(format!(
+            "--layout tokpidjin is for programs of the dialect batt, and {} is in {}",
+            input.files_of_programs[other].display(),
+            input.programs[other].dialect.name()
+        ))
+        .hint("leave --layout out")),
+        _ => Ok(()),
+    }
+}
+
 /// Refuses a run whose calls a new run with these settings would not repeat.
 pub(super) fn check_extended(
     run: &Path,
@@ -141,9 +138,12 @@ pub(super) fn check_extended(
         let then = before.identity.version;
         return refused(format!("version {then} made the run, this is {version}"));
     }
-    for name in ["pairing", "order", "outputs", "call-work", "call-memory"] {
+    let names = ["pairing", "order", "outputs", "call-work", "call-memory"];
+    for name in names.into_iter().chain([DIFFERS_SETTING]) {
         let (then, now) = (before.identity.settings.get(name), settings.get(name));
-        if then != now {
+        // A run without differs has no values of differs to take.
+        let has_none = name == DIFFERS_SETTING && (then.is_none() || now.is_none());
+        if then != now && !has_none {
             let text = |value: Option<&Value>| value.map_or("not set".to_owned(), Value::to_string);
             return refused(format!("--{name} was {}, and is {}", text(then), text(now)));
         }

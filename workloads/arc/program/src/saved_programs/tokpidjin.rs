@@ -2,16 +2,15 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use swathe_arc::{Batt, Evaluator, Library, Limits, Order, Problem, Program, Task};
+use swathe_arc::{Batt, Evaluator, Library, Limits, Order, Program, Sample, Task};
 use swathe_run::store::run_folder::{FolderError, write_file};
 
 use super::make_folder;
 use super::md5::md5_hex;
-use crate::arc_run::{batt_scores, differ_scores, read_programs};
-use crate::differ_files::DifferRow;
+use crate::arc_run::{batt_scores, differ_scores, find_differ_rows, read_programs, read_samples};
+use crate::differ_parts::DifferRow;
 
 /// As many programs, and differs, of a task are kept.
 const N_OF_TASK_MAX: usize = 32;
@@ -21,21 +20,10 @@ const N_OF_TASK_MAX: usize = 32;
 ///
 /// A program is kept for a task if it gets a sample right and is one of the 32 best, or if it is the best. Its file is
 /// `solver_dir/solve_<task>/<score>/<time class>/<md5>.py`, and the same in `solver_md5`; likewise for differs.
-///
-/// # Errors
-/// If a table of the run cannot be read, or a file cannot be written.
-pub fn save_tokpidjin(
-    run: &Path,
-    workload: &Batt,
-    differs: &[DifferRow],
-    problems: &[Problem],
-    to: &Path,
-) -> Result<u64, FolderError> {
-    let tasks: HashMap<&str, &Arc<Task>> = problems
-        .iter()
-        .map(|p| (p.task.name.as_str(), &p.task))
-        .collect();
+pub(super) fn save(run: &Path, workload: &Batt, to: &Path) -> Result<u64, FolderError> {
+    let tasks = read_tasks(run)?;
     let programs = read_programs(run)?;
+    let differs = find_differ_rows(run)?.unwrap_or_default();
     let sums = match differs.is_empty() {
         true => HashMap::new(),
         false => differ_scores(run)?,
@@ -49,9 +37,9 @@ pub fn save_tokpidjin(
             continue;
         }
         let program = workload.program(score.program as usize);
-        let class = time_class(&program, tasks[score.task.as_str()]);
+        let class = time_class(&program, &tasks[&score.task]);
         let place = |sum: u64| format!("solve_{}/{sum}/{class}", score.task);
-        save(
+        write(
             to,
             "solver",
             &place(score.batt_score),
@@ -72,14 +60,35 @@ pub fn save_tokpidjin(
             {
                 *n_of_task += 1;
                 let text = workload.differ(number).unguarded_definition("differ");
-                save(to, "differ", &place(*sum), &text)?;
+                write(to, "differ", &place(*sum), &text)?;
             }
         }
     }
     Ok(n_saved)
 }
 
-fn save(to: &Path, kind: &str, place: &str, definition: &str) -> Result<(), FolderError> {
+/// The tasks of a run, by name.
+fn read_tasks(run: &Path) -> Result<HashMap<String, Task>, FolderError> {
+    let mut tasks: HashMap<String, Task> = HashMap::new();
+    for row in read_samples(run)? {
+        let task = tasks.entry(row.task.clone()).or_insert_with(|| Task {
+            name: row.task,
+            train: Vec::new(),
+            test: Vec::new(),
+        });
+        let samples = match row.is_test {
+            true => &mut task.test,
+            false => &mut task.train,
+        };
+        samples.push(Sample {
+            input: row.input,
+            output: row.expected,
+        });
+    }
+    Ok(tasks)
+}
+
+fn write(to: &Path, kind: &str, place: &str, definition: &str) -> Result<(), FolderError> {
     let text = format!("from dsl import *\nfrom constants import *\n\n\n{definition}");
     let name = format!("{}.py", md5_hex(&text));
     for folder in [format!("{kind}_md5"), format!("{kind}_dir/{place}")] {

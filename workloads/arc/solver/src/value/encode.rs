@@ -68,15 +68,34 @@ impl Output {
             let text = std::str::from_utf8(&out.kept).expect("only ASCII is written");
             Arc::from(text)
         });
-        let [first, ..] = hash.as_bytes().as_chunks::<16>().0 else {
-            unreachable!("a hash has 32 bytes")
-        };
         Output {
             text,
             n_bytes,
-            hash: u128::from_le_bytes(*first),
+            hash: first_bytes(&hash),
         }
     }
+
+    /// The output that has this encoding.
+    ///
+    /// ```
+    /// use swathe_arc::{Output, Value};
+    /// let output = Output::of(&Value::Int(7), 100);
+    /// assert_eq!(Output::from_text("7".into()), output);
+    /// ```
+    pub fn from_text(text: Arc<str>) -> Output {
+        Output {
+            n_bytes: text.len(),
+            hash: first_bytes(&blake3::hash(text.as_bytes())),
+            text: Some(text),
+        }
+    }
+}
+
+fn first_bytes(hash: &blake3::Hash) -> u128 {
+    let [first, ..] = hash.as_bytes().as_chunks::<16>().0 else {
+        unreachable!("a hash has 32 bytes")
+    };
+    u128::from_le_bytes(*first)
 }
 
 /// An encoding under construction. Text beyond the limit is hashed and dropped.
