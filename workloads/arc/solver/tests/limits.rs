@@ -300,6 +300,37 @@ fn integers_beyond_64_bits() {
 }
 
 #[test]
+fn integers_beyond_64_bits_are_written_in_programs() {
+    let ten_to_20 = "100_000_000_000_000_000_000";
+    for (call, wanted) in [
+        (ten_to_20, "100000000000000000000"),
+        ("-9223372036854775809", "-9223372036854775809"),
+        (
+            "add(A, (-9223372036854775809, ONE))",
+            r#"{"tuple":[90776627963145224191,100000000000000000001]}"#,
+        ),
+        ("subtract(A, 99_999_999_999_999_999_999)", "1"),
+        ("equality(A, multiply(10000000000, 10000000000))", "true"),
+        ("size(insert(A, initset(A)))", "1"),
+        (
+            "apply(rbind(add, A), (ONE, TWO))",
+            r#"{"tuple":[100000000000000000001,100000000000000000002]}"#,
+        ),
+    ] {
+        let call = call.replace('A', ten_to_20);
+        check(&format!("return {call}"), Ok(wanted));
+    }
+    check(
+        "return canvas(ZERO, (9223372036854775808, ONE))",
+        Err(Fault::Memory),
+    );
+    check(
+        "f = 9223372036854775808\nreturn f(I)",
+        Err(Fault::TypeError),
+    );
+}
+
+#[test]
 fn the_first_failure_in_program_order_decides() {
     // The dead statement fails first, though the other failure is in a node that an earlier program made.
     let text = "
