@@ -72,6 +72,8 @@ fn work_is_charged_as_python_takes_time() {
          return (size(intersection(x, y)), size(difference(x, y)))",
         Ok(r#"{"tuple":[6000,6000]}"#),
     );
+    // Python repeats the same rows.
+    check("return height(upscale(I, 4500))", Ok("9000"));
     // Python hashes the grid again for each of 5,400 cells, 20 seconds long.
     check(
         "return recolor(upscale(I, 500), asindices(upscale(I, 30)))",
