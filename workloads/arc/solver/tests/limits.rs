@@ -175,6 +175,36 @@ fn frames_are_counted_as_in_cpython() {
 }
 
 #[test]
+fn frames_depend_on_the_first_argument() {
+    // How deep a function can be nested in `identity` before CPython 3.11 raises a RecursionError, less 490: on an empty
+    // set, on a number, and on an object.
+    for (function, n_max) in [
+        ("center", [503, 504, 502]),
+        ("backdrop", [506, 506, 503]),
+        ("numcolors", [504, 505, 504]),
+        ("cmirror", [503, 503, 502]),
+        ("dmirror", [504, 504, 503]),
+        ("palette", [505, 506, 505]),
+    ] {
+        for (argument, n_max) in ["ofcolor(I, NINE)", "ONE", "asobject(I)"]
+            .into_iter()
+            .zip(n_max)
+        {
+            let at = |n: i32| {
+                let inner = format!(
+                    "f = lbind(compose, identity)\n    a = power(f, 490)\n    b = a({function})"
+                );
+                let outer = format!("c = power(f, {n})\n    d = c(b)\n    return d({argument})");
+                outcome(&format!("def p(I):\n    {inner}\n    {outer}\n"))
+            };
+            let call = format!("{function}({argument}): {n_max}");
+            assert_ne!(at(n_max), Err(Fault::RecursionError), "{call}");
+            assert_eq!(at(n_max + 1), Err(Fault::RecursionError), "{call}");
+        }
+    }
+}
+
+#[test]
 fn integers_beyond_64_bits() {
     check(
         "f = power(double, 62)\nreturn f(1)",
