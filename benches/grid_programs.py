@@ -43,8 +43,9 @@ def main():
     swathe, programs, tasks, dsl, run = sys.argv[1:6]
     n_calls, n_ended = [int(n) for n in sys.argv[6:]] + [3000, 60][len(sys.argv) - 6 :]
     seconds = None if Path(run).exists() else run_swathe(swathe, programs, tasks, run)
-    table = pyarrow.parquet.read_table(Path(run) / "results.parquet", columns=COLUMNS)
-    ends = pyarrow.compute.is_in(table["outcome"].cast("string"), pyarrow.array(LIMITS)).to_numpy()
+    file = pyarrow.parquet.ParquetFile(Path(run) / "results.parquet")
+    outcomes = file.read(columns=["outcome"])["outcome"].cast("string")
+    ends = pyarrow.compute.is_in(outcomes, pyarrow.array(LIMITS)).to_numpy()
     n_all, spent = len(ends), 0
     if seconds:
         print(f"swathe: {n_all:,} calls, {seconds:.1f} s of processor time, {n_all / seconds:,.0f} calls/s")
@@ -52,8 +53,7 @@ def main():
         rows = wanted.nonzero()[0].tolist()
         if not rows:
             continue
-        picked = sorted(random.Random(SEED).sample(rows, min(n_wanted, len(rows))))
-        calls = table.take(picked).to_pylist()
+        calls = rows_of(file, random.Random(SEED).sample(rows, min(n_wanted, len(rows))))
         answers = run_python(calls, programs, tasks, dsl)
         times = sorted(answer["seconds"] for answer in answers)
         spent += sum(times) / len(times) * len(rows)
@@ -72,6 +72,16 @@ def run_swathe(swathe, programs, tasks, run):
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
+
+
+def rows_of(file, picked):
+    """These rows of a table whose outputs may be larger than memory."""
+    picked, calls, first = set(picked), [], 0
+    for batch in file.iter_batches(batch_size=10_000, columns=COLUMNS):
+        here = [k for k in range(len(batch)) if first + k in picked]
+        calls += batch.take(here).to_pylist() if here else []
+        first += len(batch)
+    return calls
 
 
 def run_python(calls, programs, tasks, dsl):
