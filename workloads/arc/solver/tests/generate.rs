@@ -176,6 +176,44 @@ fn mutants_are_new_programs_that_can_be_read() {
     }
 }
 
+#[test]
+fn large_numbers_are_written_merged_and_mutated() {
+    let line = "    return add((99999999999999999999, -9223372036854775809), size(I))\n";
+    let programs = read_back(&format!("def a(I):\n{line}"));
+    let other = read_back(&format!(
+        "def a(I):\n{}",
+        line.replace("775809)", "775810)")
+    ));
+    assert_ne!(programs[0].digest(), other[0].digest());
+    let tasks = tasks(22);
+    let wanted = results(programs.clone(), &tasks);
+    let first = wanted[0].as_ref().expect("a pair");
+    assert!(
+        first.starts_with(r#"{"tuple":[10000000000000000"#),
+        "{first}"
+    );
+    for again in [
+        read_back(&programs_text(&programs, Dialect::ArcDsl)),
+        parse("batt.py", &combined(&programs, &[])).programs,
+    ] {
+        assert_eq!(results(again, &tasks), wanted);
+    }
+    let one = read_back("def b(I):\n    return add(size(I), 99999999999999999999)\n");
+    let text = programs_text(
+        &mutants(&[programs.clone(), one].concat(), 3, 200),
+        Dialect::ArcDsl,
+    );
+    assert!(text.contains("(99999999999999999999, -9223372036854775809)"));
+    assert!(text.contains("add(x1, 99999999999999999999)"));
+    assert!(text.contains("add(x1, THREE)"));
+    read_back(&text);
+    assert!(
+        Library::new(programs)
+            .text(0)
+            .contains("99999999999999999999")
+    );
+}
+
 /// Every statement of every program as a program of its own, one at a time, is the oracle.
 #[test]
 fn a_harvest_has_every_node_that_is_right() {

@@ -72,6 +72,8 @@ fn work_is_charged_as_python_takes_time() {
          return (size(intersection(x, y)), size(difference(x, y)))",
         Ok(r#"{"tuple":[6000,6000]}"#),
     );
+    // Python repeats the same rows.
+    check("return height(upscale(I, 4500))", Ok("9000"));
     // Python hashes the grid again for each of 5,400 cells, 20 seconds long.
     check(
         "return recolor(upscale(I, 500), asindices(upscale(I, 30)))",
@@ -204,6 +206,36 @@ fn frames_are_counted_as_in_cpython() {
 }
 
 #[test]
+fn frames_depend_on_the_first_argument() {
+    // How deep a function can be nested in `identity` before CPython 3.11 raises a RecursionError, less 490: on an empty
+    // set, on a number, and on an object.
+    for (function, n_max) in [
+        ("center", [503, 504, 502]),
+        ("backdrop", [506, 506, 503]),
+        ("numcolors", [504, 505, 504]),
+        ("cmirror", [503, 503, 502]),
+        ("dmirror", [504, 504, 503]),
+        ("palette", [505, 506, 505]),
+    ] {
+        for (argument, n_max) in ["ofcolor(I, NINE)", "ONE", "asobject(I)"]
+            .into_iter()
+            .zip(n_max)
+        {
+            let at = |n: i32| {
+                let inner = format!(
+                    "f = lbind(compose, identity)\n    a = power(f, 490)\n    b = a({function})"
+                );
+                let outer = format!("c = power(f, {n})\n    d = c(b)\n    return d({argument})");
+                outcome(&format!("def p(I):\n    {inner}\n    {outer}\n"))
+            };
+            let call = format!("{function}({argument}): {n_max}");
+            assert_ne!(at(n_max), Err(Fault::RecursionError), "{call}");
+            assert_eq!(at(n_max + 1), Err(Fault::RecursionError), "{call}");
+        }
+    }
+}
+
+#[test]
 fn integers_beyond_64_bits() {
     check(
         "f = power(double, 62)\nreturn f(1)",
@@ -278,6 +310,8 @@ fn integers_beyond_64_bits() {
             r#"{"tuple":[85070591730234615847396907784232501249,85070591730234615847396907784232501251]}"#,
         ),
         ("interval(b, ONE, ONE)", r#"{"tuple":[]}"#),
+        ("interval(T, b, b)", r#"{"tuple":[1]}"#),
+        ("interval(T, F, invert(b))", r#"{"tuple":[1]}"#),
         ("repeat(ONE, invert(b))", r#"{"tuple":[]}"#),
         ("crop(I, ORIGIN, (b, b))", r#"{"grid":[[1,2,3],[4,5,6]]}"#),
         ("index(I, (b, ZERO))", "null"),
@@ -310,6 +344,7 @@ fn integers_beyond_64_bits() {
         ("canvas(ZERO, (b, ONE))", Fault::Memory),
         ("interval(ZERO, b, ONE)", Fault::Memory),
         ("interval(b, ONE, ZERO)", Fault::ValueError),
+        ("interval(I, I, b)", Fault::TypeError),
         ("add(b, ONE, ONE)", Fault::TypeError),
         ("multiply(((), ()), b)", Fault::OverflowError),
         ("divide(b, ZERO)", Fault::ZeroDivisionError),
@@ -328,6 +363,37 @@ fn integers_beyond_64_bits() {
         };
         check(&format!("{big}{call}"), Err(wanted));
     }
+}
+
+#[test]
+fn integers_beyond_64_bits_are_written_in_programs() {
+    let ten_to_20 = "100_000_000_000_000_000_000";
+    for (call, wanted) in [
+        (ten_to_20, "100000000000000000000"),
+        ("-9223372036854775809", "-9223372036854775809"),
+        (
+            "add(A, (-9223372036854775809, ONE))",
+            r#"{"tuple":[90776627963145224191,100000000000000000001]}"#,
+        ),
+        ("subtract(A, 99_999_999_999_999_999_999)", "1"),
+        ("equality(A, multiply(10000000000, 10000000000))", "true"),
+        ("size(insert(A, initset(A)))", "1"),
+        (
+            "apply(rbind(add, A), (ONE, TWO))",
+            r#"{"tuple":[100000000000000000001,100000000000000000002]}"#,
+        ),
+    ] {
+        let call = call.replace('A', ten_to_20);
+        check(&format!("return {call}"), Ok(wanted));
+    }
+    check(
+        "return canvas(ZERO, (9223372036854775808, ONE))",
+        Err(Fault::Memory),
+    );
+    check(
+        "f = 9223372036854775808\nreturn f(I)",
+        Err(Fault::TypeError),
+    );
 }
 
 #[test]

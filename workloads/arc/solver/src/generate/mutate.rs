@@ -196,6 +196,7 @@ fn change_constant(program: &mut Program, of: &Alternatives, chance: &mut Chance
             };
             Constant::Int(chance.one_of(numbers)?)
         }
+        Constant::Big(_) => Constant::Int(chance.one_of((0..10).collect())?),
         Constant::Primitive(p) => Constant::Primitive(chance.one_of(of.passed.get(p)?.clone())?),
         Constant::Tuple(_) if operand_type(arg, &[]) == ResultType::Pair => {
             let named = PAIR_NAMES.map(|name| Constant::imported(name, program.dialect));

@@ -132,6 +132,7 @@ fn constant(c: &Constant) -> String {
         Constant::None => "None".into(),
         Constant::Bool(b) => if *b { "True" } else { "False" }.into(),
         Constant::Int(n) => n.to_string(),
+        Constant::Big(n) => n.to_string(),
         Constant::Primitive(p) => PRIMITIVES[*p as usize].name.into(),
         Constant::Tuple(items) => {
             let items: Vec<String> = items.iter().map(constant).collect();

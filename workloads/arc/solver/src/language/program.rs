@@ -4,6 +4,8 @@ use crate::language::dialect::Dialect;
 use crate::language::primitive::primitive_in;
 use crate::value::Value;
 use crate::value::fault::Result;
+use crate::value::integer::BigInteger;
+use std::rc::Rc;
 
 /// A straight-line program: statements that call functions on earlier results, and one output.
 ///
@@ -106,6 +108,8 @@ pub(crate) enum Constant {
     None,
     Bool(bool),
     Int(i64),
+    /// An integer beyond 64 bits, boxed so that constants stay small.
+    Big(Box<BigInteger>),
     Primitive(u16),
     Tuple(Vec<Constant>),
 }
@@ -116,6 +120,7 @@ impl Constant {
             Constant::None => Value::None,
             Constant::Bool(b) => Value::Bool(*b),
             Constant::Int(n) => Value::Int(*n),
+            Constant::Big(n) => Value::Big(Rc::new((**n).clone())),
             Constant::Primitive(p) => Value::Primitive(*p),
             Constant::Tuple(items) => {
                 return Value::tuple(items.iter().map(Constant::value).collect::<Result<_>>()?);
@@ -132,6 +137,15 @@ impl Constant {
             Some(Value::Primitive(p)) => Some(Constant::Primitive(p)),
             _ => None,
         })
+    }
+
+    /// The integer with these decimal digits, after a sign if it is negative.
+    pub(crate) fn integer(text: &str) -> Option<Constant> {
+        match text.parse().ok()? {
+            Value::Int(n) => Some(Constant::Int(n)),
+            Value::Big(n) => Some(Constant::Big(Box::new((*n).clone()))),
+            _ => None,
+        }
     }
 
     /// The constant that Python itself has under this name.

@@ -95,7 +95,7 @@ pub(crate) fn operand_type(operand: &Operand, results: &[ResultType]) -> ResultT
         Operand::Constant(constant) => match constant {
             Constant::None => Any,
             Constant::Bool(_) => Bool,
-            Constant::Int(_) => Int,
+            Constant::Int(_) | Constant::Big(_) => Int,
             Constant::Primitive(_) => Function,
             Constant::Tuple(items) => match items.as_slice() {
                 [Constant::Int(_), Constant::Int(_)] => Pair,

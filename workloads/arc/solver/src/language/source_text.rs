@@ -170,6 +170,7 @@ fn call_text(statement: &Statement, dialect: Dialect, result: &dyn Fn(u32) -> St
                 Operand::Constant(Constant::Int(n)) if int_name(*n, None, dialect).is_none() => {
                     format!("({n})")
                 }
+                Operand::Constant(Constant::Big(n)) => format!("({n})"),
                 f => operand_text(f, None, dialect, result),
             };
             format!("{callee}({})", args.join(", "))
@@ -201,6 +202,7 @@ fn constant_text(constant: &Constant, parameter: Option<&str>, dialect: Dialect)
             Some(name) => name,
             None => n.to_string(),
         },
+        Constant::Big(n) => n.to_string(),
         Constant::Primitive(p) => PRIMITIVES[*p as usize].name.to_owned(),
         Constant::Tuple(items) => {
             let named = PAIR_NAMES
@@ -291,6 +293,11 @@ mod tests {
             ),
             (Dialect::ArcDsl, "I", "return I"),
             (Dialect::ArcDsl, "I", "return -17"),
+            (
+                Dialect::ArcDsl,
+                "I",
+                "x1 = add(99999999999999999999, (-9223372036854775809, 0))\n    return (-99999999999999999999)(x1)",
+            ),
             (
                 Dialect::ArcDsl,
                 "I",

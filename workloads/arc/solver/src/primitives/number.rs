@@ -3,7 +3,10 @@
 use crate::value::Value;
 use crate::value::fault::{Fault, Result};
 use crate::value::float;
+use crate::value::integer;
 use crate::value::operator as op;
+use num_bigint::Sign;
+use std::cmp::Ordering;
 
 type Binary = fn(&Value, &Value) -> Result;
 
@@ -152,18 +155,18 @@ pub(crate) fn interval(a: &[Value]) -> Result {
 /// `interval` where an end or the step exceeds 64 bits.
 #[cold]
 fn wide_interval(a: &[Value]) -> Result {
+    let number = |k: usize| integer::widened(&a[k]).ok_or(Fault::TypeError);
+    let (mut at, stop, step) = (number(0)?, number(1)?, number(2)?);
+    let before_stop = match step.sign() {
+        Sign::Plus => Ordering::Less,
+        Sign::Minus => Ordering::Greater,
+        Sign::NoSign => return Err(Fault::ValueError),
+    };
     let mut all = Vec::new();
-    let (stop, step) = (&a[1], &a[2]);
-    let is_rising = op::less(&Value::Int(0), step)?;
-    let is_falling = op::less(step, &Value::Int(0))?;
-    let mut at = a[0].clone();
-    while is_rising && op::less(&at, stop)? || is_falling && op::less(stop, &at)? {
-        crate::evaluate::meter::build(1, 16)?;
-        let next = op::add(&at, step)?;
-        all.push(std::mem::replace(&mut at, next));
-    }
-    if !(is_rising || is_falling) {
-        return Err(Fault::ValueError);
+    while at.cmp(&stop) == before_stop {
+        crate::evaluate::meter::build(at.bits() as usize / 64 + 3, 8)?;
+        all.push(integer::narrowed(at.clone()));
+        at += &step;
     }
     Value::tuple(all)
 }

@@ -3,7 +3,7 @@
 use super::collection::packed_set;
 use super::extent::{bounds, corner};
 use super::patch::{range, shifted};
-use crate::evaluate::meter;
+use crate::evaluate::meter::{self, Usage};
 use crate::set;
 use crate::set_order::recipe::Recipe;
 use crate::set_order::table::PackedTable;
@@ -29,6 +29,9 @@ pub(crate) fn upscale(a: &[Value]) -> Result {
     upscaled_object(&a[0], &a[1])
 }
 
+/// Cells of repeated rows that are copied here for one unit of work.
+const N_REPEATED_CELLS_UNIT: usize = 64;
+
 /// Every row, every value or both repeated.
 pub(crate) fn upscaled(grid: &Value, factor: &Value, (rows, values): (bool, bool)) -> Result {
     let times = |is_repeated: bool| -> Result<usize> {
@@ -40,7 +43,12 @@ pub(crate) fn upscaled(grid: &Value, factor: &Value, (rows, values): (bool, bool
     };
     if let Some(g) = dense(grid) {
         let (n, m) = (times(rows)?, times(values)?);
-        meter::build(g.cells().len().saturating_mul(n).saturating_mul(m), 1)?;
+        // Python makes each wide row once and repeats it, which takes no work for each cell.
+        let n_cells = g.cells().len().saturating_mul(n).saturating_mul(m);
+        meter::charge(Usage {
+            work: (n_cells / N_REPEATED_CELLS_UNIT) as u64,
+            bytes: n_cells as u64,
+        })?;
         let mut cells = Vec::with_capacity(g.cells().len() * n * m);
         for row in g.rows() {
             let mut wide = Vec::with_capacity(row.len() * m);

@@ -1,6 +1,7 @@
 //! Integers beyond 64 bits.
 //!
-//! They come about only where arithmetic on smaller ones overflows; all other code computes with 64 bits.
+//! They come about where arithmetic on smaller ones overflows, and from the text of programs; all other code computes
+//! with 64 bits.
 
 use crate::evaluate::meter;
 use crate::value::Value;

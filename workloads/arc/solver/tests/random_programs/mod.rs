@@ -73,7 +73,7 @@ impl Dice {
     }
 
     fn argument(&mut self, n_lines: usize, depth: usize) -> String {
-        const NUMBERS: [&str; 20] = [
+        const NUMBERS: [&str; 22] = [
             "ZERO",
             "ONE",
             "TWO",
@@ -94,6 +94,8 @@ impl Dice {
             "-2147483649",
             "9223372036854775807",
             "-9223372036854775808",
+            "-9223372036854775809",
+            "18446744073709551617",
         ];
         const PLACES: [&str; 9] = [
             "DOWN",

@@ -141,8 +141,8 @@ pub enum Reason {
         /// The line that is expected here.
         wanted: String,
     },
-    /// Not an integer, or not one of 64 bits.
-    #[error("not an integer of 64 bits")]
+    /// Not decimal digits, or more than are allowed.
+    #[error("not a decimal integer, or too long for one")]
     BadInteger,
     /// Expressions nested deeper than the parser allows.
     #[error("nested too deeply")]

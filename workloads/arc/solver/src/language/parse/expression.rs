@@ -17,6 +17,9 @@ pub(super) const DEPTH_MAX: usize = 200;
 /// Enough for the largest grid, 30 rows of 30 cells.
 const N_CONSTANT_ITEMS_MAX: usize = 1000;
 
+/// Python refuses longer integers too.
+const N_DIGITS_MAX: usize = 4300;
+
 /// The body of a function while it is read.
 pub(super) struct Body<'a> {
     pub(super) own_name: &'a str,
@@ -46,16 +49,14 @@ impl<'a> Body<'a> {
                 return self.batch(cursor, token, depth);
             }
             (Kind::Name, _) => self.name(cursor, token)?,
-            (Kind::Number, text) => {
-                Operand::Constant(Constant::Int(integer(cursor, &token, text, false)?))
-            }
+            (Kind::Number, text) => Operand::Constant(integer(cursor, &token, text, false)?),
             (_, "-") => {
                 let number = cursor.next("a number")?;
                 if number.kind != Kind::Number {
                     cursor.at -= 1;
                     return Err(cursor.unexpected("a number"));
                 }
-                Operand::Constant(Constant::Int(integer(cursor, &number, number.text, true)?))
+                Operand::Constant(integer(cursor, &number, number.text, true)?)
             }
             (_, "(") => {
                 let (items, has_comma) = self.list(cursor, depth)?;
@@ -285,14 +286,13 @@ fn integer(
     token: &Token<'_>,
     digits: &str,
     is_negative: bool,
-) -> Outcome<i64> {
-    let text = format!(
-        "{}{}",
-        if is_negative { "-" } else { "" },
-        digits.replace('_', "")
-    );
-    text.parse()
-        .map_err(|_| cursor.source.error(token, Reason::BadInteger))
+) -> Outcome<Constant> {
+    let digits = digits.replace('_', "");
+    let sign = if is_negative { "-" } else { "" };
+    Some(format!("{sign}{digits}"))
+        .filter(|_| digits.len() <= N_DIGITS_MAX)
+        .and_then(|text| Constant::integer(&text))
+        .ok_or_else(|| cursor.source.error(token, Reason::BadInteger))
 }
 
 /// Whether a tuple of these items can be a constant. Constants are copied wherever they are named, so lines like
