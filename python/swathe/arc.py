@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _swathe
-from ._errors import Failure, SolveError, check_on_error
+from ._errors import Failure, SolveError
 from ._progress import progress_callback
 
 __all__ = ["Batt", "Function", "Library", "Results", "call"]
@@ -292,7 +293,7 @@ class Batt:
         C_list: Sequence[Grid | None],
         *,
         threads: int = 0,
-        on_error: str = "raise",
+        on_error: str = "empty",
     ) -> list[tuple[list[CandidateRow], list[DifferRow]] | None]:
         """What the function returns for each sample: ``(o, s)``, rows as in the file, with exact
         Python values.
@@ -303,19 +304,25 @@ class Batt:
         it. ``threads`` 0 takes all cores.
 
         A sample on which the function would end with an exception, or uses up its limits of work and
-        memory, has no lists: a :class:`swathe.SolveError` names all of them and why; with
-        ``on_error="return"`` they give None and the others are answered.
+        memory, has two empty lists, as in the original, and a ``RuntimeWarning`` says why. With
+        ``on_error="raise"`` a :class:`swathe.SolveError` names all of them; with
+        ``on_error="return"`` they give None.
         A value that is a function is a :class:`Function`.
         """
-        check_on_error(on_error)
+        if on_error not in ("empty", "raise", "return"):
+            raise ValueError(f"on_error is {on_error!r}; it is 'empty', 'raise' or 'return'")
         sizes = {len(task_ids), len(S_list), len(I_list), len(C_list)}
         if len(sizes) > 1:
             raise ValueError(f"task_ids, S_list, I_list and C_list have different lengths: {sorted(sizes)}")
         arguments = list(zip(S_list, I_list, C_list))
         n_threads = threads or os.cpu_count() or 1
         returned, failed = self._raw.batch(arguments, n_threads, _OrderedSet, Function)
-        if failed and on_error == "raise":
-            raise SolveError("sample", [Failure(*failure) for failure in failed])
+        if failed and on_error != "return":
+            error = SolveError("sample", [Failure(*failure) for failure in failed])
+            if on_error == "raise":
+                raise error
+            warnings.warn(f"samples without rows: {error}", RuntimeWarning, stacklevel=2)
+            returned = [([], []) if lists is None else lists for lists in returned]
         return returned
 
     def __repr__(self) -> str:

@@ -244,8 +244,11 @@ def batt(task_id, S, I, C, log_path):
     arguments = (["a", "b"], [S, S], [((1, 2),), ((3,),)], [None, None])
     (o, s), _ = right.batch(*arguments)
     assert o == [(1, False, "fine", ((2, 1),))] and len(s) == 1
-    with pytest.raises(swathe.SolveError, match=r"sample 0: the function raised TypeError \(1 more failed\)") as raised:
-        wrong.batch(*arguments)
+    reason = r"sample 0: the function raised TypeError \(1 more failed\)"
+    with pytest.warns(RuntimeWarning, match=f"samples without rows: {reason}"):
+        assert wrong.batch(*arguments) == [([], []), ([], [])]
+    with pytest.raises(swathe.SolveError, match=reason) as raised:
+        wrong.batch(*arguments, on_error="raise")
     failures = raised.value.failures
     assert [(failure.index, failure.kind) for failure in failures] == [(0, "TypeError"), (1, "TypeError")]
     assert wrong.batch(*arguments, on_error="return") == [None, None]
@@ -256,6 +259,6 @@ def batt(task_id, S, I, C, log_path):
     ]:
         limited = text.replace("    t2 = astuple(I, I)\n    t3 = t2(I)\n", lines)
         with pytest.raises(swathe.SolveError) as raised:
-            swathe.arc.Batt.from_text(limited).batch(*arguments)
+            swathe.arc.Batt.from_text(limited).batch(*arguments, on_error="raise")
         failure = raised.value.failures[1]
         assert (failure.index, failure.kind) == (1, kind) and failure.message == message
