@@ -352,3 +352,53 @@ fn tasks_stay_within_the_memory() {
         assert!(peak_mib <= 96 + 64, "{line}: {peak_mib} MiB in the process");
     }
 }
+
+/// Each call builds about 120 MiB of sets. Four at a time would take twice the memory.
+#[test]
+fn calls_that_build_much_stay_within_the_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let sample = |k: usize| format!(r#"{{"input": [[{k}]], "output": [[{k}]]}}"#);
+    let samples: Vec<String> = (0..10).map(sample).collect();
+    let task = format!(r#"{{"train": [{}], "test": []}}"#, samples.join(","));
+    std::fs::write(folder.path().join("task.json"), task).unwrap();
+    let set = |k: usize| format!("    x{k} = asindices(canvas(first(first(I)), (2000, 200{k})))\n");
+    let sets: String = (0..6).map(set).collect();
+    let program = format!("def much(I):\n{sets}    return size(x5)\n");
+    std::fs::write(folder.path().join("p.py"), program).unwrap();
+    let line = "arc --programs p.py --tasks task.json --threads 4 --memory 256MiB --out run";
+    let (ended, peak_bytes) = peak_bytes(folder.path(), line);
+    let ended = ended.expect(0);
+    assert!(
+        !ended.stderr.contains("ended in an error"),
+        "{}",
+        ended.stderr
+    );
+    let peak_mib = peak_bytes >> 20;
+    assert!(
+        (100..=256 + 64).contains(&peak_mib),
+        "{peak_mib} MiB in the process"
+    );
+}
+
+#[test]
+fn programs_that_do_not_fit_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let task = r#"{"train": [{"input": [[1]], "output": [[1]]}], "test": []}"#;
+    std::fs::write(folder.path().join("task.json"), task).unwrap();
+    let program = |k: usize| format!("def p{k}(I):\n    return canvas({k}, UNITY)\n");
+    let programs: String = (0..4000).map(program).collect();
+    std::fs::write(folder.path().join("p.py"), programs).unwrap();
+    let line = "arc --programs p.py --tasks task.json --memory 1MiB --out run";
+    let ended = Ended::of(command(folder.path(), line).output().unwrap()).expect(2);
+    assert!(
+        ended.stderr.contains("4000 programs alone take"),
+        "{}",
+        ended.stderr
+    );
+    assert!(
+        ended.stderr.contains("hint: give --memory"),
+        "{}",
+        ended.stderr
+    );
+    assert!(!folder.path().join("run").exists());
+}
