@@ -141,6 +141,12 @@ fn malformed_tasks_are_named_and_passed_over() {
         results(&folder.path().join("run")),
         results(&folder.path().join("clean"))
     );
+    for shard in ["1/2", "2/2"] {
+        run(folder.path(), &format!("--shard {shard} --out shards"), 1);
+    }
+    swathe(folder.path(), "merge shards").expect(0);
+    let merged = fs::read_to_string(folder.path().join("shards/rejected.txt")).unwrap();
+    assert_eq!(merged, rejected);
 }
 
 #[test]

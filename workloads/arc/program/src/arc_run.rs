@@ -36,7 +36,7 @@ pub use profile::{ProfileRow, profile_rows, write_profile};
 pub(crate) use ranking::ProgramScore;
 pub use ranking::{Ranked, ranking};
 pub use samples::{ProgramRow, SampleRow, adopt_inputs, read_programs, read_samples, write_inputs};
-pub(crate) use samples::{numbers_by_name, read_sample_names};
+pub(crate) use samples::{REJECTED, numbers_by_name, read_sample_names};
 pub use shown::{ShowError, Shown, ShownOutput, ShownSample, shown};
 pub(crate) use tally::{Mark, TaskCalls, tally};
 

@@ -365,7 +365,10 @@ impl Rejected {
             error!("{text}");
         }
         if let Some(n_more @ 1..) = self.told.len().checked_sub(Self::N_TOLD_MAX) {
-            error!("and {n_more} more: all of them will be in rejected.txt");
+            error!(
+                "and {n_more} more: all of them will be in {}",
+                arc_run::REJECTED
+            );
         }
         let names = [("program", "programs"), ("task", "tasks")];
         for ((n, has_others), (one, many)) in self.counts.into_iter().zip(names) {
@@ -381,7 +384,7 @@ impl Rejected {
             return Ok(());
         }
         let text = self.texts.join("\n") + "\n";
-        write_file(&folder.join("rejected.txt"), text.as_bytes())
+        write_file(&folder.join(arc_run::REJECTED), text.as_bytes())
     }
 }
 

@@ -81,6 +81,9 @@ impl ProgramRow {
     }
 }
 
+/// The file with what is wrong with programs and tasks that cannot run.
+pub(crate) const REJECTED: &str = "rejected.txt";
+
 /// Writes the tables of the samples and programs that are run.
 ///
 /// # Errors
@@ -100,7 +103,7 @@ pub fn write_inputs(
     )
 }
 
-/// Copies the tables of samples, programs and differs, and programs that the run made, from a shard
+/// Copies the tables of samples, programs and differs, programs that the run made and what was rejected, from a shard
 /// to the merged run; all shards have the same.
 ///
 /// # Errors
@@ -122,7 +125,7 @@ pub fn adopt_inputs(run: &Path) -> Result<(), FolderError> {
         .flatten()
     {
         let name = entry.file_name().to_string_lossy().into_owned();
-        if tables.contains(&name) || name.ends_with(".py") {
+        if tables.contains(&name) || name.ends_with(".py") || name == REJECTED {
             let bytes = std::fs::read(entry.path()).map_err(unreadable(&entry.path()))?;
             write_file(&run.join(&name), &bytes)?;
         }
