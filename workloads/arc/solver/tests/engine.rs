@@ -114,7 +114,7 @@ fn a_stop_acts_in_the_middle_of_a_statement() {
 }
 
 #[test]
-fn calls_that_build_much_wait_for_each_other() {
+fn calls_that_build_much_have_the_same_results_in_little_memory() {
     // A set of 810,000 places takes 3 MB, and a call that builds four of them claims memory.
     let program = |k: usize| {
         let set = |n: usize| format!("    x{n} = asindices(canvas({k}, (900, {})))\n", 900 + n);

@@ -167,6 +167,7 @@ impl Harvest {
         let programs = nodes.iter().map(|&node| library.program_at(node));
         let candidates = Library::new(programs);
         let mut evaluator = Evaluator::new(&candidates, order, limits);
+        evaluator.keep_at_most(self.programs.kept_bytes_max);
         evaluator.watch(stop);
         evaluator.start_task(&task.train);
         let mut is_right = vec![true; nodes.len()];
