@@ -2,6 +2,8 @@
 
 usage: cargo build --release -p swathe-ot --example bench
        python benches/peers/ot.py target/release/examples/bench [SHAPE [PAIR...]]
+       cargo build --release -p swathe-cli
+       python benches/peers/ot.py target/release/examples/bench --defaults target/release/swathe [SHAPE]
        (needs numpy, jax, ott-jax and pot; SHAPE 64x128 or 256x512, PAIR 0, 1, 2; SWATHE_PEERS=pot
        keeps the slow solvers whose names contain a word)
 
@@ -9,10 +11,16 @@ Prints `solver,shape,pair,cpu_ms,wall_ms,mass,cost,note` lines: one pair, epsilo
 counting measure, which is what the peers solve. swathe and OTT-JAX's kernel mode run three times in
 turn, the least counts; the slower ones run once. Compilation is left out. swathe stops at a residual of 1e-5 of both marginals, OTT-JAX at its
 own threshold of 1e-4, POT at a change of 1e-6. cpu_ms counts all threads: swathe uses one per pair.
+
+With --defaults, the whole command `swathe ot pairs.csv --out RUN` as it comes (files, debiasing, error
+bar, table, page; epsilon auto, rho 10) is set against OTT-JAX's solve alone at the same epsilon and rho,
+in turn, on 24 pairs: the three above, each frame in eight files, so that no work on a frame is shared.
 """
 
+import json
 import os
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -41,8 +49,13 @@ FLOOR = 1e-12
 N_TURNS = 3
 
 
+N_COPIES = 8
+
+
 def main():
     bench = sys.argv[1]
+    if sys.argv[2:3] == ["--defaults"]:
+        return defaults(bench, sys.argv[3], sys.argv[4] if len(sys.argv) > 4 else "256x512")
     shape = sys.argv[2] if len(sys.argv) > 2 else "64x128"
     numbers = [int(n) for n in sys.argv[3:]] or [0, 1, 2]
     h, w = (int(n) for n in shape.split("x"))
@@ -66,6 +79,52 @@ def main():
                 report(name, shape, number, min(turn[name] for turn in turns))
             for name, solver in slow.items():
                 report(name, shape, number, solver(a, b)())
+
+
+def defaults(bench, program, shape):
+    print("solver,shape,cpu_ms_per_pair,wall_ms_per_pair,note")
+    h, w = (int(n) for n in shape.split("x"))
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([bench, "--only", "none", "--dump", folder], check=True, stdout=subprocess.DEVNULL)
+        pairs = [[np.fromfile(f"{folder}/{side}_{h}_{n}.bin").reshape(h, w) for side in "ab"] for n in range(3)]
+        table = ["pair_id,src,tgt"]
+        for number, pair in enumerate(pairs):
+            for copy in range(N_COPIES):
+                names = [f"{side}{number}_{copy}.npy" for side in "ab"]
+                for name, frame in zip(names, pair):
+                    np.save(f"{folder}/{name}", frame)
+                table.append(f"{number}_{copy},{names[0]},{names[1]}")
+        with open(f"{folder}/pairs.csv", "w") as file:
+            file.write("\n".join(table) + "\n")
+        turns = []
+        peers = None
+        for turn in range(N_TURNS):
+            ours, epsilon, rho = whole_command(program, folder, turn)
+            # Its compilation is left out, as everywhere.
+            peers = peers or [ott_grid(a, b, lse_mode=False, epsilon=epsilon, rho=rho) for a, b in pairs]
+            turns.append((ours, [solve() for solve in peers]))
+    ours = [min(turn[0][k] for turn in turns) for k in (0, 1)]
+    print(f"swathe ot,{shape},{ours[0]:.1f},{ours[1]:.1f},epsilon {epsilon:g} rho {rho:g}")
+    least = [[min(turn[1][n][k] for turn in turns) for n in range(3)] for k in (0, 1)]
+    theirs = [sum(figures) / 3 for figures in least]
+    notes = " / ".join(figures[4] for figures in turns[0][1])
+    print(f"ott grid kernel,{shape},{theirs[0]:.1f},{theirs[1]:.1f},{notes}")
+    print(f"ratio,{shape},{theirs[0] / ours[0]:.1f},{theirs[1] / ours[1]:.1f},")
+
+
+def whole_command(program, folder, turn):
+    """Processor and wall time of a pair, and the settings that the run chose."""
+    out = f"{folder}/run{turn}"
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    command = [program, "ot", "pairs.csv", "--out", out, "--device", "cpu"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    wall_ms = (time.perf_counter() - start) * 1e3
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_ms = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1e3
+    n_pairs = 3 * N_COPIES
+    with open(f"{out}/run.json") as file:
+        settings = json.load(file)["settings"]
+    return (cpu_ms / n_pairs, wall_ms / n_pairs), float(settings["epsilon"]), float(settings["relaxation"])
 
 
 def report(name, shape, number, figures):
@@ -96,16 +155,17 @@ def ott_solver(lse_mode):
     return sinkhorn.Sinkhorn(max_iterations=2000, threshold=1e-4, lse_mode=lse_mode)
 
 
-def ott_grid(a, b, lse_mode=True):
+def ott_grid(a, b, lse_mode=True, epsilon=EPSILON, rho=RHO):
     h, w = a.shape
+    tau = rho / (rho + epsilon)
     scale = 1.0 / max(h, w)
     axes = [jnp.arange(n, dtype=jnp.float32) * scale for n in (h, w)]
     weights = [jnp.asarray(np.maximum(m, FLOOR).ravel(), jnp.float32) for m in (a, b)]
 
     @jax.jit
     def solve(a, b):
-        geometry = grid.Grid(x=axes, epsilon=EPSILON)
-        problem = linear_problem.LinearProblem(geometry, a=a, b=b, tau_a=TAU, tau_b=TAU)
+        geometry = grid.Grid(x=axes, epsilon=epsilon)
+        problem = linear_problem.LinearProblem(geometry, a=a, b=b, tau_a=tau, tau_b=tau)
         out = ott_solver(lse_mode)(problem)
         return out.marginal(1), out.n_iters, out.converged
 

@@ -1,11 +1,12 @@
 """A series of frames to velocity maps: how a body that divides moves from frame to frame.
 
-    python embryo_series.py OUT [N_FRAMES]
+    python embryo_series.py [OUT [N_FRAMES]]
 
 Writes OUT/FLOW, a run folder with a table, maps and a page, and OUT/pair.png.
 """
 
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +23,8 @@ def frames(n, shape=(96, 160)):
         yield np.where(left + right > 0.05, left + right, 0)
 
 
-def main(out, n_frames=9):
-    out = Path(out)
+def main(out=None, n_frames=9):
+    out = Path(out or tempfile.mkdtemp(prefix="embryo-", dir="."))
     out.mkdir(parents=True, exist_ok=True)
     series = list(frames(n_frames))
     pairs = list(zip(series, series[1:]))

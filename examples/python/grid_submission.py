@@ -1,16 +1,25 @@
 """All programs on all tasks, and the two best outputs of each test as a submission.
 
-    python grid_submission.py PROGRAMS.py TASKS.json SUBMISSION.json
+    python grid_submission.py [PROGRAMS.py TASKS.json SUBMISSION.json]
 
 Tasks are as Kaggle has them: {"task": {"train": [{"input", "output"}, …], "test": […]}}. Programs
-are functions `solve_…(I)` in the ARC DSL; `swathe demo` makes some of both.
+are functions `solve_…(I)` in the ARC DSL. Without arguments those of `swathe demo` are taken.
 """
 
 import json
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import swathe
+
+
+def sample_data():
+    """Programs and tasks of the demo, and a place for the submission."""
+    demo = Path(tempfile.mkdtemp(prefix="grids-", dir=".")) / "demo"
+    subprocess.run([sys.executable, "-m", "swathe", "-q", "demo", "--out", demo], check=True)
+    return demo / "data/programs.py", demo / "data/tasks.json", demo.parent / "submission.json"
 
 
 def main(programs, tasks, submission):
@@ -31,4 +40,4 @@ def main(programs, tasks, submission):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(*(sys.argv[1:] or sample_data()))

@@ -1,12 +1,14 @@
 """A solver of your own over many shapes: padded, batched, and resumed after a crash.
 
-    python own_solver.py OUT
+    python own_solver.py [OUT]
 
 The solver is the heat equation: 50 steps of diffusion on each grid. With JAX it is compiled, at most
 once for every bucket and batch size; without JAX it is NumPy.
 """
 
 import sys
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import swathe
@@ -51,7 +53,8 @@ def solve(batch):
     return np.asarray(diffuse(batch.arrays, batch.mask))
 
 
-def main(out):
+def main(out=None):
+    out = out or Path(tempfile.mkdtemp(prefix="own-", dir=".")) / "RUN"
     rng = np.random.default_rng(7)
     grids = [rng.random((int(h), int(w)), dtype=np.float32) for h, w in rng.integers(8, 64, (300, 2))]
 
@@ -69,4 +72,4 @@ def main(out):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -2,7 +2,7 @@
 
 ``swathe.ray.solve`` cuts the input into blocks, lets actors solve them, and merges them into one run
 folder with one report. Whatever dies, every id has one outcome; the same call goes on with a run
-whose driver died. It needs Ray: ``pip install "swathe[ray]"``.
+whose driver died. It needs Ray: ``pip install "ray[data]>=2.60,<3" pandas pyarrow``.
 """
 
 from __future__ import annotations
@@ -129,7 +129,8 @@ def _import_ray() -> Any:
         import ray.data
     except ImportError as error:
         raise ImportError(
-            f'swathe.ray needs Ray, which is not installed ({error}): pip install "swathe[ray]"'
+            f"swathe.ray needs Ray, which is not installed ({error}): "
+            'pip install "ray[data]>=2.60,<3" pandas pyarrow'
         ) from None
     return ray
 

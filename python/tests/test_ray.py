@@ -306,5 +306,5 @@ def test_without_ray_the_extra_is_named(tmp_path):
         """
     )
     ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
-    assert 'pip install "swathe[ray]"' in ended.stdout, ended.stderr
+    assert 'pip install "ray[data]>=2.60,<3" pandas pyarrow' in ended.stdout, ended.stderr
     assert not (tmp_path / "RUN").exists()
