@@ -99,40 +99,28 @@ fn the_lines_of_the_readme_work() {
     check(&["-c", &code]);
 }
 
-/// The scripts under `examples/python`, each in a folder of its own.
+/// Every script under `examples/python` runs without arguments, in an empty folder.
 #[test]
 fn the_example_scripts_run() {
-    let scripts = root().join("examples/python");
-    let script = |name: &str| scripts.join(name).to_string_lossy().into_owned();
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
-    check(&[&script("arrays_and_lattices.py")]);
-    check(&[&script("own_solver.py"), &path("OWN")]);
-    check(&[&script("embryo_series.py"), &path("EMBRYO"), "4"]);
-    check(&["-m", "swathe", "-q", "demo", "--out", &path("demo")]);
-    let (programs, tasks) = (path("demo/data/programs.py"), path("demo/data/tasks.json"));
-    let words = [
-        &script("grid_submission.py"),
-        &programs,
-        &tasks,
-        &path("submission.json"),
-    ];
-    check(&words.map(String::as_str));
-    let tested = [
-        "arrays_and_lattices.py",
-        "embryo_series.py",
-        "grid_submission.py",
-        "own_solver.py",
-    ];
-    let found = std::fs::read_dir(&scripts)
-        .expect("the examples are there")
-        .flatten();
-    let mut found: Vec<String> = found
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .filter(|name| name.ends_with(".py"))
-        .collect();
-    found.sort();
-    assert_eq!(found, tested, "every script is tested");
+    let go = "import os, runpy, sys\n\
+              os.chdir(sys.argv[1])\n\
+              sys.argv = sys.argv[2:]\n\
+              runpy.run_path(sys.argv[0], run_name='__main__')";
+    let found = std::fs::read_dir(root().join("examples/python")).expect("the examples are there");
+    let is_script = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "py");
+    let mut n_run = 0;
+    for script in found.flatten().map(|entry| entry.path()).filter(is_script) {
+        let script = script.canonicalize().expect("the script is there");
+        let folder = tempfile::tempdir().expect("a folder");
+        check(&[
+            "-c",
+            go,
+            &folder.path().to_string_lossy(),
+            &script.to_string_lossy(),
+        ]);
+        n_run += 1;
+    }
+    assert!(n_run >= 4, "{n_run} scripts were run");
 }
 
 /// The types that the package declares fit together.
