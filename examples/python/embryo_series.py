@@ -53,4 +53,4 @@ def main(out=None, n_frames=9):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *[int(word) for word in sys.argv[2:]])
+    main(*sys.argv[1:2], *[int(word) for word in sys.argv[2:]])
