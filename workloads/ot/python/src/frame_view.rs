@@ -76,7 +76,10 @@ impl PairView {
         self.check_shapes()?;
         let (crop, pool) = (&settings.crop, settings.pool);
         let seen = union(self.source.sampled_box(), self.target.sampled_box());
-        if let Ok(geometry) = place_live(self.source.shape(), seen, crop, pool) {
+        // Without any mass in these rows nothing is known.
+        if seen.is_some()
+            && let Ok(geometry) = place_live(self.source.shape(), seen, crop, pool)
+        {
             let sized = SizedPair::new(geometry, settings);
             if sized.need_bytes > memory_bytes {
                 return Ok(SizedPair {

@@ -57,10 +57,12 @@ pub(crate) fn pair_geometry(
         return Err(bad("pool is 0; it is 1 or more".to_owned()));
     }
     let view = PairView::new(pair, 0)?;
-    let interrupt = RefCell::new(Interrupt::new());
-    let geometry = py.detach(|| view.place(&crop, pool, &|| interrupt.borrow_mut().is_due()));
-    interrupt.into_inner().finish()?;
-    let geometry = geometry.map_err(|error| bad(error.to_string()))?;
+    let geometry = py.detach(|| {
+        let interrupt = RefCell::new(Interrupt::new());
+        let placed = view.place(&crop, pool, &|| interrupt.borrow_mut().is_due());
+        interrupt.into_inner().finish()?;
+        placed.map_err(|error| bad(error.to_string()))
+    })?;
     let cut = geometry.crop;
     Ok((
         (cut.y0_px, cut.x0_px, cut.shape.h_px, cut.shape.w_px),
