@@ -475,14 +475,14 @@ def check(
     >>> good["gap"] < 1e-6 < bad["gap"]
     True
     """
+    if (plan is None) == (f is None or g is None):
+        raise ValueError("give either f and g, or plan")
     if _is_auto(settings.get("epsilon")):
         raise ValueError(
             "epsilon is 'auto', which is not a number; "
             "give the epsilon that the answer was computed with"
         )
     ot, _ = _split(settings)
-    if (plan is None) == (f is None or g is None):
-        raise ValueError("give either f and g, or plan")
     if plan is None:
         return _swathe.ot.check((src, tgt), ot, (np.asarray(f), np.asarray(g)), None)
     if not hasattr(plan, "tocoo"):
@@ -667,7 +667,7 @@ def _split(settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     if tau is not None:
         if settings.get("relaxation") is not None:
             raise ValueError("give either tau or relaxation")
-        epsilon = settings.get("epsilon")
+        epsilon: Any = settings.get("epsilon")
         # Without a number yet, tau is only checked: the settings are split again once it is chosen.
         number = 1e-3 if _is_auto(epsilon) else float(epsilon)
         settings["relaxation"] = _relaxation(float(tau), number)

@@ -358,10 +358,11 @@ def test_the_pull_of_entropy_is_taken_out():
 
 
 def test_epsilon_is_chosen_for_the_call(pairs):
-    # Growth without a normalised motion of its own: not the largest epsilon.
-    grows = [(disc((64, 80), (30, 35), 20), disc((64, 80), (30, 35), 23))] * 2
-    assert swathe.ot.auto_epsilon(grows) < 1e-3
-    for chosen_for in (pairs, grows):
+    # Neighbours that move in opposite directions want a small one.
+    a = disc((80, 96), (40, 30), 8) + disc((80, 96), (40, 48), 8)
+    near = [(a, disc((80, 96), (43, 30), 8) + disc((80, 96), (37, 48), 8))] * 2
+    assert swathe.ot.auto_epsilon(near) < 1e-3
+    for chosen_for in (pairs, near):
         epsilon = swathe.ot.auto_epsilon(chosen_for)
         assert epsilon in (1e-3, 3e-4, 1e-4, 3e-5)
         given = [one.cost for one in swathe.ot.solve_batch(chosen_for, epsilon=epsilon)]
@@ -370,12 +371,16 @@ def test_epsilon_is_chosen_for_the_call(pairs):
             assert [one.cost for one in chosen] == given
         assert [one.cost for _, one in sorted(swathe.ot.stream(chosen_for))] == given
     # A stream knows its first window.
-    first = swathe.ot.auto_epsilon(grows[:1])
-    solved = dict(swathe.ot.stream(grows[:1] + pairs, window=1))
+    first = swathe.ot.auto_epsilon(near[:1])
+    solved = dict(swathe.ot.stream(near[:1] + pairs[:2], window=1))
     assert {one.figures()["epsilon"] for one in solved.values()} == {first}
-    alone = swathe.ot.solve(*grows[0], tau=0.9)
+    alone = swathe.ot.solve(*near[0], tau=0.9)
     assert alone.figures()["epsilon"] == first
     assert alone.figures()["relaxation"] == pytest.approx(9 * first)
+    # What was chosen is explained, not called worse than another.
+    told = warned(lambda: swathe.ot.solve_batch(near))
+    assert any("makes the bar narrower" in text or "not proved" in text for text in told)
+    assert not any("is better" in text for text in told)
 
 
 def warned(call):
@@ -481,4 +486,4 @@ def test_answers_of_others_are_judged():
     with pytest.raises(ValueError, match="either f and g, or plan"):
         swathe.ot.check(a, b)
     with pytest.raises(ValueError, match="potential f: its shape"):
-        swathe.ot.check(a, b, f[:3], g)
+        swathe.ot.check(a, b, f[:3], g, **settings)
