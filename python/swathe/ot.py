@@ -27,6 +27,7 @@ from . import _swathe
 from ._errors import Failure, SolveError, check_on_error
 from ._progress import progress_callback
 from ._stream import streamed
+from ._warnings import warn
 from .runs import Run, open_run
 
 __all__ = [
@@ -288,12 +289,17 @@ class Solutions(Sequence[Any]):
         return pa.Table.from_pylist(self.rows())
 
     def print_stats(self) -> None:
-        """Print how many pairs were solved and how long it took."""
-        n_solved = sum(solution is not None for solution in self._solutions)
-        print(f"{n_solved} of {len(self)} pairs solved, {len(self.failures)} failed")
+        """Print how many pairs were solved and how long it took. A pair with a frame of zeros has a
+        row with the status ``empty_source``, ``empty_target`` or ``both_empty``, but is not counted
+        as solved: there was nothing to solve."""
+        answered = [solution for solution in self._solutions if solution is not None]
+        n_solved = sum("empty" not in solution.status for solution in answered)
+        n_without = len(answered) - n_solved
+        without = f"{n_without} without mass, " if n_without else ""
+        print(f"{n_solved} of {len(self)} pairs solved, {without}{len(self.failures)} failed")
         if self.report is not None:
             seconds = self.report["wall_ms"] / 1e3
-            print(f"{seconds:.3g} s, {n_solved / max(seconds, 1e-9):.4g} a second")
+            print(f"{seconds:.3g} s, {len(answered) / max(seconds, 1e-9):.4g} a second")
 
     def __repr__(self) -> str:
         return f"Solutions({len(self)} pairs, {len(self.failures)} failed)"
@@ -312,7 +318,8 @@ def solve(
 ) -> Solution:
     """Solve one pair of frames of the same shape.
 
-    Settings: ``epsilon`` (entropic blur, 1e-3; ``"auto"`` chooses it as :func:`auto_epsilon` does),
+    Settings: ``epsilon`` (entropic blur; ``"auto"``, the default, chooses it as :func:`auto_epsilon`
+    does, one for the whole call; one outside of the range that was proved for the frames is refused),
     ``relaxation`` (price of creating and destroying mass, 10; ``inf`` is balanced; ``(a, b)`` sets
     source and target apart) or ``tau`` instead of it as in OTT-JAX, ``raw_velocity`` (False),
     ``reference`` (``"product"`` or ``"counting"``), ``coord_scale`` (``"auto"``: 1 / longer side),
@@ -320,6 +327,9 @@ def solve(
     ``buckets``, ``pool``, ``tolerance`` (1e-5), ``max_iterations``, ``precision``.
 
     ``units="input"`` gives masses and costs times the source's mass, as other programs report them.
+
+    What the command warns of at the end of a run (an epsilon that is too large, mass that changes,
+    frames that look like a background, sweeps that ran out) is issued as ``UserWarning``.
     """
     pair = (src, tgt, src_mask, tgt_mask)
     solutions = solve_batch(
@@ -363,7 +373,7 @@ def solve_batch(
     """Solve many pairs, of any shapes, on all cores (and on graphics processors with ``device``).
 
     A problem is ``(source, target)`` or ``(source, target, source mask, target mask)``. Besides the
-    settings of :func:`solve`: ``threads``, ``memory`` (``"2GiB"``), ``batch_size``, ``device``,
+    settings of :func:`solve` (``epsilon="auto"`` is decided once, on a sample of all pairs): ``threads``, ``memory`` (``"2GiB"``), ``batch_size``, ``device``,
     ``time_limit`` (seconds a pair), ``verify``, ``seed``. ``mode="sequential"`` solves one by one in
     order, with the same bits.
 
@@ -376,26 +386,30 @@ def solve_batch(
     same call with ``resume=True`` goes on. ``ids`` names the pairs there. Pairs that fail stand in
     its ``failures``.
     """
-    problems = _chosen_epsilon(problems, settings)
-    ot, engine = _split(settings)
     keeps = _check(mode, fields, units, on_error)
+    problems, is_auto = _chosen_epsilon(problems, settings, mode, on_error == "return")
+    ot, engine = _split(settings)
     if out is not None:
         if potentials or mode == "sequential" or units == "input":
             raise ValueError(
                 "out does not go with potentials, mode='sequential' or units='input': "
                 "a run folder has what the command writes"
             )
-        return _solve_into(problems, ot, engine, keeps, progress, out, resume, ids, um_per_px)
+        return _solve_into(
+            problems, ot, engine, keeps, progress, out, resume, ids, um_per_px, is_auto
+        )
     if resume or ids is not None:
         raise ValueError("resume and ids go with out, the folder of a run")
     ot["potentials"] = potentials
+    notes = _swathe.ot.Notes(ot, is_auto)
     callback, close = progress_callback(progress, "ot")
     try:
         raw, failed, report = _swathe.ot.solve_pairs(
-            problems, ot, engine, keeps, mode == "sequential", on_error == "return", callback
+            problems, ot, engine, keeps, mode == "sequential", on_error == "return", callback, notes
         )
     finally:
         close()
+    warn(notes.texts())
     failures = [Failure(*failure) for failure in failed]
     if failures and on_error == "raise":
         raise SolveError("pair", failures)
@@ -407,20 +421,32 @@ def auto_epsilon(
     problems: Iterable[Sequence[ArrayLike | None]], *, seed: int = 0, **settings: Any
 ) -> float:
     """The ``epsilon`` that suits some pairs: the largest of 1e-3, 3e-4, 1e-4 and 3e-5 from which the
-    next smaller one hardly changes the displacement, on a sample of the pairs chosen by ``seed``."""
-    ot, _ = _split(settings)
-    return _swathe.ot.auto_epsilon(problems, ot, seed)
+    next smaller one hardly changes the displacement, on a sample of at most eight of the pairs that
+    ``seed`` chooses. It is what a call with ``epsilon="auto"`` takes."""
+    ot, engine = _split(settings)
+    ot.pop("epsilon", None)
+    return _swathe.ot.auto_epsilon(problems, ot, {**engine, "seed": seed}, False, False)
 
 
-def _chosen_epsilon(problems: Iterable[Any], settings: dict[str, Any]) -> Iterable[Any]:
-    """Replace ``epsilon="auto"`` by the number; the pairs, which an iterator gives only once."""
-    if settings.get("epsilon") != "auto":
-        return problems
+def _is_auto(epsilon: Any) -> bool:
+    return epsilon is None or (isinstance(epsilon, str) and epsilon == "auto")
+
+
+def _chosen_epsilon(
+    problems: Iterable[Any], settings: dict[str, Any], mode: str, is_lenient: bool
+) -> tuple[Iterable[Any], bool]:
+    """Replace ``epsilon="auto"``, the default, by the number. Returns the pairs, which an iterator
+    gives only once, and whether the number was chosen."""
+    if not _is_auto(settings.get("epsilon")):
+        return problems, False
     problems = list(problems)
-    others = {name: value for name, value in settings.items() if name in _SETTINGS}
-    del others["epsilon"]
-    settings["epsilon"] = auto_epsilon(problems, seed=settings.get("seed") or 0, **others)
-    return problems
+    # The price that tau stands for depends on the number.
+    others = {name: value for name, value in settings.items() if name not in ("epsilon", "tau")}
+    ot, engine = _split(others)
+    settings["epsilon"] = _swathe.ot.auto_epsilon(
+        problems, ot, engine, mode == "sequential", is_lenient
+    )
+    return problems, True
 
 
 def check(
@@ -437,20 +463,26 @@ def check(
     The answer is potentials ``f`` and ``g`` on the frame in cost units (OTT-JAX's are, with
     ``reference="counting"``; values off the support do not matter), or a ``plan``: a SciPy sparse
     matrix or an array over all flattened pixels, or over those with mass, in problem units.
-    Settings as for :func:`solve`. The command ``swathe ot check`` gives the same figures.
+    Settings as for :func:`solve`; ``epsilon`` is the one that the answer was computed with. The
+    command ``swathe ot check`` gives the same figures.
 
     >>> import numpy as np
     >>> a = np.zeros((8, 12)); a[3:5, 3:6] = 1
     >>> b = np.roll(a, 2, axis=1)
-    >>> solution = solve(a, b, potentials=True)
+    >>> solution = solve(a, b, epsilon=1e-2, potentials=True)
     >>> f, g = solution.potentials
-    >>> good, bad = check(a, b, f, g), check(a, b, f * 0, g * 0)
+    >>> good, bad = (check(a, b, k * f, k * g, epsilon=1e-2) for k in (1, 0))
     >>> good["gap"] < 1e-6 < bad["gap"]
     True
     """
-    ot, _ = _split(settings)
     if (plan is None) == (f is None or g is None):
         raise ValueError("give either f and g, or plan")
+    if _is_auto(settings.get("epsilon")):
+        raise ValueError(
+            "epsilon is 'auto', which is not a number; "
+            "give the epsilon that the answer was computed with"
+        )
+    ot, _ = _split(settings)
     if plan is None:
         return _swathe.ot.check((src, tgt), ot, (np.asarray(f), np.asarray(g)), None)
     if not hasattr(plan, "tocoo"):
@@ -481,16 +513,18 @@ def _solve_into(
     resume: bool,
     ids: Sequence[str] | None,
     um_per_px: float | None,
+    is_auto: bool,
 ) -> Run:
     names = None if ids is None else [str(name) for name in ids]
     callback, close = progress_callback(progress, "ot")
     try:
-        _swathe.ot.solve_into(
+        texts = _swathe.ot.solve_into(
             problems,
             ot,
             engine,
             keeps,
             callback,
+            _swathe.ot.Notes(ot, is_auto),
             out=os.fspath(out),
             resume=resume,
             ids=names,
@@ -498,6 +532,7 @@ def _solve_into(
         )
     finally:
         close()
+    warn(texts)
     return open_run(out)
 
 
@@ -518,18 +553,29 @@ def stream(
     ``window`` pairs are taken from the iterator at a time, and at most so many solutions wait to be
     yielded, so that memory does not grow with the input. Within a window solutions come in the order
     in which they are finished. Arguments as for :func:`solve_batch`.
+
+    ``epsilon="auto"``, the default, is decided on the first window, by a sample of its pairs, and
+    kept for all that follow: the pairs that come later are not known yet. Warnings are issued once,
+    at the end.
     """
     if window < 1:
         raise ValueError(f"window is {window}; it is 1 or more")
-    if settings.get("epsilon") == "auto":
-        raise ValueError("a stream has no sample of its pairs: take epsilon from auto_epsilon")
-    ot, engine = _split(settings)
     keeps = _check(mode, fields, units, on_error)
-    ot["potentials"] = potentials
+    is_auto = _is_auto(settings.get("epsilon"))
+    # A wrong argument is told before the first pair is taken.
+    _split(settings)
+    collected: list[Any] = []
 
     def work(put: Callable[[Any], None]) -> None:
         source, first = iter(problems), 0
-        while chunk := list(itertools.islice(source, window)):
+        chunk = list(itertools.islice(source, window))
+        chosen = dict(settings)
+        _chosen_epsilon(chunk, chosen, mode, on_error == "return")
+        ot, engine = _split(chosen)
+        ot["potentials"] = potentials
+        notes = _swathe.ot.Notes(ot, is_auto)
+        collected.append(notes)
+        while chunk:
 
             def deliver(number: int, raw: Any, failed: tuple[str, str] | None) -> None:
                 if failed is not None and on_error == "raise":
@@ -544,12 +590,19 @@ def stream(
                 mode == "sequential",
                 on_error == "return",
                 None,
+                notes,
                 deliver,
                 first,
             )
             first += len(chunk)
+            chunk = list(itertools.islice(source, window))
 
-    return streamed(work, window)
+    def told() -> Iterator[tuple[int, Solution | None]]:
+        yield from streamed(work, window)
+        for notes in collected:
+            warn(notes.texts())
+
+    return told()
 
 
 def buckets(shapes: Iterable[tuple[int, int]], n: int = 8) -> list[tuple[int, int]]:
@@ -614,7 +667,12 @@ def _split(settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     if tau is not None:
         if settings.get("relaxation") is not None:
             raise ValueError("give either tau or relaxation")
-        settings["relaxation"] = _relaxation(float(tau), float(settings.get("epsilon") or 1e-3))
+        epsilon: Any = settings.get("epsilon")
+        # Without a number yet, tau is only checked: the settings are split again once it is chosen.
+        number = 1e-3 if _is_auto(epsilon) else float(epsilon)
+        settings["relaxation"] = _relaxation(float(tau), number)
+    if _is_auto(settings.get("epsilon")):
+        settings.pop("epsilon", None)
     ot = {name: settings.pop(name) for name in _SETTINGS if name in settings}
     engine = {name: settings.pop(name) for name in _ENGINE if name in settings}
     if settings:

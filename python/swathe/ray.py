@@ -22,12 +22,16 @@ from . import _swathe, own
 from ._ray_actor import BlockActor, Ledger, Plan
 from ._ray_input import Items, is_dataset, write_items, write_table
 from ._ray_storage import ObjectStore, SharedFolder, storage_of
+from ._warnings import warn
 from .runs import Run, open_run
 
 __all__ = ["solve"]
 
 ID_COLUMNS = {"ot": "pair_id", "array": "name"}
 """The name that each command gives to the column of ids."""
+
+N_WARNINGS = 10
+"""The most warnings of a run that are issued one by one."""
 
 NOT_IN_ANSWERS = {"threads", "memory", "memory_margin", "device", "prefetch", "batch_size",
                   "batch_size_max", "batch_size_min", "time_limit", "workers"}
@@ -69,7 +73,9 @@ def solve(
     ``address`` is that of a cluster, ``"auto"`` for the one that this machine belongs to, or
     ``None`` for this machine alone; a program that is connected already stays so. With ``resume``,
     a run that is there goes on; blocks that are complete are not solved again. Further ``settings``
-    are the options of the command (``epsilon=1e-3``) or arguments of :func:`swathe.run`.
+    are the options of the command (``epsilon=1e-3``; without it every block finds the same one, on
+    a sample of the whole input) or arguments of :func:`swathe.run`. What the blocks warn of is issued
+    as ``UserWarning`` once they are merged.
     """
     ray = _import_ray()
     if attempts < 1 or (blocks is not None and blocks < 1):
@@ -120,7 +126,17 @@ def solve(
     storage.collect(work, plan.name, plan.n_blocks)
     _merge(work)
     storage.publish(work)
-    return open_run(work)
+    run = open_run(work)
+    warn(_told(run.report.figures["warnings"]))
+    return run
+
+
+def _told(texts: list[str]) -> list[str]:
+    """The warnings of a run, which name the shards that they are of; many shards are summed up."""
+    if len(texts) <= N_WARNINGS:
+        return texts
+    more = f"{len(texts) - N_WARNINGS} more warnings of shards are on the run's page"
+    return [*texts[:N_WARNINGS], more]
 
 
 def _import_ray() -> Any:

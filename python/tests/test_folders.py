@@ -41,7 +41,6 @@ def test_a_folder_is_the_commands(pairs, tmp_path):
         lines.append(f"{row},{row}a.npy,{row}b.npy")
     (tmp_path / "pairs.csv").write_text("\n".join(lines) + "\n")
     words = [sys.executable, "-m", "swathe", "-q", "ot", "pairs.csv", "--out", "COMMAND"]
-    words += ["--epsilon", "1e-3"]
     subprocess.run(words, cwd=tmp_path, check=True, capture_output=True)
     ours = swathe.ot.solve_batch(pairs, out=tmp_path / "PYTHON")
     commands = swathe.open_run(tmp_path / "COMMAND")

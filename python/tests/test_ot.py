@@ -4,11 +4,13 @@ import csv
 import gc
 import math
 import multiprocessing
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -294,6 +296,28 @@ def test_interrupts_act_soon():
             assert child.wait(10) == 0
 
 
+@pytest.mark.parametrize("settings", ["epsilon=1e-4", "", "out=sys.argv[1]", "memory='1000GiB'"])
+@pytest.mark.parametrize("n", [1, 2])
+def test_interrupts_act_while_frames_are_read(settings, n, tmp_path):
+    """All pixels of a frame of zeros are read, which takes long."""
+    code = (
+        "import numpy as np, swathe, sys, time\n"
+        "frame = np.broadcast_to(np.float32(0), (200_000, 200_000))\n"
+        "print('ready', flush=True)\n"
+        "try:\n"
+        f"    swathe.ot.solve_batch([(frame, frame)] * {n}, {settings})\n"
+        "except KeyboardInterrupt:\n"
+        "    print('interrupted', flush=True)\n"
+    )
+    with process_of(code, str(tmp_path / "RUN")) as child:
+        time.sleep(0.5)
+        begun = time.monotonic()
+        child.send_signal(signal.SIGINT)
+        assert child.stdout.readline() == "interrupted\n"
+        assert time.monotonic() - begun < 2
+        assert child.wait(10) == 0
+
+
 def test_potentials_give_the_plan():
     a, b = disc((18, 24), (8, 9), 4), disc((18, 24), (9, 12), 4)
     epsilon = 5e-3
@@ -334,13 +358,106 @@ def test_the_pull_of_entropy_is_taken_out():
 
 
 def test_epsilon_is_chosen_for_the_call(pairs):
-    epsilon = swathe.ot.auto_epsilon(pairs)
-    assert epsilon in (1e-3, 3e-4, 1e-4, 3e-5)
-    chosen = swathe.ot.solve_batch(pairs, epsilon="auto")
-    given = swathe.ot.solve_batch(pairs, epsilon=epsilon)
-    assert [one.cost for one in chosen] == [one.cost for one in given]
-    with pytest.raises(ValueError, match="auto_epsilon"):
-        swathe.ot.stream(pairs, epsilon="auto")
+    # Neighbours that move in opposite directions want a small one.
+    a = disc((80, 96), (40, 30), 8) + disc((80, 96), (40, 48), 8)
+    near = [(a, disc((80, 96), (43, 30), 8) + disc((80, 96), (37, 48), 8))] * 2
+    assert swathe.ot.auto_epsilon(near) < 1e-3
+    for chosen_for in (pairs, near):
+        epsilon = swathe.ot.auto_epsilon(chosen_for)
+        assert epsilon in (1e-3, 3e-4, 1e-4, 3e-5)
+        given = [one.cost for one in swathe.ot.solve_batch(chosen_for, epsilon=epsilon)]
+        for arguments in ({}, {"epsilon": None}, {"epsilon": "auto"}, {"mode": "sequential"}):
+            chosen = swathe.ot.solve_batch(iter(chosen_for), **arguments)
+            assert [one.cost for one in chosen] == given
+        assert [one.cost for _, one in sorted(swathe.ot.stream(chosen_for))] == given
+    # A stream knows its first window.
+    first = swathe.ot.auto_epsilon(near[:1])
+    solved = dict(swathe.ot.stream(near[:1] + pairs[:2], window=1))
+    assert {one.figures()["epsilon"] for one in solved.values()} == {first}
+    alone = swathe.ot.solve(*near[0], tau=0.9)
+    assert alone.figures()["epsilon"] == first
+    assert alone.figures()["relaxation"] == pytest.approx(9 * first)
+    # What was chosen is explained, not called worse than another.
+    told = warned(lambda: swathe.ot.solve_batch(near))
+    assert any("makes the bar narrower" in text or "not proved" in text for text in told)
+    assert not any("is better" in text for text in told)
+
+
+def warned(call):
+    """The warnings of a call, and the files that they name."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    assert all(one.filename == __file__ for one in caught)
+    return [str(one.message) for one in caught]
+
+
+def test_warnings_are_the_commands(tmp_path):
+    a, b = disc((60, 80), (30, 30), 8), disc((60, 80), (31, 33), 10)
+    many = [(a, b), (a, b)]
+    camera = [(a + 0.1, a + 0.1), (a, a)]
+    for pairs, settings, words in [
+        (many, {}, "2 of the pairs change their total mass by more than 5 %"),
+        (camera, {}, "1 of the pairs have mass on more than 75 % of their pixels"),
+        (many, {"max_iterations": 1}, "2 of the pairs stopped at max_iterations=1 before"),
+        (many, {"epsilon": 1e-2, "raw_velocity": True}, "which raw_velocity=True does not take out"),
+    ]:
+        told = warned(lambda: swathe.ot.solve_batch(pairs, **settings))
+        assert any(words in text for text in told), (words, told)
+        assert not any("--" in text for text in told)
+        assert warned(lambda: list(swathe.ot.stream(pairs, window=1, **settings))) == told
+        assert warned(lambda: swathe.ot.solve_batch(pairs, mode="sequential", **settings)) == told
+        out = tmp_path / str(len(list(tmp_path.iterdir())))
+        assert warned(lambda: swathe.ot.solve_batch(pairs, out=out, **settings)) == told
+    assert any("change their total mass" in text for text in warned(lambda: swathe.ot.solve(a, b)))
+    assert warned(lambda: swathe.ot.solve(a, np.roll(a, 2, axis=1), epsilon=3e-4)) == []
+
+
+def test_an_epsilon_outside_of_the_range_is_refused(tmp_path):
+    a, b = disc((80, 96), (40, 30), 8), disc((80, 96), (43, 30), 8)
+    f = np.zeros((80, 96))
+    for settings, words in [
+        ({"epsilon": 1e-9}, "epsilon is 1e-9, which blurs by far less than a pixel"),
+        ({"epsilon": 0.5}, "epsilon=5e-1 is a blur of 67.88 px on frames of 80x96, outside of the "),
+        ({"epsilon": 1e-2, "coord_scale": 1}, "what 1.09e-6 is with coord_scale=\"auto\""),
+    ]:
+        for call in (
+            lambda: swathe.ot.solve(a, b, **settings),
+            lambda: swathe.ot.solve_batch([(a, b)] * 2, **settings),
+            lambda: swathe.ot.solve_batch([(a, b)], out=tmp_path / "RUN", **settings),
+            lambda: list(swathe.ot.stream([(a, b)], **settings)),
+        ):
+            with pytest.raises(ValueError, match=re.escape(words)):
+                call()
+        with pytest.raises(ValueError, match="a blur of|blurs by"):
+            swathe.ot.check(a, b, f, f, **settings)
+    assert not (tmp_path / "RUN").exists()
+    small = disc((10, 10), (5, 5), 2)
+    told = warned(lambda: swathe.ot.solve_batch([(a, b), (small, small)], epsilon=0.5))
+    assert any(text.startswith("1 of the pairs: epsilon=5e-1 is a blur") for text in told)
+    with pytest.raises(ValueError, match="the epsilon that the answer was computed with"):
+        swathe.ot.check(a, b, f, f)
+
+
+def test_a_frame_that_does_not_fit_is_refused_at_once():
+    side = 20_000
+    frame = np.broadcast_to(np.float32(1), (side, side))
+    for call in (
+        lambda: swathe.ot.solve(frame, frame, memory="1GiB"),
+        lambda: swathe.ot.solve(frame, frame, memory="1GiB", epsilon=1e-4),
+        lambda: swathe.ot.solve_batch([(frame, frame)] * 2, memory="1GiB"),
+    ):
+        begun = time.monotonic()
+        with pytest.raises(swathe.SolveError, match="bytes of memory and the budget is 1073741824"):
+            call()
+        assert time.monotonic() - begun < 2
+
+
+def test_pairs_without_mass_are_counted_apart(pairs, capsys):
+    nothing = np.zeros((20, 20))
+    batch = swathe.ot.solve_batch([*pairs[:3], (nothing, nothing), (disc((20, 20), (9, 9), 4), nothing)])
+    batch.print_stats()
+    assert capsys.readouterr().out.startswith("3 of 5 pairs solved, 2 without mass, 0 failed\n")
 
 
 def test_prices_apart(pairs):
@@ -369,4 +486,4 @@ def test_answers_of_others_are_judged():
     with pytest.raises(ValueError, match="either f and g, or plan"):
         swathe.ot.check(a, b)
     with pytest.raises(ValueError, match="potential f: its shape"):
-        swathe.ot.check(a, b, f[:3], g)
+        swathe.ot.check(a, b, f[:3], g, **settings)

@@ -99,6 +99,25 @@ def test_no_fault(cluster, local, tmp_path):
         swathe.ray.solve(items(), tmp_path / "RUN", total, resume=False)
 
 
+def test_warnings_of_blocks_are_issued(cluster, tmp_path):
+    """What the command warns of on a laptop is issued once the blocks are merged."""
+    y, x = np.ogrid[:60, :80]
+    lines = ["pair_id,src,tgt"]
+    for k in range(4):
+        for name, radius in [("a", 8), ("b", 10)]:
+            frame = (y - 30) ** 2 + (x - 30 - k) ** 2 <= radius**2
+            np.save(tmp_path / f"{name}{k}.npy", frame)
+        lines.append(f"{k},a{k}.npy,b{k}.npy")
+    (tmp_path / "pairs.csv").write_text("\n".join(lines) + "\n")
+    with pytest.warns(UserWarning, match="of the pairs change their total mass") as told:
+        run = swathe.ray.solve(tmp_path / "pairs.csv", tmp_path / "RUN", "ot", blocks=2)
+    assert all(one.filename == __file__ for one in told)
+    by_call = swathe.ot.auto_epsilon(
+        [(np.load(tmp_path / f"a{k}.npy"), np.load(tmp_path / f"b{k}.npy")) for k in range(4)]
+    )
+    assert set(run.table["epsilon"]) == {by_call}
+
+
 def test_a_killed_actor_is_replaced(cluster, local, tmp_path):
     run = swathe.ray.solve(
         items(), tmp_path / "RUN", Trap(str(tmp_path / "mark"), kill_self), blocks=6

@@ -32,9 +32,10 @@ pub fn stop() -> Stop {
 /// Reads inputs. Meanwhile no code polls [`stop`] and there are no outcomes to commit, so Ctrl-C
 /// ends the process at once.
 pub fn while_reading<T>(read: impl FnOnce() -> T) -> T {
-    ENDS_AT_ONCE.store(true, Ordering::Release);
+    // One step of reading may be a part of another.
+    let is_part = ENDS_AT_ONCE.swap(true, Ordering::AcqRel);
     let made = read();
-    ENDS_AT_ONCE.store(false, Ordering::Release);
+    ENDS_AT_ONCE.store(is_part, Ordering::Release);
     made
 }
 

@@ -254,7 +254,7 @@ fn print_summary(finished: &Finished, run: &RunSettings) -> Result<Code, CliErro
     status!(
         "{}: {} in {:.2} s ({:.1} a second)",
         report.workload,
-        summary::outcomes(report, finished.before).join(", "),
+        summary::outcomes(report, finished.before, finished.apart).join(", "),
         report.wall_ms / 1e3,
         report.solved_per_s()
     );

@@ -3,13 +3,19 @@
 use swathe::{Counts, DeviceUse, Report, WorkerFigures};
 use swathe_run::explain::advice::Turns;
 use swathe_run::explain::quantity::{bytes, percent};
+use swathe_run::kind::Apart;
 use swathe_run::store::run_folder::sum_counts;
 
 /// The counts of all problems as texts (`40 solved`, `2 failed` …), including those done `before`
-/// the run resumed.
-pub fn outcomes(report: &Report, before: Counts) -> Vec<String> {
+/// the run resumed. Those `apart` are not counted as solved.
+pub fn outcomes(report: &Report, before: Counts, apart: Option<Apart>) -> Vec<String> {
     let counts = sum_counts([before, report.counts]);
-    let mut parts = vec![format!("{} solved", counts.n_solved)];
+    let n_apart = apart.map_or(0, |apart| apart.n);
+    let mut parts = vec![format!(
+        "{} solved",
+        counts.n_solved.saturating_sub(n_apart)
+    )];
+    parts.extend(apart.map(|Apart { n, what }| format!("{n} {what}")));
     for (n, what) in [
         (counts.n_failed, "failed"),
         (counts.n_too_large, "too large"),

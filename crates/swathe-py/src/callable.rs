@@ -340,7 +340,9 @@ pub(crate) fn run_callable_into(
     let source = run.source();
     let progress = Progress::new(progress, n_items);
     let rows = ValueRows::new(ids, first);
-    folder.execute(py, &finish, &source, run.settings, rows, progress)
+    folder
+        .execute(py, &finish, &source, run.settings, rows, progress)
+        .map(drop)
 }
 
 /// Solves items with a function of the user's. With `deliver`, each outcome is passed to this

@@ -59,7 +59,7 @@ impl Shard {
 
 impl FolderRun {
     /// Solves the problems that have no outcome in the folder yet, and commits outcomes as they
-    /// arrive. Ctrl-C ends the call with everything finished committed.
+    /// arrive. Ctrl-C ends the call with everything finished committed. Returns the run's warnings.
     ///
     /// # Errors
     /// `FileExistsError` if the folder holds a run, `ValueError` if it holds another one, `OSError`
@@ -72,7 +72,7 @@ impl FolderRun {
         mut engine: Settings,
         rows: R,
         progress: Progress,
-    ) -> PyResult<()>
+    ) -> PyResult<Vec<String>>
     where
         F: Finish,
         R: Rows<Solution = F::Finished> + Send,
@@ -128,7 +128,7 @@ impl FolderRun {
                 "problem {} solved again gives another answer: {}",
                 mismatch.problem, mismatch.difference
             ))),
-            None => Ok(()),
+            None => Ok(finished.warnings),
         }
     }
 }

@@ -29,6 +29,9 @@ pub struct RunKind {
     pub style: &'static str,
     /// What the run achieved, in the words of the workload; none if counting the problems says it.
     pub headline: fn(&Path) -> Result<Option<String>, FolderError>,
+    /// The answered problems that are not counted as solved, from the table of a finished run; none
+    /// if an answer is always a solution.
+    pub apart: fn(&Path) -> Result<Option<Apart>, FolderError>,
     /// The data of the section, read from the files of the run folder; null if there is no section.
     pub page: fn(&Path) -> Result<Value, FolderError>,
     /// The shapes of the solved problems in row order, empty if the table does not hold them.
@@ -40,6 +43,15 @@ pub struct RunKind {
     pub replayed: fn(&Path) -> Result<Vec<String>, FolderError>,
     /// Turns a problem's id in the tables into the id that `--only` takes; usually the same.
     pub input_id: fn(&str) -> &str,
+}
+
+/// Problems that have an answer although there was nothing to solve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Apart {
+    /// How many there are.
+    pub n: u64,
+    /// What they are, after their number: `without mass`.
+    pub what: &'static str,
 }
 
 /// Which part of the input the tables of a folder hold.
@@ -62,6 +74,7 @@ impl RunKind {
             scripts: &[],
             style: "",
             headline: |_| Ok(None),
+            apart: |_| Ok(None),
             page: |_| Ok(Value::Null),
             shapes: |_| Ok(Vec::new()),
             after_tables: |_, _| Ok(Vec::new()),

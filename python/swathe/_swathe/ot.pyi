@@ -15,6 +15,10 @@ class RawSolution:
         self, top_k: int | None, threshold: float | None
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]: ...
 
+class Notes:
+    def __init__(self, ot: dict[str, Any], is_epsilon_auto: bool) -> None: ...
+    def texts(self) -> list[str]: ...
+
 def solve_pairs(
     pairs: Iterable[Sequence[ArrayLike | None]],
     ot: dict[str, Any],
@@ -23,6 +27,7 @@ def solve_pairs(
     is_sequential: bool,
     is_lenient: bool,
     progress: Callable[[int, int], object] | None,
+    notes: Notes,
     deliver: Callable[[int, RawSolution | None, tuple[str, str] | None], object] | None = None,
     first: int = 0,
 ) -> tuple[list[RawSolution | None], list[tuple[int, str, str]], str | None]: ...
@@ -32,14 +37,19 @@ def solve_into(
     engine: dict[str, Any],
     keeps_fields: bool,
     progress: Callable[[int, int], object] | None,
+    notes: Notes,
     *,
     out: str,
     resume: bool,
     ids: list[str] | None,
     um_per_px: float | None,
-) -> None: ...
+) -> list[str]: ...
 def auto_epsilon(
-    pairs: Iterable[Sequence[ArrayLike | None]], ot: dict[str, Any], seed: int
+    pairs: Iterable[Sequence[ArrayLike | None]],
+    ot: dict[str, Any],
+    engine: dict[str, Any],
+    is_sequential: bool,
+    is_lenient: bool,
 ) -> float: ...
 def check(
     pair: tuple[ArrayLike, ArrayLike],

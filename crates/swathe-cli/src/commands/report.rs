@@ -78,11 +78,13 @@ fn one(path: &Path, flags: &ReportFlags) -> Result<(), CliError> {
     let run = read(path)?;
     if flags.text {
         let found = advice(&run.file.report, &shapes(&run)?);
-        let headline = match kind::find(&kinds(), &run.run.identity.workload) {
-            Some(kind) if !run.file.report.cancelled => (kind.headline)(path)?,
-            _ => None,
+        let (headline, apart) = match kind::find(&kinds(), &run.run.identity.workload) {
+            Some(kind) if !run.file.report.cancelled => {
+                ((kind.headline)(path)?, (kind.apart)(path)?)
+            }
+            _ => (None, None),
         };
-        stdout::print(&run_text::run_text(&run, headline, &found))
+        stdout::print(&run_text::run_text(&run, headline, apart, &found))
     } else if flags.json {
         let text = serde_json::to_string_pretty(&run.file).unwrap_or_default();
         stdout::line(text)

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use crate::ot_suggest::discs;
-use crate::program::{failures, json, swathe};
+use crate::program::{failures, json, swathe, table};
+use arrow::array::AsArray as _;
+use arrow::datatypes::UInt64Type;
 
 /// Two frames in which neighbours move in opposite directions, `gap` px apart.
 fn series(folder: &Path, name: &str, gap: f64) {
@@ -63,6 +65,74 @@ fn growth_that_normalising_hides_is_told() {
 }
 
 #[test]
+fn pairs_without_mass_are_counted_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    fs::create_dir(&data).unwrap();
+    for (time, radius) in [8.0, 8.0, -1.0, -1.0].into_iter().enumerate() {
+        discs(
+            &data.join(format!("{time}.npy")),
+            &[(40.0, 30.0 + time as f64, radius)],
+        );
+    }
+    let ended = swathe(folder.path(), "ot data --out run").expect(0);
+    assert!(
+        ended.stderr.contains("ot: 1 solved, 2 without mass in "),
+        "{}",
+        ended.stderr
+    );
+    let page = fs::read_to_string(folder.path().join("run/report.html")).unwrap();
+    assert!(page.contains("1 of 3 problems solved, 2 without mass"));
+    let ended = swathe(folder.path(), "report run --text").expect(0);
+    assert!(
+        ended.stdout.contains("ot: 1 solved, 2 without mass"),
+        "{}",
+        ended.stdout
+    );
+}
+
+#[test]
+fn a_pair_across_a_missing_frame_is_named_as_two_steps() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    fs::create_dir(&data).unwrap();
+    let mut rows = String::from("path,frame_index\n");
+    for time in [0, 1, 3] {
+        discs(
+            &data.join(format!("t{time}.npy")),
+            &[(40.0, 30.0 + f64::from(time), 8.0)],
+        );
+        rows += &format!("data/t{time}.npy,{time}\n");
+    }
+    fs::write(folder.path().join("frames.csv"), rows).unwrap();
+    for (line, what) in [
+        (
+            "ot frames.csv --order-by frame_index --out by_table",
+            "frame_index",
+        ),
+        ("ot data --out by_folder", "the names of frames"),
+    ] {
+        let ended = swathe(folder.path(), line).expect(0);
+        let note =
+            format!("1 of 2 pairs are further apart by {what} than neighbours are, such as ");
+        assert!(
+            ended.stderr.contains(&note) && ended.stderr.contains("(2 steps)"),
+            "{}",
+            ended.stderr
+        );
+        let run = folder.path().join(line.rsplit(' ').next().unwrap());
+        let steps: Vec<u64> = table(&run.join("pairs.parquet"))
+            .iter()
+            .flat_map(|batch| {
+                let column = batch.column_by_name("steps").unwrap();
+                column.as_primitive::<UInt64Type>().values().to_vec()
+            })
+            .collect();
+        assert_eq!(steps, [1, 2]);
+    }
+}
+
+#[test]
 fn widths_of_pixels_that_differ_by_rounding_are_the_same() {
     let folder = tempfile::tempdir().unwrap();
     series(folder.path(), "data", 10.0);
@@ -107,6 +177,13 @@ fn an_epsilon_outside_of_the_proved_range_is_refused() {
         }
         assert!(!folder.path().join("run").exists());
     }
+    let line = "ot check data/0.npy data/1.npy --potentials data/0.npy data/0.npy --epsilon 0.5 --relaxation 10";
+    let ended = swathe(folder.path(), line).expect(2);
+    assert!(
+        ended.stderr.contains("a blur of 67.88 px"),
+        "{}",
+        ended.stderr
+    );
     // The same blur as 1e-3, in pixels.
     let line = "ot data --out run --epsilon 9.2 --coord-scale 1 --relaxation 92160";
     swathe(folder.path(), line).expect(0);

@@ -153,6 +153,8 @@ fn the_report_begins_with_what_moved() {
         ("motion.displacement", "displacement_p50_um"),
         ("motion.err", "displacement_err_um"),
         ("motion.mass_change", "mass_change"),
+        ("motion.created", "mass_created"),
+        ("motion.destroyed", "mass_destroyed"),
     ] {
         let (found, expected) = (run.figure(figure), median(column));
         let off = (found - expected).abs();

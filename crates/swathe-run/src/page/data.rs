@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::{failures, headline, launches};
-use crate::kind::RunKind;
+use crate::kind::{Apart, RunKind};
 use crate::store::report_file::ReportFile;
 use crate::store::run_folder::{FolderError, RunJson};
 
@@ -18,6 +18,7 @@ pub struct PageData {
     pub headline: String,
     /// Time, rate and setbacks, in a sentence.
     pub lead: String,
+    apart: Option<Apart>,
     run: RunJson,
     file: ReportFile,
     failures: Value,
@@ -44,15 +45,16 @@ impl PageData {
         workload_page: Value,
     ) -> Result<PageData, FolderError> {
         let file = ReportFile::read(run)?;
-        let of_kind = match kind {
-            Some(kind) if !file.report.cancelled => (kind.headline)(run)?,
-            _ => None,
+        let (of_kind, apart) = match kind {
+            Some(kind) if !file.report.cancelled => ((kind.headline)(run)?, (kind.apart)(run)?),
+            _ => (None, None),
         };
-        let headline = of_kind.unwrap_or_else(|| headline::headline(&file));
+        let headline = of_kind.unwrap_or_else(|| headline::headline(&file, apart));
         Ok(PageData {
             title: format!("{headline} – swathe {}", file.report.workload),
             lead: headline::lead(&file, kind.map_or(&file.report.workload, |kind| kind.title)),
             headline,
+            apart,
             run: RunJson::read(run)?,
             failures: failures::columns(run)?,
             workload_page,
@@ -96,6 +98,7 @@ impl PageData {
             "launches": launches::columns(&self.file.report.launches),
             "class_names": class_names,
             "counts": self.file.whole_counts(),
+            "apart": self.apart.map(|apart| json!({"n": apart.n, "what": apart.what})),
             "n_before": self.file.n_before,
             "figures": self.file.figures,
             "warnings": self.file.warnings,

@@ -1,10 +1,11 @@
 //! The headline of a report. It is part of the static page, so it can be read with scripts
 //! disabled.
 
+use crate::kind::Apart;
 use crate::store::report_file::ReportFile;
 
-/// How many problems were solved.
-pub(super) fn headline(file: &ReportFile) -> String {
+/// How many problems were solved, and how many of the answered ones are not counted as such.
+pub(super) fn headline(file: &ReportFile, apart: Option<Apart>) -> String {
     let counts = &file.whole_counts();
     let (n_done, n_problems) = (counts.n_done(), counts.n_problems);
     if file.report.cancelled && n_done < n_problems {
@@ -13,6 +14,19 @@ pub(super) fn headline(file: &ReportFile) -> String {
             count(n_done),
             counted(n_problems, "problem", "problems")
         );
+    }
+    if let Some(Apart { n, what }) = apart {
+        let n_solved = counts.n_solved.saturating_sub(n);
+        let told = format!(
+            "{} of {} solved, {} {what}",
+            count(n_solved),
+            counted(n_problems, "problem", "problems"),
+            count(n)
+        );
+        return match counts.n_unsolved() {
+            0 => told,
+            n_unsolved => format!("{told}, {} not", count(n_unsolved)),
+        };
     }
     match (n_problems, counts.n_unsolved()) {
         (0, _) => "There were no problems to solve".to_owned(),

@@ -12,7 +12,7 @@ use swathe::{
 };
 
 use crate::explain::trace;
-use crate::kind::{Extent, RunKind};
+use crate::kind::{Apart, Extent, RunKind};
 use crate::page::{self, PageData};
 use crate::store::live_file::LiveFile;
 use crate::store::report_file::ReportFile;
@@ -68,6 +68,8 @@ pub struct Finished {
     pub notes: Vec<String>,
     /// What the run achieved, from [`RunKind::headline`].
     pub headline: Option<String>,
+    /// The answered problems that are not counted as solved, from [`RunKind::apart`].
+    pub apart: Option<Apart>,
     /// The tables; absent if the run was interrupted.
     pub merged: Option<Merged>,
 }
@@ -203,12 +205,13 @@ where
         let (merged, section) = folder.finish_during(part.rows(), settings.n_threads, || {
             during_hash(true)?;
             let notes = (kind.after_tables)(&path, extent)?;
-            Ok(((kind.page)(&path)?, (notes, (kind.headline)(&path)?)))
+            let texts = (notes, (kind.headline)(&path)?, (kind.apart)(&path)?);
+            Ok(((kind.page)(&path)?, texts))
         })?;
         (Some(merged), Some(section))
     };
     let (section, texts) = section.unzip();
-    let (notes, headline) = texts.unwrap_or_default();
+    let (notes, headline, apart) = texts.unwrap_or_default();
     let finished = Finished {
         path,
         report,
@@ -217,6 +220,7 @@ where
         warnings: [opened, part.rows().warnings()].concat(),
         notes,
         headline,
+        apart,
         merged,
     };
     write_reports(&finished, output, section)?;

@@ -11,19 +11,22 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::PROGRAM;
+use crate::epsilon_check::{EpsilonCheck, EpsilonRefused};
 use crate::frame_cache::FrameCache;
 use crate::pair_files::PairFiles;
-use crate::pair_input::{InputChoices, NamedPair, PairInput, PairInputError};
+use crate::pair_input::{InputChoices, PairInput, PairInputError};
 use crate::pair_survey::{KnownOutlines, PairSurvey, SurveySettings, survey};
 use crate::pair_table::{OutlineStore, PairRows, is_result_column};
 use crate::pair_workload::PairRun;
+use crate::run_warnings::RunWarnings;
+use crate::spelling::Spelling;
 use swathe::Padding;
-use swathe_ot::{CoordScale, Crop, Precision, Settings};
+use swathe_ot::{Crop, Precision, Settings};
 
 use crate::flags::{OtFlags, OtRunFlags, OtVerb};
 use problem::Problem;
 pub use problem::provenance;
-pub use sampled_epsilon::auto_epsilon;
+pub use sampled_epsilon::{AutoEpsilon, auto_epsilon, sampled_epsilon};
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::interrupt;
 use swathe_command::run_command::{Provenance, run_command};
@@ -38,7 +41,8 @@ pub(crate) fn ot(flags: &OtFlags) -> Result<Code, CliError> {
         Some(OtVerb::Synth(flags)) => synth::synth(flags),
         Some(OtVerb::Show(flags)) => show::show(flags),
         Some(OtVerb::Suggest(flags)) => suggest::suggest(flags),
-        Some(OtVerb::Check(flags)) => check::check(flags),
+        // It writes no files.
+        Some(OtVerb::Check(flags)) => interrupt::while_reading(|| check::check(flags)),
     }
 }
 
@@ -69,7 +73,9 @@ fn solve(flags: &OtRunFlags) -> Result<Code, CliError> {
         problem.label,
         &run.engine.memory,
     ));
-    let Some(survey) = survey_frames(&input, &cache, &problem, &run) else {
+    // Nothing can be lost yet, and a large frame takes a while to read.
+    let surveyed = interrupt::while_reading(|| survey_frames(&input, &cache, &problem, &run));
+    let Some(survey) = surveyed else {
         status!("interrupted before anything was solved");
         return Ok(Code::Interrupted);
     };
@@ -78,13 +84,13 @@ fn solve(flags: &OtRunFlags) -> Result<Code, CliError> {
     }
     if problem.is_epsilon_auto {
         let chosen =
-            sampled_epsilon::sampled_epsilon(&input.pairs, &cache, &problem.settings, &run.engine);
-        let Some(epsilon) = chosen else {
+            sampled_epsilon::epsilon_of_input(&input.pairs, &cache, &problem.settings, &run.engine);
+        let Some(chosen) = chosen else {
             status!("interrupted before anything was solved");
             return Ok(Code::Interrupted);
         };
-        problem.settings.epsilon = epsilon;
-        status!("epsilon {epsilon:e} suits this input (--epsilon auto)");
+        problem.settings.epsilon = chosen.epsilon;
+        status!("{}", chosen.text());
     } else {
         check_epsilon(&problem.settings, &input, &survey, &run)?;
     }
@@ -120,7 +126,8 @@ fn solve(flags: &OtRunFlags) -> Result<Code, CliError> {
         label: problem.label,
         folder: run.output.folder(),
     };
-    let rows = PairRows::new(pairs, carried, settings, files, Some(memory));
+    let warnings = RunWarnings::new(settings.clone(), problem.is_epsilon_auto, Spelling::Command);
+    let rows = PairRows::new(pairs, carried, settings, files, Some(memory)).warning_by(warnings);
     let nothing = Box::new(|_| Ok(()));
     run_command(&pair_run, &source, run, provenance, rows, nothing)
 }
@@ -187,43 +194,22 @@ fn check_epsilon(
 ) -> Result<(), CliError> {
     let problems = shard_problems(input.pairs.len() as u64, run.output.shard);
     let pairs = &input.pairs[problems.start as usize..problems.end as usize];
-    let outside = |pair: &NamedPair| {
-        let outline = survey.outlines[pair.source].as_ref()?.as_ref().ok()?;
-        Some((outline.shape, settings.epsilon_outside(outline.shape)))
-    };
-    let known: Vec<_> = pairs.iter().filter_map(outside).collect();
-    let wrong: Vec<_> = known
-        .iter()
-        .filter_map(|(shape, outside)| Some((shape, (*outside)?)))
-        .collect();
-    let Some((shape, outside)) = wrong.first() else {
-        return Ok(());
-    };
-    let [least, most] = outside.range;
-    let told = format!(
-        "a blur of {:.2} px on frames of {shape}, outside of the range that was proved there: {least:.2e} to {most:.2e}",
-        outside.blur_px
-    );
-    if wrong.len() < known.len() {
-        warning!(
-            "{} of the pairs: --epsilon {:e} is {told}",
-            wrong.len(),
-            outside.epsilon
-        );
-        return Ok(());
+    let mut check = EpsilonCheck::default();
+    for pair in pairs {
+        if let Some(Ok(outline)) = &survey.outlines[pair.source] {
+            check.add(settings, outline.shape);
+        }
     }
-    let equivalent = match settings.coord_scale {
-        CoordScale::Auto => String::new(),
-        CoordScale::Fixed(scale) => format!(
-            "with --coord-scale {scale} it is what {:.2e} is with --coord-scale auto; ",
-            outside.equivalent
-        ),
-    };
-    Err(
-        CliError::usage(format!("--epsilon {:e} is {told}", outside.epsilon)).hint(format!(
-            "{equivalent}take one in the range, or --epsilon auto"
-        )),
-    )
+    check.refuse(settings, Spelling::Command).map_err(refused)?;
+    if let Some(warning) = check.warning(Spelling::Command) {
+        warning!("{warning}");
+    }
+    Ok(())
+}
+
+/// The error for an ε that is refused.
+fn refused(refused: EpsilonRefused) -> CliError {
+    CliError::usage(refused.message).hint(refused.hint)
 }
 
 /// Warns of pairs that do not have the label. Fails if no frame of the whole input has it.

@@ -79,6 +79,7 @@ INPUT is one of
       mask_rle, mask_height_px, mask_width_px and, if wanted, frame_id; um_per_px if known. Each
       frame is paired with the next of its group (--group-by, --order-by); the columns are carried
       as src_* and tgt_*
+A pair across missing frames (0, 1, 3) has its number of steps in the column steps.
 
 Frames are .npy, .npz (stack.npz:name), .png and .tif files (movie.tif:3, stack.npy:3, from 0) of
 integers or floats, and masks (masks.csv:ID). Pixels are mass and must not be negative.

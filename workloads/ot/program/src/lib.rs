@@ -4,6 +4,7 @@
 pub mod answer_file;
 mod command;
 mod demo;
+pub mod epsilon_check;
 mod flags;
 pub mod frame;
 pub mod frame_cache;
@@ -16,11 +17,13 @@ pub mod pair_shapes;
 pub mod pair_survey;
 pub mod pair_table;
 pub mod pair_workload;
+pub mod run_warnings;
 pub mod series_files;
+pub mod spelling;
 pub mod text_table;
 
 use clap::{Args as _, FromArgMatches as _};
-pub use command::{auto_epsilon, provenance};
+pub use command::{AutoEpsilon, auto_epsilon, provenance, sampled_epsilon};
 use swathe_command::program::Program;
 use swathe_run::kind::RunKind;
 
@@ -29,6 +32,7 @@ pub static KIND: RunKind = RunKind {
     title: "Optimal transport between frames",
     scripts: &[include_str!("page/assets/ot.js")],
     style: "",
+    apart: page::without_mass,
     page: page::data,
     shapes: pair_shapes::pair_shapes,
     replayed: page::residual_lines,

@@ -19,7 +19,9 @@ use serde_json::{Map, Value, json};
 use choice::N_VIEWS_MAX;
 pub(crate) use choice::has_view;
 use pair_columns::PairColumns;
+use swathe_run::kind::Apart;
 use swathe_run::store::run_folder::{FolderError, RunJson};
+use swathe_run::store::table_reader::{TableReader, string_column};
 pub(crate) use view::PairView;
 pub(crate) use view_files::ViewFiles;
 use view_files::Views;
@@ -50,6 +52,27 @@ pub(crate) fn residual_lines(run: &Path) -> Result<Vec<String>, FolderError> {
         lines.push(format!("{sweep:>5}   {residual:.2e}"));
     }
     Ok(lines)
+}
+
+/// The pairs of which a frame has no mass: they have a row, and there was nothing to solve.
+pub(crate) fn without_mass(run: &Path) -> Result<Option<Apart>, FolderError> {
+    let path = run.join(pair_columns::TABLE);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let mut n = 0;
+    TableReader::open(&path)?
+        .columns(&["status"])
+        .for_each(|batch| {
+            let statuses = string_column(batch, "status")?;
+            let is_empty = |status: &Option<&str>| status.is_some_and(|s| s.contains("empty"));
+            n += statuses.iter().filter(is_empty).count() as u64;
+            Ok(())
+        })?;
+    Ok((n > 0).then_some(Apart {
+        n,
+        what: "without mass",
+    }))
 }
 
 /// The data that `S.pages.ot` shows, from the files of a run folder; null if the run was

@@ -11,6 +11,7 @@ mod frame_table;
 mod labels;
 mod natural;
 mod series;
+mod steps;
 mod table;
 
 pub use carried::CarriedColumn;

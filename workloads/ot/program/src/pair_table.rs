@@ -1,7 +1,6 @@
 //! The table of transport results: `pairs.parquet`.
 
 mod columns;
-mod sharpness_note;
 
 use std::sync::Arc;
 
@@ -9,16 +8,17 @@ use arrow::array::{
     Array, ArrayRef, Float64Builder, StringBuilder, UInt32Builder, UInt64Array, UInt64Builder,
 };
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use swathe_ot::{Reference, Settings, Status};
+use swathe_ot::{Reference, Settings};
 
 use crate::frame_cache::FrameCache;
 use crate::pair_files::PairFiles;
 use crate::pair_input::{CarriedColumn, NamedPair};
 use crate::pair_survey::{KnownOutlines, PairSurvey};
 use crate::pair_workload::PairAnswer;
+use crate::run_warnings::{RunWarnings, SolvedPair};
+use crate::spelling::Spelling;
 pub use columns::is_result_column;
 use columns::{Column, Value, columns};
-use sharpness_note::SharpnessNote;
 use swathe_formats::described_field::{described, mark_values, measured};
 use swathe_run::store::row_numbers::RowNumbers;
 use swathe_run::store::rows::Rows;
@@ -39,20 +39,8 @@ pub struct PairRows {
     /// The files of the rows that are not committed yet.
     row_files: Vec<RowFile>,
     n_bytes: usize,
-    n_unconverged: u64,
-    residual_max: f64,
-    /// Normalised pairs whose total mass changes by more than [`MASS_CHANGE_MAX`].
-    n_mass_changed: u64,
-    /// Pairs with mass on most pixels.
-    n_filled: u64,
-    sharpness: SharpnessNote,
+    warnings: RunWarnings,
 }
-
-/// Where normalised masses hide a larger change than this, the summary says so.
-const MASS_CHANGE_MAX: f64 = 0.05;
-
-/// Frames with mass on a larger share of their pixels than this look like frames with a background.
-const FILLED_SHARE: f64 = 0.75;
 
 /// What the file of known outlines is written from.
 pub struct OutlineStore {
@@ -90,6 +78,7 @@ impl PairRows {
         PairRows {
             pairs,
             carried,
+            warnings: RunWarnings::new(settings.clone(), false, Spelling::Command),
             settings,
             files,
             memory,
@@ -99,12 +88,14 @@ impl PairRows {
             indices: Vec::new(),
             row_files: Vec::new(),
             n_bytes: 0,
-            n_unconverged: 0,
-            residual_max: 0.0,
-            n_mass_changed: 0,
-            n_filled: 0,
-            sharpness: SharpnessNote::default(),
         }
+    }
+
+    /// Collects warnings here instead of as for a command with an ε that the user chose.
+    #[must_use]
+    pub fn warning_by(mut self, warnings: RunWarnings) -> PairRows {
+        self.warnings = warnings;
+        self
     }
 }
 
@@ -224,17 +215,12 @@ impl Rows for PairRows {
                 _ => unreachable!("a column's builder is made by its value"),
             }
         }
-        if answer.solution.status == Status::MaxIterations {
-            self.n_unconverged += 1;
-            self.residual_max = self.residual_max.max(answer.solution.residual);
-        }
-        self.sharpness.add(answer, &self.settings);
-        let (before, after) = (answer.solution.mass_src, answer.solution.mass_tgt);
-        if self.settings.normalize && before > 0.0 && after > 0.0 {
-            let is_changed = (after / before - 1.0).abs() > MASS_CHANGE_MAX;
-            self.n_mass_changed += u64::from(is_changed);
-        }
-        self.n_filled += u64::from(answer.live_share > FILLED_SHARE);
+        self.warnings.add(&SolvedPair {
+            solution: &answer.solution,
+            summary: answer.summary.as_ref(),
+            blurring: answer.blurring.as_ref(),
+            live_share: answer.live_share,
+        });
         for file in [&answer.fields, &answer.coupling].into_iter().flatten() {
             // The path counts twice: in the table, and with its checksum in the manifest.
             self.n_bytes += 2 * file.path.len() + size_of::<RowFile>() + file.seal.blake3.len();
@@ -250,37 +236,22 @@ impl Rows for PairRows {
 
     fn figures(&self) -> Vec<(&'static str, u64)> {
         let n_reads = self.memory.as_ref().map(|memory| memory.cache.n_reads());
-        let mut figures = vec![("pairs that stopped at --max-iterations", self.n_unconverged)];
+        let mut figures = vec![
+            (
+                "pairs that stopped at --max-iterations",
+                self.warnings.n_unconverged(),
+            ),
+            (
+                "pairs without mass in a frame: their rows have the status empty_source, empty_target or both_empty",
+                self.warnings.n_without_mass(),
+            ),
+        ];
         figures.extend(n_reads.map(|n_reads| ("frames read", n_reads)));
         figures
     }
 
     fn warnings(&self) -> Vec<String> {
-        let mut warnings = Vec::new();
-        if self.n_unconverged > 0 {
-            warnings.push(format!(
-                "{} of the pairs stopped at --max-iterations {} before their residual was below {} (the largest is {:.1e}): see the column status",
-                self.n_unconverged,
-                self.settings.max_iterations,
-                self.settings.tolerance,
-                self.residual_max
-            ));
-        }
-        warnings.extend(self.sharpness.text(&self.settings));
-        if self.n_mass_changed > 0 {
-            warnings.push(format!(
-                "{} of the pairs change their total mass by more than {:.0} %: created and destroyed are relative to normalised mass; --no-normalize shows growth (see the column mass_change)",
-                self.n_mass_changed,
-                100.0 * MASS_CHANGE_MAX
-            ));
-        }
-        if self.n_filled > 0 {
-            warnings.push(format!(
-                "{} of the pairs have mass on more than {:.0} % of their pixels, as frames with a background have: displacement_* counts all of these pixels alike, and a background hardly moves; --background auto takes it off (velocity_mean_* and translation_* weigh by mass)",
-                self.n_filled,
-                100.0 * FILLED_SHARE
-            ));
-        }
+        let mut warnings = self.warnings.texts();
         if let Some(trouble) = self.files.views().trouble() {
             warnings.push(format!(
                 "{} small pictures for the report page could not be written ({}): the page shows these pairs without; results are not concerned",

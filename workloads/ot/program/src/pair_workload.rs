@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use swathe::{Finish, Need, Size, Source, Stop};
 use swathe_ot::{
-    AffineFit, Blurring, Crop, Failure, Geometry, Pair, PixelBox, Residuals, Settings, Shape, Side,
-    Solution, Summary, Transport, affine_fit, blurring, lift, lift_potentials, mean_velocity_yx_px,
-    place_live, placed_size, summarise,
+    AffineFit, Blurring, Crop, Failure, Frame, Geometry, Pair, PixelBox, Residuals, Settings,
+    Shape, Side, Solution, Summary, Transport, affine_fit, blurring, lift, lift_potentials,
+    mean_velocity_yx_px, place_live, placed_size, summarise,
 };
 
 use crate::frame::FrameError;
@@ -261,8 +261,7 @@ impl Finish for PairRun {
                 mean_velocity_yx_px(&solution, &pair.source),
             )
         });
-        let n_live = pair.source.density.iter().filter(|v| **v > 0.0).count();
-        let live_share = n_live as f64 / solution.geometry.frame.n_px() as f64;
+        let live_share = live_share(&pair.source, &solution);
         let [fields, coupling] = self.write(&named.id, pair, &mut solution)?;
         solution.fields = None;
         solution.potentials = None;
@@ -279,6 +278,12 @@ impl Finish for PairRun {
             coupling,
         })
     }
+}
+
+/// The share of a frame's pixels that have mass.
+pub fn live_share(source: &Frame, solution: &Solution) -> f64 {
+    let n_live = source.density.iter().filter(|v| **v > 0.0).count();
+    n_live as f64 / solution.geometry.frame.n_px() as f64
 }
 
 fn failed(cache: &FrameCache, side: Side, number: usize, error: &Arc<FrameError>) -> PairFailure {

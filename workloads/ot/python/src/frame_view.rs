@@ -1,9 +1,13 @@
 //! Frames that Python owns.
 
+use std::ops::Range;
+
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use swathe::{DeviceKind, Size, Stop, Workload as _};
 use swathe_ot::{
-    Crop, Failure, Frame, Geometry, Pair, PixelBox, PixelFault, Shape, Side, place_live,
+    Crop, Failure, Frame, Geometry, Pair, PixelBox, PixelFault, Settings, Shape, Side, Transport,
+    place_live, placed_size,
 };
 use swathe_python::ArrayView;
 
@@ -47,23 +51,70 @@ impl PairView {
         }
     }
 
-    /// Where the work grid lies, after every pixel was looked at.
-    pub(crate) fn place(&self, crop: &Crop, pool: usize) -> Result<Geometry, Failure> {
+    /// Where the work grid lies, after every pixel was looked at; a failure if `stop` says so.
+    pub(crate) fn place(
+        &self,
+        crop: &Crop,
+        pool: usize,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Geometry, Failure> {
+        self.check_shapes()?;
+        let source = self.source.live_box(Side::Source, stop)?;
+        let live = union(source, self.target.live_box(Side::Target, stop)?);
+        place_live(self.source.shape(), live, crop, pool)
+    }
+
+    /// The size of the pair and its place. Where a few rows of the frames show that it needs more
+    /// memory than this, its size by those rows and no place: a frame that does not fit is not read
+    /// to its end.
+    pub(crate) fn size(
+        &self,
+        settings: &Settings,
+        memory_bytes: u64,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<SizedPair, Failure> {
+        self.check_shapes()?;
+        let (crop, pool) = (&settings.crop, settings.pool);
+        let seen = union(self.source.sampled_box(), self.target.sampled_box());
+        // Without any mass in these rows nothing is known.
+        if seen.is_some()
+            && let Ok(geometry) = place_live(self.source.shape(), seen, crop, pool)
+        {
+            let sized = SizedPair::new(geometry, settings);
+            if sized.need_bytes > memory_bytes {
+                return Ok(SizedPair {
+                    geometry: None,
+                    ..sized
+                });
+            }
+        }
+        Ok(SizedPair::new(self.place(crop, pool, stop)?, settings))
+    }
+
+    /// The size of the pair, for the engine. After a stop it is any: nothing is solved any more, and
+    /// a failure would be recorded.
+    pub(crate) fn size_while(
+        &self,
+        settings: &Settings,
+        memory_bytes: u64,
+        stop: &Stop,
+    ) -> Result<Size, Failure> {
+        match self.size(settings, memory_bytes, &|| stop.is_cancelled()) {
+            Ok(sized) => Ok(sized.size),
+            Err(Failure::Stopped) => Ok(placed_size(Shape::new(1, 1), self.source.shape())),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    fn check_shapes(&self) -> Result<(), Failure> {
         let (source, target) = (self.source.shape(), self.target.shape());
-        if source != target {
-            return Err(Failure::UnequalShapes {
+        match source == target {
+            true => Ok(()),
+            false => Err(Failure::UnequalShapes {
                 source_shape: source,
                 target_shape: target,
-            });
+            }),
         }
-        let live = match (
-            self.source.live_box(Side::Source)?,
-            self.target.live_box(Side::Target)?,
-        ) {
-            (Some(a), Some(b)) => Some(a.union(b)),
-            (a, b) => a.or(b),
-        };
-        place_live(source, live, crop, pool)
     }
 
     /// The pixels that take part, copied.
@@ -75,6 +126,41 @@ impl PairView {
         });
         let (source, target) = (self.source.cut(live)?, self.target.cut(live)?);
         Ok(Pair::cut(source, target, geometry))
+    }
+}
+
+/// What solving a pair takes.
+pub(crate) struct SizedPair {
+    pub(crate) size: Size,
+    /// The memory that solving it takes.
+    pub(crate) need_bytes: u64,
+    /// Where its work grid lies, if it was read to its end.
+    pub(crate) geometry: Option<Geometry>,
+}
+
+impl SizedPair {
+    fn new(geometry: Geometry, settings: &Settings) -> SizedPair {
+        let size = placed_size(geometry.work, geometry.frame);
+        SizedPair {
+            size,
+            need_bytes: need_bytes(settings, &size),
+            geometry: Some(geometry),
+        }
+    }
+}
+
+/// The memory that solving a pair of this size takes.
+pub(crate) fn need_bytes(settings: &Settings, size: &Size) -> u64 {
+    let transport = Transport {
+        settings: settings.clone(),
+    };
+    transport.need(size, DeviceKind::Cpu).total_bytes()
+}
+
+fn union(a: Option<PixelBox>, b: Option<PixelBox>) -> Option<PixelBox> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.union(b)),
+        (a, b) => a.or(b),
     }
 }
 
@@ -115,14 +201,14 @@ impl FrameView {
         Shape::new(self.density.shape()[0], self.density.shape()[1])
     }
 
-    /// Adds the frame's extents and pixels to a hash.
-    pub(crate) fn hash_into(&self, hasher: &mut blake3::Hasher) {
+    /// Adds the frame's extents and pixels to a hash; gives up if `stop` says so.
+    pub(crate) fn hash_into(&self, hasher: &mut blake3::Hasher, stop: &dyn Fn() -> bool) {
         let Shape { h_px, w_px } = self.shape();
         let mut row = vec![0.0; w_px];
         let mut bytes = Vec::with_capacity(8 * w_px);
         hasher.update(&(h_px as u64).to_le_bytes());
         hasher.update(&(w_px as u64).to_le_bytes());
-        for y in 0..h_px {
+        for y in (0..h_px).take_while(|_| !stop()) {
             self.read_row(y, 0, &mut row);
             bytes.clear();
             bytes.extend(row.iter().flat_map(|mass| mass.to_le_bytes()));
@@ -143,27 +229,35 @@ impl FrameView {
     }
 
     /// The box around the pixels with mass.
-    fn live_box(&self, side: Side) -> Result<Option<PixelBox>, Failure> {
+    fn live_box(&self, side: Side, stop: &dyn Fn() -> bool) -> Result<Option<PixelBox>, Failure> {
         let shape = self.shape();
-        let (mut y0, mut y1, mut x0, mut x1) = (usize::MAX, 0, usize::MAX, 0);
+        let mut found = LiveBox::default();
         let mut row = vec![0.0; shape.w_px];
         for y in 0..shape.h_px {
+            if stop() {
+                return Err(Failure::Stopped);
+            }
             self.read_row(y, 0, &mut row);
             if let Some(x) = row.iter().position(|v| !(*v >= 0.0 && *v < f64::INFINITY)) {
                 return Err(bad_pixel(side, y, x, row[x]));
             }
-            let Some(first) = row.iter().position(|v| *v > 0.0) else {
-                continue;
-            };
-            let last = row.iter().rposition(|v| *v > 0.0).unwrap_or(first);
-            (y0, y1) = (y0.min(y), y + 1);
-            (x0, x1) = (x0.min(first), x1.max(last + 1));
+            found.add(y, &row);
         }
-        Ok((y0 != usize::MAX).then(|| PixelBox {
-            y0_px: y0,
-            x0_px: x0,
-            shape: Shape::new(y1 - y0, x1 - x0),
-        }))
+        Ok(found.pixels())
+    }
+
+    /// The box around the pixels with mass of some rows: a part of the live box.
+    fn sampled_box(&self) -> Option<PixelBox> {
+        const N_ROWS: usize = 32;
+        let shape = self.shape();
+        let mut found = LiveBox::default();
+        let mut row = vec![0.0; shape.w_px];
+        for at in 0..N_ROWS.min(shape.h_px) {
+            let y = at * (shape.h_px - 1) / (N_ROWS.min(shape.h_px) - 1).max(1);
+            self.read_row(y, 0, &mut row);
+            found.add(y, &row);
+        }
+        found.pixels()
     }
 
     /// All pixels of the frame.
@@ -184,6 +278,38 @@ impl FrameView {
             }
         }
         Frame::new(h_px, w_px, density)
+    }
+}
+
+/// A box that grows by rows, from the top.
+#[derive(Default)]
+struct LiveBox {
+    ys: Option<Range<usize>>,
+    xs: Range<usize>,
+}
+
+impl LiveBox {
+    fn add(&mut self, y: usize, row: &[f64]) {
+        let Some(first) = row.iter().position(|v| *v > 0.0) else {
+            return;
+        };
+        let last = row.iter().rposition(|v| *v > 0.0).unwrap_or(first);
+        match &mut self.ys {
+            None => (self.ys, self.xs) = (Some(y..y + 1), first..last + 1),
+            Some(ys) => {
+                ys.end = y + 1;
+                self.xs = self.xs.start.min(first)..self.xs.end.max(last + 1);
+            }
+        }
+    }
+
+    fn pixels(&self) -> Option<PixelBox> {
+        let ys = self.ys.as_ref()?;
+        Some(PixelBox {
+            y0_px: ys.start,
+            x0_px: self.xs.start,
+            shape: Shape::new(ys.len(), self.xs.len()),
+        })
     }
 }
 

@@ -1,8 +1,11 @@
 //! Buckets and work grids, for users who keep their own solver.
 
+use std::cell::RefCell;
+
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use swathe_ot::{Crop, Shape, auto_buckets};
+use swathe_python::Interrupt;
 
 use crate::frame_view::PairView;
 
@@ -27,6 +30,7 @@ type Placed = ((usize, usize, usize, usize), (usize, usize), (usize, usize));
 /// Where the work grid of a pair lies.
 #[pyfunction]
 pub(crate) fn pair_geometry(
+    py: Python<'_>,
     pair: &Bound<'_, PyAny>,
     policy: &str,
     padding: usize,
@@ -53,9 +57,12 @@ pub(crate) fn pair_geometry(
         return Err(bad("pool is 0; it is 1 or more".to_owned()));
     }
     let view = PairView::new(pair, 0)?;
-    let geometry = view
-        .place(&crop, pool)
-        .map_err(|error| bad(error.to_string()))?;
+    let geometry = py.detach(|| {
+        let interrupt = RefCell::new(Interrupt::new());
+        let placed = view.place(&crop, pool, &|| interrupt.borrow_mut().is_due());
+        interrupt.into_inner().finish()?;
+        placed.map_err(|error| bad(error.to_string()))
+    })?;
     let cut = geometry.crop;
     Ok((
         (cut.y0_px, cut.x0_px, cut.shape.h_px, cut.shape.w_px),

@@ -1,37 +1,87 @@
 //! Which blur suits some pairs, and what anybody's answer is worth.
 
+use std::sync::Arc;
+
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use swathe::Stop;
 use swathe_ot::{Checked, Crop, Failure, Link, Pair, Settings};
-use swathe_python::ArrayView;
+use swathe_ot_program::epsilon_check::EpsilonCheck;
+use swathe_ot_program::spelling::Spelling;
+use swathe_python::{ArrayView, engine_settings, interruptible};
 
 use crate::frame_view::PairView;
 use crate::settings::settings;
 
-/// The ε that `epsilon="auto"` takes for these pairs.
+/// The ε that `epsilon="auto"` takes for these pairs, within the memory and threads of the call.
+/// With `is_lenient`, an argument that is no frame does not count instead of raising.
 #[pyfunction]
 pub(crate) fn auto_epsilon(
     py: Python<'_>,
     pairs: &Bound<'_, PyAny>,
     ot: &Bound<'_, PyDict>,
-    seed: u64,
+    engine: &Bound<'_, PyDict>,
+    is_sequential: bool,
+    is_lenient: bool,
 ) -> PyResult<f64> {
     let settings = settings(ot)?;
     let mut views = Vec::new();
     for (number, pair) in pairs.try_iter()?.enumerate() {
-        views.push(PairView::new(&pair?, number)?);
+        match PairView::new(&pair?, number) {
+            Ok(view) => views.push(Some(view)),
+            Err(_) if is_lenient => views.push(None),
+            Err(error) => return Err(error),
+        }
     }
-    let load = |number: usize| {
-        let view: &PairView = &views[number];
-        let geometry = view.place(&Crop::Fixed, settings.pool).ok()?;
-        geometry.live?;
-        view.cut(geometry).ok()
+    // The search is on the processor, and opening a device takes up to a second.
+    let engine = engine.copy()?;
+    if engine.contains("device")? {
+        engine.del_item("device")?;
+    }
+    let mut engine = engine_settings(&engine)?;
+    let (n, seed, memory_bytes) = (views.len(), engine.seed, engine.memory.cap_bytes());
+    let tight = Settings {
+        crop: Crop::Union { padding_px: 0 },
+        ..settings.clone()
     };
-    let stop = Stop::new();
-    let found =
-        py.detach(|| swathe_ot_program::auto_epsilon(views.len(), load, &settings, seed, &stop));
+    let views = Arc::new(views);
+    let found = interruptible(py, |stop| {
+        // Starting the engine costs more than a tiny pair takes.
+        if n == 1 {
+            let is_stopped = || stop.requested();
+            let load = |number: usize| {
+                let view: &PairView = views[number].as_ref()?;
+                let placed = view.size(&tight, memory_bytes, &is_stopped).ok()?;
+                let geometry = placed.geometry.filter(|geometry| geometry.live.is_some())?;
+                (placed.need_bytes <= memory_bytes).then_some(())?;
+                view.cut(geometry).ok()
+            };
+            return swathe_ot_program::auto_epsilon(n, load, &settings, seed, stop);
+        }
+        engine.stop = stop.clone();
+        if is_sequential {
+            engine.n_threads = 1;
+        }
+        let (sizes, loads) = (Arc::clone(&views), Arc::clone(&views));
+        let (size_stop, load_stop) = (stop.clone(), stop.clone());
+        let (size_settings, load_crop) = (tight.clone(), tight.crop.clone());
+        let pool = tight.pool;
+        let chosen = swathe_ot_program::sampled_epsilon(
+            n,
+            move |number| {
+                let view = sizes[number].as_ref().ok_or(Failure::Stopped)?;
+                let is_stopped = || size_stop.requested();
+                Ok(view.size(&size_settings, memory_bytes, &is_stopped)?.size)
+            },
+            move |number| {
+                let view = loads[number].as_ref().ok_or(Failure::Stopped)?;
+                view.cut(view.place(&load_crop, pool, &|| load_stop.requested())?)
+            },
+            &settings,
+            &engine,
+        );
+        chosen.map(|chosen| chosen.epsilon)
+    })?;
     found.ok_or_else(|| PyValueError::new_err("the search for epsilon was stopped"))
 }
 
@@ -53,6 +103,11 @@ pub(crate) fn check<'py>(
         ..settings(ot)?
     };
     let view = PairView::new(pair, 0)?;
+    let mut range = EpsilonCheck::default();
+    range.add(&settings, view.source.shape());
+    range
+        .refuse(&settings, Spelling::Python)
+        .map_err(|outside| PyValueError::new_err(outside.message))?;
     let width = view.source.shape().w_px as u32;
     let potentials = potentials
         .map(|(f, g)| Ok::<_, PyErr>((on_frame(&view, &f, "f")?, on_frame(&view, &g, "g")?)))

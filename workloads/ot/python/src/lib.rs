@@ -6,6 +6,7 @@
 mod frame_view;
 mod geometry;
 mod judge;
+mod notes;
 mod run;
 mod run_folder;
 mod settings;
@@ -22,6 +23,7 @@ use swathe_python::submodule;
 pub fn register(parent: &Bound<'_, PyModule>) -> PyResult<()> {
     submodule(parent, "ot", |module| {
         module.add_class::<solution::RawSolution>()?;
+        module.add_class::<notes::Notes>()?;
         module.add_function(wrap_pyfunction!(run::solve_pairs, module)?)?;
         module.add_function(wrap_pyfunction!(run_folder::solve_into, module)?)?;
         module.add_function(wrap_pyfunction!(judge::auto_epsilon, module)?)?;

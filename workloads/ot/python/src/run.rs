@@ -1,17 +1,22 @@
 //! Solving pairs: through the engine, or one by one on the calling thread.
 
-use std::cell::RefCell;
+use std::cell::{LazyCell, RefCell};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use swathe::{Delivery, Finish, Outcome, Size, Source, Stop};
-use swathe_ot::{Failure, Pair, Scratch, Settings, Solution, Summary, Transport, placed_size};
+use swathe::{Cpu, Delivery, Finish, Outcome, Size, Source, Stop};
+use swathe_ot::{
+    Blurring, Failure, Geometry, Pair, Scratch, Settings, Solution, Summary, Transport, placed_size,
+};
+use swathe_ot_program::pair_workload::live_share;
+use swathe_ot_program::run_warnings::SolvedPair;
 use swathe_python::{Interrupt, Progress, engine_settings};
 
-use crate::frame_view::PairView;
+use crate::frame_view::{PairView, need_bytes};
+use crate::notes::Notes;
 use crate::settings::settings;
 use crate::solution::RawSolution;
 
@@ -28,6 +33,8 @@ type Answered = (Vec<Option<RawSolution>>, Vec<FailedPair>, Option<String>);
 pub(crate) struct Finished {
     pub(crate) solution: Solution,
     pub(crate) summary: Option<Summary>,
+    blurring: Option<Blurring>,
+    live_share: f64,
 }
 
 /// Solves pairs and returns, in their order, a solution or `None` for each, the failures, and the
@@ -36,9 +43,9 @@ pub(crate) struct Finished {
 /// With `is_lenient`, an argument that is no frame fails its pair alone instead of raising. With
 /// `deliver`, each outcome is passed to this function as it comes and is not returned: its number,
 /// the solution or `None`, and the kind and message of the failure or `None`. Pairs are numbered from
-/// `first` there and in exceptions.
+/// `first` there and in exceptions. Warnings are added to `notes`.
 #[pyfunction]
-#[pyo3(signature = (pairs, ot, engine, keeps_fields, is_sequential, is_lenient, progress, deliver=None, first=0))]
+#[pyo3(signature = (pairs, ot, engine, keeps_fields, is_sequential, is_lenient, progress, notes, deliver=None, first=0))]
 #[expect(clippy::too_many_arguments, reason = "arguments of a Python function")]
 pub(crate) fn solve_pairs(
     py: Python<'_>,
@@ -49,6 +56,7 @@ pub(crate) fn solve_pairs(
     is_sequential: bool,
     is_lenient: bool,
     progress: Option<Py<PyAny>>,
+    notes: Py<Notes>,
     deliver: Option<Py<PyAny>>,
     first: usize,
 ) -> PyResult<Answered> {
@@ -63,9 +71,12 @@ pub(crate) fn solve_pairs(
             Err(error) => return Err(error),
         });
     }
+    let frames = views.iter().flatten().map(|view| view.source.shape());
+    notes.get().begin(&settings, frames, first == 0)?;
     let job = Job {
         views: Arc::new(views),
         settings,
+        notes,
         keeps_fields,
         deliver,
         first,
@@ -77,10 +88,11 @@ pub(crate) fn solve_pairs(
             // Checked all the same: a wrong argument must not be accepted by one mode alone. Without
             // any there is nothing to check, and asking the system for its memory takes longer than
             // a tiny pair.
-            if !engine.is_empty() {
-                engine_settings(engine)?;
-            }
-            (py.detach(|| job.one_by_one(progress))?, None)
+            let memory_bytes = match engine.is_empty() {
+                true => None,
+                false => Some(engine_settings(engine)?.memory.cap_bytes()),
+            };
+            (py.detach(|| job.one_by_one(progress, memory_bytes))?, None)
         }
         false => {
             let engine = engine_settings(engine)?;
@@ -112,10 +124,14 @@ fn is_argument_error(py: Python<'_>, error: &PyErr) -> bool {
 struct Job {
     views: Arc<Vec<Result<Arc<PairView>, String>>>,
     settings: Arc<Settings>,
+    notes: Py<Notes>,
     keeps_fields: bool,
     deliver: Option<Py<PyAny>>,
     first: usize,
 }
+
+/// A pair on frames that need less than this is not compared with the memory of the machine.
+const SMALL_BYTES: u64 = 64 << 20;
 
 impl Job {
     /// Passes an outcome on, or keeps it.
@@ -140,36 +156,78 @@ impl Job {
         self.views.iter().map(|_| early()).collect()
     }
 
-    fn one_by_one(&self, mut progress: Progress) -> PyResult<Vec<Solved>> {
+    fn one_by_one(
+        &self,
+        mut progress: Progress,
+        memory_bytes: Option<u64>,
+    ) -> PyResult<Vec<Solved>> {
         let interrupt = RefCell::new(Interrupt::new());
         let stop = || interrupt.borrow_mut().is_due();
         let mut scratch = Scratch::new();
         let mut solved = self.unsolved();
+        let memory_bytes = LazyCell::new(|| {
+            memory_bytes.unwrap_or_else(|| Cpu::detect().memory_available_bytes / 5 * 4)
+        });
         for (number, view) in self.views.iter().enumerate() {
             if interrupt.borrow_mut().is_due() {
                 break;
             }
+            let failed = |failure: Failure| ("failed".to_owned(), failure.to_string());
             let outcome = match view {
                 Err(message) => Err(("failed".to_owned(), message.clone())),
-                Ok(view) => {
-                    let settings = &*self.settings;
-                    let mut solve = || -> Result<Finished, Failure> {
-                        let geometry = view.place(&settings.crop, settings.pool)?;
-                        let pair = view.cut(geometry)?;
-                        let solution = swathe_ot::solve_with(&pair, settings, &mut scratch, &stop)?;
-                        Ok(finished(solution, self.keeps_fields))
-                    };
-                    match solve() {
-                        Ok(finished) => Ok(self.raw(finished, view)),
-                        Err(failure) => Err(("failed".to_owned(), failure.to_string())),
-                    }
-                }
+                Ok(view) => self
+                    .placed(view, &memory_bytes, &stop)
+                    .and_then(|geometry| {
+                        let settings = &*self.settings;
+                        let pair = view.cut(geometry).map_err(failed)?;
+                        let solution = swathe_ot::solve_with(&pair, settings, &mut scratch, &stop);
+                        let finished = finished(
+                            solution.map_err(failed)?,
+                            &pair,
+                            settings,
+                            self.keeps_fields,
+                        );
+                        Ok(self.raw(finished, view))
+                    }),
             };
+            if interrupt.borrow_mut().is_due() {
+                break;
+            }
             self.take(number, outcome, &mut solved)?;
             progress.step()?;
         }
         interrupt.into_inner().finish()?;
         Ok(solved)
+    }
+
+    /// Where a pair lies. One that needs more memory than there is fails in the words of the engine.
+    fn placed<F: FnOnce() -> u64>(
+        &self,
+        view: &PairView,
+        memory_bytes: &LazyCell<u64, F>,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Geometry, (String, String)> {
+        let failed = |failure: Failure| ("failed".to_owned(), failure.to_string());
+        let settings = &*self.settings;
+        let frame = view.source.shape();
+        if need_bytes(settings, &placed_size(frame, frame)) <= SMALL_BYTES {
+            return view
+                .place(&settings.crop, settings.pool, stop)
+                .map_err(failed);
+        }
+        let budget_bytes = **memory_bytes;
+        let sized = view.size(settings, budget_bytes, stop).map_err(failed)?;
+        match sized.geometry {
+            Some(geometry) if sized.need_bytes <= budget_bytes => Ok(geometry),
+            _ => {
+                let outcome: Outcome<Solution, Failure> = Outcome::TooLarge {
+                    wanted_bytes: sized.need_bytes,
+                    budget_bytes,
+                };
+                let message = outcome.message().unwrap_or_default();
+                Err((outcome.kind().name().to_owned(), message))
+            }
+        }
     }
 
     fn batched(
@@ -185,7 +243,8 @@ impl Job {
         });
         let mut solved = self.unsolved();
         let mut interrupt = Interrupt::new();
-        let report = swathe::run_finishing(&finish, &self.source(), engine, &mut |delivery| {
+        let source = self.source(engine);
+        let report = swathe::run_finishing(&finish, &source, engine, &mut |delivery| {
             if let Delivery::Done(done) = delivery {
                 let outcome = match done.outcome {
                     Outcome::Solved(finished) => match &self.views[done.index] {
@@ -206,7 +265,11 @@ impl Job {
                 }
             }
             match interrupt.is_due() {
-                true => ControlFlow::Break(()),
+                true => {
+                    // Frames that are being read stop by it.
+                    engine.stop.cancel();
+                    ControlFlow::Break(())
+                }
                 false => ControlFlow::Continue(()),
             }
         });
@@ -221,25 +284,32 @@ impl Job {
         Ok((solved, report))
     }
 
-    fn source(&self) -> Source<Pair, Failure> {
+    fn source(&self, engine: &swathe::Settings) -> Source<Pair, Failure> {
         let (sizes, loads) = (Arc::clone(&self.views), Arc::clone(&self.views));
         let (size_settings, load_settings) =
             (Arc::clone(&self.settings), Arc::clone(&self.settings));
+        let (memory_bytes, stop) = (engine.memory.cap_bytes(), engine.stop.clone());
         Source::new(
             self.views.len(),
             move |number| -> Result<Size, Failure> {
                 let view = sizes[number].as_ref().map_err(|_| not_a_pair())?;
-                let geometry = view.place(&size_settings.crop, size_settings.pool)?;
-                Ok(placed_size(geometry.work, geometry.frame))
+                Ok(view.size_while(&size_settings, memory_bytes, &stop)?)
             },
-            move |number, _| {
+            move |number, stop| {
                 let view = loads[number].as_ref().map_err(|_| not_a_pair())?;
-                view.cut(view.place(&load_settings.crop, load_settings.pool)?)
+                let Settings { crop, pool, .. } = &*load_settings;
+                view.cut(view.place(crop, *pool, &|| stop.is_cancelled())?)
             },
         )
     }
 
     fn raw(&self, finished: Finished, view: &Arc<PairView>) -> RawSolution {
+        self.notes.get().add(&SolvedPair {
+            solution: &finished.solution,
+            summary: finished.summary.as_ref(),
+            blurring: finished.blurring.as_ref(),
+            live_share: finished.live_share,
+        });
         RawSolution::new(finished, Arc::clone(view), Arc::clone(&self.settings))
     }
 }
@@ -250,12 +320,27 @@ fn not_a_pair() -> Failure {
 }
 
 /// Sums the maps up, and drops them unless they are wanted.
-fn finished(mut solution: Solution, keeps_fields: bool) -> Finished {
+fn finished(
+    mut solution: Solution,
+    pair: &Pair,
+    settings: &Settings,
+    keeps_fields: bool,
+) -> Finished {
     let summary = swathe_ot::summarise(&solution);
+    // Only a warning about the plan's own displacement is made of it.
+    let blurring = settings
+        .raw_velocity
+        .then(|| swathe_ot::blurring(&solution, &pair.source))
+        .flatten();
     if !keeps_fields {
         solution.fields = None;
     }
-    Finished { solution, summary }
+    Finished {
+        summary,
+        blurring,
+        live_share: live_share(&pair.source, &solution),
+        solution,
+    }
 }
 
 struct Finishing {
@@ -275,10 +360,11 @@ impl Finish for Finishing {
     fn finish(
         &self,
         _: usize,
-        _: &Pair,
+        pair: &Pair,
         solution: Solution,
         _: &Stop,
     ) -> Result<Finished, Failure> {
-        Ok(finished(solution, self.keeps_fields))
+        let settings = &self.transport.settings;
+        Ok(finished(solution, pair, settings, self.keeps_fields))
     }
 }

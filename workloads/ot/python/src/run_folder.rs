@@ -7,23 +7,24 @@ use std::sync::Arc;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use swathe::Source;
-use swathe_ot::{Pair, Precision, placed_size};
+use swathe::{Source, Stop};
+use swathe_ot::{Pair, Precision};
 use swathe_ot_program::pair_files::{FieldsFormat, PairFiles};
 use swathe_ot_program::pair_input::NamedPair;
 use swathe_ot_program::pair_table::PairRows;
 use swathe_ot_program::pair_workload::{PairFailure, PairRun};
 use swathe_ot_program::{KIND, provenance};
-use swathe_python::{FolderRun, Progress, engine_settings};
+use swathe_python::{FolderRun, Progress, engine_settings, interruptible};
 use swathe_run::store::run_folder::InputFile;
 
 use crate::frame_view::PairView;
+use crate::notes::Notes;
 use crate::settings::settings;
 
 /// Solves pairs into the run folder `out`: the table, the page and, with `keeps_fields`, maps.
-/// Without `ids` a pair is named by its number.
+/// Without `ids` a pair is named by its number. Returns warnings.
 #[pyfunction]
-#[pyo3(signature = (pairs, ot, engine, keeps_fields, progress, *, out, resume, ids, um_per_px))]
+#[pyo3(signature = (pairs, ot, engine, keeps_fields, progress, notes, *, out, resume, ids, um_per_px))]
 #[expect(clippy::too_many_arguments, reason = "arguments of a Python function")]
 pub(crate) fn solve_into(
     py: Python<'_>,
@@ -32,18 +33,25 @@ pub(crate) fn solve_into(
     engine: &Bound<'_, PyDict>,
     keeps_fields: bool,
     progress: Option<Py<PyAny>>,
+    notes: Py<Notes>,
     out: PathBuf,
     resume: bool,
     ids: Option<Vec<String>>,
     um_per_px: Option<f64>,
-) -> PyResult<()> {
+) -> PyResult<Vec<String>> {
     let (settings, engine) = (settings(ot)?, engine_settings(engine)?);
     let mut views: Vec<PairView> = Vec::new();
     for (number, pair) in pairs.try_iter()?.enumerate() {
         views.push(PairView::new(&pair?, number)?);
     }
     let pairs = Arc::new(named_pairs(views.len(), ids)?);
-    let input = py.detach(|| fingerprint(&views));
+    let notes = notes.get();
+    notes.begin(
+        &settings,
+        views.iter().map(|view| view.source.shape()),
+        true,
+    )?;
+    let input = interruptible(py, |stop| fingerprint(&views, stop))?;
     let fields = match keeps_fields {
         true => FieldsFormat::Npz,
         false => FieldsFormat::None,
@@ -69,10 +77,13 @@ pub(crate) fn solve_into(
         shard: None,
         gives_up: None,
     };
-    let source = source(views, &run, um_per_px);
+    let source = source(views, &run, um_per_px, &engine);
     let progress = Progress::new(progress, pairs.len());
-    let rows = PairRows::new(pairs, Vec::new(), settings, files, None);
-    folder.execute(py, &run, &source, engine, rows, progress)
+    let warnings = notes.of_run(&settings);
+    let rows = PairRows::new(pairs, Vec::new(), settings, files, None).warning_by(warnings);
+    let mut warnings = folder.execute(py, &run, &source, engine, rows, progress)?;
+    warnings.extend(notes.texts());
+    Ok(warnings)
 }
 
 fn named_pairs(n: usize, ids: Option<Vec<String>>) -> PyResult<Vec<NamedPair>> {
@@ -100,11 +111,11 @@ fn named_pairs(n: usize, ids: Option<Vec<String>>) -> PyResult<Vec<NamedPair>> {
 }
 
 /// The hash of all frames: a resumed run must have the same.
-fn fingerprint(views: &[PairView]) -> InputFile {
+fn fingerprint(views: &[PairView], stop: &Stop) -> InputFile {
     let mut hasher = blake3::Hasher::new();
     for view in views {
-        view.source.hash_into(&mut hasher);
-        view.target.hash_into(&mut hasher);
+        view.source.hash_into(&mut hasher, &|| stop.requested());
+        view.target.hash_into(&mut hasher, &|| stop.requested());
     }
     InputFile {
         name: "(arrays)".to_owned(),
@@ -117,7 +128,9 @@ fn source(
     views: Vec<PairView>,
     run: &Arc<PairRun>,
     um_per_px: Option<f64>,
+    engine: &swathe::Settings,
 ) -> Source<Pair, PairFailure> {
+    let (memory_bytes, stop) = (engine.memory.cap_bytes(), engine.stop.clone());
     let views = Arc::new(views);
     let (sizes, loads) = (Arc::clone(&views), Arc::clone(&views));
     let (size_run, load_run) = (Arc::clone(run), Arc::clone(run));
@@ -125,12 +138,12 @@ fn source(
         views.len(),
         move |number| {
             let settings = size_run.settings();
-            let geometry = sizes[number].place(&settings.crop, settings.pool)?;
-            Ok(placed_size(geometry.work, geometry.frame))
+            Ok(sizes[number].size_while(settings, memory_bytes, &stop)?)
         },
-        move |number, _| {
+        move |number, stop| {
             let (view, settings) = (&loads[number], load_run.settings());
-            let mut pair = view.cut(view.place(&settings.crop, settings.pool)?)?;
+            let mut pair =
+                view.cut(view.place(&settings.crop, settings.pool, &|| stop.is_cancelled())?)?;
             for frame in [&mut pair.source, &mut pair.target] {
                 Arc::make_mut(frame).um_per_px = um_per_px;
             }

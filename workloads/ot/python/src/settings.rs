@@ -4,6 +4,10 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use swathe_ot::{CoordScale, Crop, Precision, Reference, Settings, Shape};
+use swathe_ot_program::epsilon_check::check_least_epsilon;
+use swathe_ot_program::spelling::Spelling;
+
+use crate::notes::refused;
 
 /// What is absent or `None` has the command line's default.
 pub(crate) fn settings(arguments: &Bound<'_, PyDict>) -> PyResult<Settings> {
@@ -103,5 +107,6 @@ pub(crate) fn settings(arguments: &Bound<'_, PyDict>) -> PyResult<Settings> {
     settings
         .check()
         .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    check_least_epsilon(&settings, Spelling::Python).map_err(refused)?;
     Ok(settings)
 }

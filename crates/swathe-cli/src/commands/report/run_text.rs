@@ -4,6 +4,7 @@ use swathe::{OperationFigures, Report};
 use swathe_run::explain::advice::{Advice, Turns};
 use swathe_run::explain::failure_groups::{self, failure_groups};
 use swathe_run::explain::quantity::{bytes, count, percent, rate, time};
+use swathe_run::kind::Apart;
 use swathe_run::store::reported_run::ReportedRun;
 
 use super::advice_text::advice_text;
@@ -15,10 +16,15 @@ const N_COSTS: usize = 5;
 const N_BUCKETS: usize = 5;
 
 /// The report of a run, short enough for a terminal.
-pub(super) fn run_text(run: &ReportedRun, headline: Option<String>, found: &[Advice]) -> String {
+pub(super) fn run_text(
+    run: &ReportedRun,
+    headline: Option<String>,
+    apart: Option<Apart>,
+    found: &[Advice],
+) -> String {
     let report = &run.file.report;
     let mut text = headline.map_or_else(String::new, |headline| format!("{headline}\n"));
-    text += &format!("{}: {}\n", report.workload, outcomes(run));
+    text += &format!("{}: {}\n", report.workload, outcomes(run, apart));
     text += &why(run);
     text += &facts(run);
     text += "\nWhere the workers' time went\n";
@@ -36,8 +42,8 @@ pub(super) fn run_text(run: &ReportedRun, headline: Option<String>, found: &[Adv
     text
 }
 
-fn outcomes(run: &ReportedRun) -> String {
-    let text = summary::outcomes(&run.file.report, run.file.before).join(", ");
+fn outcomes(run: &ReportedRun, apart: Option<Apart>) -> String {
+    let text = summary::outcomes(&run.file.report, run.file.before, apart).join(", ");
     match run.file.report.cancelled {
         true => format!("interrupted, {text}"),
         false => text,

@@ -23,7 +23,7 @@
     return texts.length ? h("div", {}, texts.map((text) => h("p", { class: "warning" }, text))) : null;
   };
 
-  S.sections.tiles = ({ report, counts, n_before }) => {
+  S.sections.tiles = ({ report, counts, n_before, apart }) => {
     const { memory } = report;
     const tile = (what, value, more, isBad) =>
       h("li", { class: isBad ? "bad" : null }, h("span", { class: "what" }, what),
@@ -33,8 +33,8 @@
       .map(([key, name], at) => [at ? ", " : "", figure(`counts.${key}`, counts[key]), ` ${name}`]);
     const nUnsolved = unsolved(counts);
     const tiles = h("ul", { class: "tiles", "aria-label": "Figures of the run" },
-      tile("Solved", figure("counts.n_solved", counts.n_solved),
-        ["of ", figure("counts.n_problems", counts.n_problems), n_before ? [", ", figure("n_before", n_before), " done before the run was resumed"] : null]),
+      tile("Solved", figure("counts.n_solved", counts.n_solved - (apart?.n ?? 0)),
+        ["of ", figure("counts.n_problems", counts.n_problems), apart ? [", ", figure("apart.n", apart.n), ` ${apart.what}`] : null, n_before ? [", ", figure("n_before", n_before), " done before the run was resumed"] : null]),
       tile("Not solved", figure("n_unsolved", nUnsolved), kinds.length ? kinds : report.cancelled ? "of those tried" : "all have answers", nUnsolved > 0),
       tile("Setbacks", figure("n_setbacks", report.n_setbacks), report.n_setbacks ? "all mended" : "none to mend"),
       tile("Time", figure("wall_ms", report.wall_ms, format.ms), [figure("n_launches", report.n_launches), " launches"]),

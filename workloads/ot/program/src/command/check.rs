@@ -6,8 +6,10 @@ use swathe_ot::{Checked, Crop, Frame, Pair, Settings};
 use super::problem::{Problem, usage};
 use crate::PROGRAM;
 use crate::answer_file::{AnswerFileError, read_plan, read_potentials};
+use crate::epsilon_check::{EpsilonCheck, check_least_epsilon};
 use crate::flags::{OtCheckFlags, OtInputFlags, OtProblemFlags};
 use crate::frame::{FrameFiles, FrameRef};
+use crate::spelling::Spelling;
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::settings::Layers;
 use swathe_command::status;
@@ -20,6 +22,7 @@ pub(super) fn check(flags: &OtCheckFlags) -> Result<Code, CliError> {
         ..problem.settings
     };
     settings.check().map_err(usage)?;
+    check_least_epsilon(&settings, Spelling::Command).map_err(super::refused)?;
     let files = FrameFiles::new(problem.input.axes, problem.input.background);
     let frame = |name: &str| -> Result<Frame, CliError> {
         let live = files.read(&FrameRef::parse(name), problem.label);
@@ -27,6 +30,12 @@ pub(super) fn check(flags: &OtCheckFlags) -> Result<Code, CliError> {
         Ok(live.whole())
     };
     let (source, target) = (frame(&flags.source)?, frame(&flags.target)?);
+    let mut check = EpsilonCheck::default();
+    check.add(&settings, source.shape);
+    let judgeable = check.refuse(&settings, Spelling::Command);
+    judgeable.map_err(|refused| {
+        CliError::usage(refused.message).hint("answers are judged inside of this range alone")
+    })?;
     let unusable = |error: AnswerFileError| CliError::usage(error.to_string()).hint(error.hint());
     let judged = match &flags.plan {
         Some(path) => {

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use crate::PROGRAM;
+use crate::epsilon_check::check_least_epsilon;
 use crate::frame::{AxisChoice, Background};
 use crate::pair_files::FieldsFormat;
 use crate::pair_input::{InputChoices, NamedPair};
 use crate::pair_survey::{Outline, PairSurvey};
 use crate::pair_table::reference_name;
+use crate::spelling::Spelling;
 use serde_json::{Value, json};
 use swathe::Padding;
 use swathe_ot::{
@@ -48,10 +50,6 @@ const FIELDS_FORMATS: [(&str, FieldsFormat); 3] = [
     ("parquet", FieldsFormat::Parquet),
 ];
 
-/// The least ε with the automatic scale, whatever the frames are. Moving by one pixel in a frame with
-/// a side of a thousand pixels costs ten times this.
-const EPSILON_MIN: f64 = 1e-7;
-
 impl Problem {
     /// Resolves the settings. All are checked before any input is read.
     pub(super) fn resolve(
@@ -69,18 +67,8 @@ impl Problem {
             )
             .hint("add --fields npz"));
         }
-        let Settings {
-            epsilon,
-            coord_scale,
-            ..
-        } = problem.settings;
-        if coord_scale == CoordScale::Auto && epsilon < EPSILON_MIN {
-            return Err(CliError::usage(format!(
-                "--epsilon is {epsilon:e}, which blurs by far less than a pixel and would hardly converge"
-            ))
-            .hint(format!(
-                "1e-3 to 3e-5 are usual, {EPSILON_MIN:e} is the least; `swathe ot suggest INPUT` finds one"
-            )));
+        if !problem.is_epsilon_auto {
+            check_least_epsilon(&problem.settings, Spelling::Command).map_err(super::refused)?;
         }
         Ok(problem)
     }

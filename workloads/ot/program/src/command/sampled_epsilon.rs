@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::frame::LiveFrame;
 use crate::frame_cache::FrameCache;
 use crate::pair_input::NamedPair;
-use swathe::{Source, Stop};
+use swathe::{Size, Source, Stop};
 use swathe_ot::synth::Rng;
 use swathe_ot::{
     Crop, EPSILONS, EpsilonSearch, Failure, Geometry, Pair, PixelBox, Settings, choose_epsilon,
@@ -21,33 +21,82 @@ pub(super) const TIGHT: Crop = Crop::Union { padding_px: 0 };
 /// The most pairs that are tried.
 const N_SAMPLE: usize = 8;
 
-/// The ε for all pairs of an input. The sample is chosen by the seed over the whole input, before
-/// it is divided into shards, so every shard and a resumed run find the same. Pairs that cannot be
-/// solved do not count. Frames and solves are inside of the engine's memory budget. `None` if the
-/// run was stopped meanwhile.
-pub(super) fn sampled_epsilon(
+/// An ε that was chosen on a sample of pairs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AutoEpsilon {
+    /// The ε.
+    pub epsilon: f64,
+    /// How many pairs of the sample decided; without any it is the largest one.
+    pub n_pairs: usize,
+}
+
+impl AutoEpsilon {
+    fn of(found: &[f64]) -> AutoEpsilon {
+        AutoEpsilon {
+            epsilon: choose_epsilon(found).unwrap_or(EPSILONS[0]),
+            n_pairs: found.len(),
+        }
+    }
+
+    /// How it was chosen, in a sentence.
+    pub(super) fn text(&self) -> String {
+        let epsilon = self.epsilon;
+        match self.n_pairs {
+            0 => format!(
+                "epsilon {epsilon:e}, the largest (--epsilon auto: no pair of the sample could be solved)"
+            ),
+            1 => format!("epsilon {epsilon:e} suits the pair that was tried (--epsilon auto)"),
+            n => format!("epsilon {epsilon:e} suits most of the {n} pairs tried (--epsilon auto)"),
+        }
+    }
+}
+
+/// The ε for the pairs of an input, from the frames in a cache.
+pub(super) fn epsilon_of_input(
     pairs: &[NamedPair],
     cache: &Arc<FrameCache>,
     settings: &Settings,
     engine: &swathe::Settings,
-) -> Option<f64> {
+) -> Option<AutoEpsilon> {
     let sample = sample_of(pairs.len(), engine.seed);
-    let sample: Arc<Vec<NamedPair>> = Arc::new(sample.iter().map(|&n| pairs[n].clone()).collect());
-    let workload = Arc::new(EpsilonSearch::new(settings.clone()));
-    let n_sample = sample.len();
+    let named: Vec<(usize, NamedPair)> = sample.iter().map(|&n| (n, pairs[n].clone())).collect();
     let (cache, pool) = (Arc::clone(cache), settings.pool);
-    let read = move |index: usize| {
-        let placed = Placed::read(&sample[index], &cache, pool);
+    let read = move |number: usize| {
+        let at = named.binary_search_by_key(&number, |(n, _)| *n).ok();
+        let placed = at.and_then(|at| Placed::read(&named[at].1, &cache, pool));
         placed.ok_or(Failure::Stopped)
     };
     let load = read.clone();
-    let source = Source::new(
-        n_sample,
-        move |index| {
-            let geometry = read(index)?.geometry;
+    sampled_epsilon(
+        pairs.len(),
+        move |number| {
+            let geometry = read(number)?.geometry;
             Ok(placed_size(geometry.work, geometry.frame))
         },
-        move |index, _| Ok(load(index)?.cut()),
+        move |number| Ok(load(number)?.cut()),
+        settings,
+        engine,
+    )
+}
+
+/// The ε for `n` pairs. The sample is chosen by the seed over the whole input, before it is divided
+/// into shards, so every shard and a resumed run find the same. Pairs that cannot be solved do not
+/// count. `size` and `load` take the number of a pair; `load` returns it cut to its live box. Solves
+/// are inside of the engine's memory budget. `None` if the run was stopped meanwhile.
+pub fn sampled_epsilon(
+    n: usize,
+    size: impl Fn(usize) -> Result<Size, Failure> + Send + Sync + 'static,
+    load: impl Fn(usize) -> Result<Pair, Failure> + Send + Sync + 'static,
+    settings: &Settings,
+    engine: &swathe::Settings,
+) -> Option<AutoEpsilon> {
+    let sample = Arc::new(sample_of(n, engine.seed));
+    let workload = Arc::new(EpsilonSearch::new(settings.clone()));
+    let (sizes, loads) = (Arc::clone(&sample), Arc::clone(&sample));
+    let source = Source::new(
+        sample.len(),
+        move |index| size(sizes[index]),
+        move |index, _| load(loads[index]),
     );
     let quiet = swathe::Settings {
         n_threads: engine.n_threads,
@@ -61,11 +110,11 @@ pub(super) fn sampled_epsilon(
         found.extend(done.outcome.solution().copied().flatten());
         ControlFlow::Continue(())
     });
-    (!engine.stop.requested()).then(|| choose_epsilon(&found).unwrap_or(EPSILONS[0]))
+    (!engine.stop.requested()).then(|| AutoEpsilon::of(&found))
 }
 
-/// The ε for `n` pairs, decided on some of them. `load` returns a pair cut to its live box, or
-/// `None` if it cannot be used. `None` if the search was stopped.
+/// The ε for `n` pairs, decided on some of them without an engine. `load` returns a pair cut to its
+/// live box, or `None` if it cannot be used. `None` if the search was stopped.
 pub fn auto_epsilon(
     n: usize,
     load: impl Fn(usize) -> Option<Pair> + Sync,
@@ -174,8 +223,8 @@ mod tests {
                 ..swathe::Settings::default()
             };
             let cache = FrameCache::new(Arc::default(), frames.clone(), None, &engine.memory);
-            let epsilon = sampled_epsilon(&pairs, &Arc::new(cache), &settings, &engine);
-            (epsilon.unwrap(), engine.memory.peak_bytes())
+            let chosen = epsilon_of_input(&pairs, &Arc::new(cache), &settings, &engine).unwrap();
+            (chosen.epsilon, engine.memory.peak_bytes())
         };
         let (epsilon, peak_bytes) = found(1 << 30);
         // The same as without an engine.

@@ -54,7 +54,8 @@ pub(super) fn suggest(flags: &OtSuggestFlags) -> Result<Code, CliError> {
     })?;
     let problem = problem(flags)?;
     let budget = Budget::new(Cpu::detect().memory_default_bytes());
-    let (pairs, _reserved) = load(flags, &problem, &budget)?;
+    let loaded = interrupt::while_reading(|| load(flags, &problem, &budget));
+    let (pairs, _reserved) = loaded?;
     let unit = cost_unit(&pairs, &problem.settings);
     let epsilons = epsilons(epsilon_ends, unit, &pairs, &problem.settings)?;
     let relaxations = ladder(

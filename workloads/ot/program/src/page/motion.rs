@@ -11,15 +11,14 @@ use swathe_run::store::run_folder::FolderError;
 use swathe_run::store::table_reader::{TableReader, string_column};
 
 /// The figures that the page begins with.
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 7] = [
     "displacement_p50_px",
     "displacement_p50_um",
     "displacement_err_px",
     "displacement_err_um",
     "mass_change",
-    "mass_created_clamped",
-    "mass_destroyed_clamped",
-    "mass_transported",
+    "mass_created",
+    "mass_destroyed",
 ];
 
 /// An error bar below this part of the displacement makes a pair sure.
@@ -52,22 +51,8 @@ pub(super) fn figures(run: &Path) -> Result<Value, FolderError> {
         }
         Ok(())
     })?;
-    let [
-        px,
-        um,
-        err_px,
-        err_um,
-        change,
-        created,
-        destroyed,
-        transported,
-    ] = &columns[..]
-    else {
+    let [px, um, err_px, err_um, change, created, destroyed] = &columns[..] else {
         return Ok(Value::Null);
-    };
-    let shares = |parts: &[f64]| -> Vec<f64> {
-        let pairs = parts.iter().zip(transported);
-        pairs.map(|(part, rest)| part / (part + rest)).collect()
     };
     let pairs = err_px.iter().zip(px);
     let n_sure = pairs.filter(|(err, px)| **err <= SURE_SHARE * **px).count();
@@ -81,8 +66,8 @@ pub(super) fn figures(run: &Path) -> Result<Value, FolderError> {
         "err_px": spread(err_px),
         "err_um": spread(err_um),
         "mass_change": spread(change),
-        "created": spread(&shares(created)),
-        "destroyed": spread(&shares(destroyed)),
+        "created": spread(created),
+        "destroyed": spread(destroyed),
     }))
 }
 

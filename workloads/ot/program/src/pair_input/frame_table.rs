@@ -8,6 +8,7 @@ use std::path::Path;
 use arrow::array::UInt64Array;
 use arrow::compute::take;
 
+use super::steps::{Steps, counting_numbers};
 use super::table::um_per_px;
 use super::{
     CarriedColumn, Collector, InputChoices, NamedPair, PairInput, PairInputError, natural_order,
@@ -147,8 +148,17 @@ pub(super) fn pairs(
             }
         ));
     }
-    notes.extend(series.gaps(choices));
-    let carried = carried(path, table, choices, &rows)?;
+    let steps = Steps::of(&series.places(&frames), choices.step);
+    let what = series.order_by.as_deref().unwrap_or("the names of frames");
+    notes.extend(steps.note(&collector.pairs, what));
+    let mut carried = carried(path, table, choices, &rows)?;
+    if let Some(column) = steps.column(rows.len())
+        && carried
+            .iter()
+            .all(|known| known.field.name() != column.field.name())
+    {
+        carried.push(column);
+    }
     // The frames of a table of masks are in the table itself.
     let own_table = (!table.has(RLE_COLUMN)).then(|| path.to_owned());
     let mut input = collector.finish(folder, own_table, carried, files);
@@ -285,30 +295,19 @@ impl Series {
         Ok(series)
     }
 
-    /// A note on pairs that are further apart in time than most.
-    fn gaps(&self, choices: &InputChoices) -> Option<String> {
-        let column = self.order_by.as_ref()?;
-        let mut distances: Vec<(f64, String)> = Vec::new();
-        for (group, placed) in &self.groups {
-            for two in placed.windows(choices.step + 1) {
-                let ends = [&two[0], &two[choices.step]];
-                let [first, last] = ends.map(|end| end.order().parse::<f64>().ok());
-                let name = format!("{group} {} to {}", ends[0].order(), ends[1].order());
-                distances.push((last? - first?, name.trim().to_owned()));
+    /// The places of the frames in their groups: by the column that orders, or by their names.
+    fn places(&self, frames: &[TableFrame]) -> Vec<Vec<Option<f64>>> {
+        let places = |placed: &[Placed]| match self.order_by {
+            Some(_) => placed.iter().map(|row| row.order().parse().ok()).collect(),
+            None => {
+                let names = placed.iter().map(|row| frames[row.at].name.as_str());
+                counting_numbers(&names.collect::<Vec<_>>())
             }
-        }
-        let mut sorted: Vec<f64> = distances.iter().map(|(distance, _)| *distance).collect();
-        sorted.sort_by(f64::total_cmp);
-        let usual = *sorted.get(sorted.len() / 2)?;
-        let mut far = distances
+        };
+        self.groups
             .iter()
-            .filter(|(distance, _)| *distance > 1.5 * usual);
-        let (_, first) = far.next()?;
-        let n = 1 + far.count();
-        Some(format!(
-            "{n} of {} pairs are further apart in {column} than the usual {usual}, such as {first}: frames are missing between",
-            distances.len()
-        ))
+            .map(|(_, placed)| places(placed))
+            .collect()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::steps::{Steps, counting_numbers};
 use super::{Collector, NamedPair, PairInput, PairInputError, natural_order};
 use crate::frame::{Format, FrameFiles, FrameRef};
 
@@ -90,9 +91,16 @@ fn neighbours(
         };
         collector.pair(path, at as u64, pair)?;
     }
+    let names: Vec<&str> = frames.iter().map(|(name, _)| name.as_str()).collect();
+    let steps = Steps::of(&[counting_numbers(&names)], step);
+    let note = steps.note(&collector.pairs, "the names of frames");
+    let carried = steps.column(collector.pairs.len());
     let folder = match path.is_dir() {
         true => path,
         false => path.parent().unwrap_or(Path::new("")),
     };
-    Ok(collector.finish(folder, None, Vec::new(), files))
+    let carried = carried.into_iter().collect();
+    let mut input = collector.finish(folder, None, carried, files);
+    input.notes.extend(note);
+    Ok(input)
 }

@@ -40,6 +40,9 @@
     const signed = (x) => (x > 0 ? "+" : "") + percent(x).replace(/^-/, "−");
     const tile = (what, value, more, isBad) =>
       h("li", { class: isBad ? "bad" : null }, h("span", { class: "what" }, what), h("span", { class: "value long" }, value), h("span", { class: "more" }, more));
+    const isNormalized = data.settings.normalize !== false;
+    // A normalised frame has the mass 1.
+    const sum = (x) => (isNormalized ? percent(x) : brief(x, 3)).replace(/^-/, "−");
     const isRaw = data.settings.raw_velocity === true;
     const moved = S.figure("motion.displacement", way.p50, length);
     const tiles = [
@@ -47,8 +50,8 @@
         `median of ${S.counted(motion.n_moved, "pair")}; most from ${length(way.p10)} to ${length(way.p90)}${isRaw ? "; entropy pulls it inward (--raw-velocity)" : ""}`),
       motion.mass_change === null ? null : tile("Growth of the whole", S.figure("motion.mass_change", motion.mass_change.p50, signed),
         `median change of total mass; most from ${signed(motion.mass_change.p10)} to ${signed(motion.mass_change.p90)}`),
-      tile("Created / destroyed", [S.figure("motion.created", motion.created.p50, percent), " / ", S.figure("motion.destroyed", motion.destroyed.p50, percent)],
-        data.settings.normalize === false ? "of a frame's mass, not moved" : "of a frame's mass, not moved; frames are normalised, so growth of the whole is not in it"),
+      tile("Created / destroyed", [S.figure("motion.created", motion.created.p50, sum), " / ", S.figure("motion.destroyed", motion.destroyed.p50, sum)],
+        isNormalized ? "medians of mass_created and mass_destroyed, of the mass of a frame; frames are normalised, so growth of the whole is not in it" : "medians of mass_created and mass_destroyed, in the masses of the input"),
       motion.has_error_bar
         ? tile("Known to a tenth", [S.figure("motion.n_sure", motion.n_sure), ` of ${S.format.count(motion.n_moved)}`], "pairs whose error bar is below a tenth of their displacement", 2 * motion.n_sure < motion.n_moved)
         : tile("Known to a tenth", "–", "there is no error bar with --raw-velocity"),

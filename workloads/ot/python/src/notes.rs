@@ -1,0 +1,84 @@
+//! What a call says of its pairs at its end, in the words of the command.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use swathe_ot::{Settings, Shape};
+use swathe_ot_program::epsilon_check::{EpsilonCheck, EpsilonRefused};
+use swathe_ot_program::run_warnings::{RunWarnings, SolvedPair};
+use swathe_ot_program::spelling::Spelling;
+
+use crate::settings::settings;
+
+/// Collects warnings over all pairs of a call, which a stream solves in several windows.
+#[pyclass(frozen, module = "swathe._swathe.ot")]
+pub(crate) struct Notes {
+    is_epsilon_auto: bool,
+    collected: Mutex<(EpsilonCheck, RunWarnings)>,
+}
+
+#[pymethods]
+impl Notes {
+    #[new]
+    fn new(ot: &Bound<'_, PyDict>, is_epsilon_auto: bool) -> PyResult<Notes> {
+        let warnings = RunWarnings::new(settings(ot)?, is_epsilon_auto, Spelling::Python);
+        Ok(Notes {
+            is_epsilon_auto,
+            collected: Mutex::new((EpsilonCheck::default(), warnings)),
+        })
+    }
+
+    /// The warnings so far.
+    pub(crate) fn texts(&self) -> Vec<String> {
+        let (check, warnings) = &*self.lock();
+        let mut texts = warnings.texts();
+        texts.extend(check.warning(Spelling::Python));
+        texts
+    }
+}
+
+impl Notes {
+    /// What collects the warnings of a run folder.
+    pub(crate) fn of_run(&self, settings: &Settings) -> RunWarnings {
+        RunWarnings::new(settings.clone(), self.is_epsilon_auto, Spelling::Python)
+    }
+
+    /// Adds a solved pair.
+    pub(crate) fn add(&self, pair: &SolvedPair<'_>) {
+        self.lock().1.add(pair);
+    }
+
+    /// Notes the frames of pairs that are about to be solved. With `refuses`, an ε that suits none
+    /// of them is an error.
+    pub(crate) fn begin(
+        &self,
+        settings: &Settings,
+        frames: impl Iterator<Item = Shape>,
+        refuses: bool,
+    ) -> PyResult<()> {
+        if self.is_epsilon_auto {
+            return Ok(());
+        }
+        let (check, _) = &mut *self.lock();
+        for frame in frames {
+            check.add(settings, frame);
+        }
+        match refuses {
+            true => check.refuse(settings, Spelling::Python).map_err(refused),
+            false => Ok(()),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (EpsilonCheck, RunWarnings)> {
+        self.collected
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The exception for an ε that is refused.
+pub(crate) fn refused(refused: EpsilonRefused) -> PyErr {
+    PyValueError::new_err(format!("{}; {}", refused.message, refused.hint))
+}
